@@ -293,6 +293,12 @@ async fn an_account_that_exists_is_linked_by_its_holder() {
     let (_, got) = stage.come(stage.claims("mallory", ANN)).await;
     assert!(to(&got).starts_with("/sign-in?link="), "another name of the provider's is not linked by it");
 
+    // The provider's session tells and ends nothing of the account's others.
+    let sessions = straight.get("/api/me/sessions").await.ok()["data"].clone();
+    let proofs: Vec<&str> = sessions.as_array().unwrap().iter().map(|it| it["proof"].as_str().unwrap()).collect();
+    let own = format!("sso:{}", stage.site.workspace());
+    assert!(!proofs.is_empty() && proofs.iter().all(|it| *it == own), "{proofs:?}");
+
     // The provider's session is none of the account's own.
     let (mut late, got) = stage.come(stage.claims("two", ANN)).await;
     assert!(to(&got).contains("link="));
@@ -414,6 +420,14 @@ async fn nobody_is_led_elsewhere_or_guesses_for_long() {
         let got = browser.get(&format!("{}?next={next}", stage.start())).await;
         is_refused(&mut browser, &got, 400, next).await;
         assert!(got.header("location").is_none() && browser.cookies.is_empty(), "{next}");
+    }
+    // A page of another site leads nobody through: its own provider would say who they are.
+    let marks = |site| [("host", "gate.example.com"), ("accept", "text/html"), ("sec-fetch-site", site)];
+    let start = format!("{}?next=/w/a", stage.start());
+    for (site, status) in [("cross-site", 200), ("same-site", 200), ("same-origin", 303), ("none", 303)] {
+        let got = browser.client.ask("GET", &start, &marks(site), b"").await;
+        assert_eq!((got.status, got.header("set-cookie").is_some()), (status, status == 303), "{site}: {got:?}");
+        assert!(status == 303 || got.text().contains(&format!("href=\"{start}\"")), "{site}: {got:?}");
     }
     stage.provider.behave(|it| it.alg = "none");
     let mut statuses = Vec::new();

@@ -6,7 +6,7 @@ use svc_core::rules::people::by::SignedIn;
 use svc_core::rules::people::password::{ChangePassword, wrong_password};
 use svc_core::rules::people::second_factor::{ChangeSecondFactor, FactorChange};
 use svc_core::rules::people::sessions::EndSession;
-use svc_core::state::people::Session;
+use svc_core::state::people::{Proof, Session};
 use svc_core::store::{Range, Record};
 use svc_core::value::Id as _;
 use svc_core::value::id::SessionId;
@@ -69,7 +69,11 @@ pub(super) async fn answer(service: &GateService, op: MeOp, caller: &Caller, cal
 }
 
 fn read(service: &GateService, own: &SignedIn) -> Result<Answer, Refusal> {
-    let workspaces = service.workspaces(own.account.id, false)?;
+    let mut workspaces = service.workspaces(own.account.id, false)?;
+    // Whoever runs a workspace's provider can make sessions for its members: they tell nothing of where else these are.
+    if let Proof::Sso(one) = own.row.proof {
+        workspaces.retain(|it| it.workspace.id == one);
+    }
     Ok(Answer::json(me::write(own, &workspaces)?))
 }
 
@@ -127,7 +131,7 @@ fn sessions(service: &GateService, own: &SignedIn, call: &Call) -> Result<Answer
     let found = service.scan(&page.of(range))?;
     let now = service.gate.now();
     let answer = page.answer(&found, |row| match &row.row.record {
-        Some(Record::Session(it)) if it.is_live(now) && it.epoch == own.account.epoch => {
+        Some(Record::Session(it)) if it.is_live(now) && it.epoch == own.account.epoch && own.sees(it) => {
             Ok(Some(me::session(it, own.session())))
         }
         _ => Ok(None),

@@ -29,7 +29,7 @@ use crate::dispatch::Call;
 use crate::docs::escape;
 use crate::identity::{Asking, Description, Redeeming, Unredeemed};
 use crate::inbound::id_token::{Expected, IdToken, Unverified};
-use crate::pages::refused;
+use crate::pages::{Page, refused};
 use crate::wire::oauth::{Form, challenge_of};
 use crate::wire::sign_in as wire;
 
@@ -119,11 +119,34 @@ impl From<Refusal> for Failed {
 /// Sends a person to the provider of the workspace that the path names.
 pub(super) async fn begin(service: &GateService, call: &Call) -> Answer {
     let workspace = WorkspaceId::parse(call.param("wid")).ok();
+    if is_sent_by_others(call) {
+        return asking_first(service, call);
+    }
     let sent = match workspace {
         Some(workspace) => send(service, call, workspace).await,
         None => Err(Refusal::not_found().into()),
     };
     sent.unwrap_or_else(|failed| failed.page(service, workspace))
+}
+
+/// Whether a page of another site has led the browser here: it could sign somebody in as whom its own provider says, in place of
+/// themselves, if nobody had to press anything.
+fn is_sent_by_others(call: &Call) -> bool {
+    let site = call.headers.get("sec-fetch-site").map(HeaderValue::as_bytes);
+    site.is_some_and(|it| it != b"same-origin" && it != b"none")
+}
+
+/// The page that asks whether somebody means to sign in here.
+fn asking_first(service: &GateService, call: &Call) -> Answer {
+    let base = escape(service.site.path());
+    let query = call.uri.query().map(|it| format!("?{it}")).unwrap_or_default();
+    let on = format!("{base}/api/sign-in/sso/{}{}", escape(call.param("wid")), escape(&query));
+    let main = format!(
+        "<h1>Sign in with single sign-on</h1>\n<p>Another site has led you here. Go on only if you mean to sign in to this workspace: <code>{}</code></p>\n<p><a href=\"{on}\">Go on to its identity provider</a></p>\n",
+        escape(call.param("wid"))
+    );
+    Page { status: StatusCode::OK, title: "Sign in", main: &main, style: "", form_action: "'none'", script: None }
+        .answer()
 }
 
 async fn send(service: &GateService, call: &Call, workspace: WorkspaceId) -> Result<Answer, Failed> {

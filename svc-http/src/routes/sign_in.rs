@@ -50,7 +50,8 @@ pub(super) const ROUTES: &[Route] = &[
         method: Method::GET,
         path: "/api/sign-in/sso/{wid}",
         query: &["next"],
-        summary: "Go to the workspace's identity provider to sign in",
+        success: &[200, 303],
+        summary: "Go to the workspace's identity provider to sign in; whoever another site leads here is asked first",
         ..SSO
     },
     Route {

@@ -119,3 +119,4 @@ CREATE INDEX "received_wake" ON "received" (wake_p, wake_o) WHERE wake_p IS NOT 
 CREATE TABLE "sso_link" (key BLOB NOT NULL UNIQUE, stamp INTEGER NOT NULL, format INTEGER NOT NULL, body TEXT NOT NULL);
 CREATE TABLE "export" (key BLOB NOT NULL UNIQUE, stamp INTEGER NOT NULL, format INTEGER NOT NULL, body TEXT NOT NULL, exports_p, exports_o);
 CREATE INDEX "export_exports" ON "export" (exports_p, exports_o) WHERE exports_p IS NOT NULL;
+CREATE TABLE "topic" (key BLOB NOT NULL UNIQUE, stamp INTEGER NOT NULL, format INTEGER NOT NULL, body TEXT NOT NULL);

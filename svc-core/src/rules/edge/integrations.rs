@@ -315,6 +315,10 @@ pub fn rotate_integration(scope: &mut Scope<'_>, asked: &RotateIntegration) -> R
         let why = format!("must be between 0 and {OVERLAP_MAX_HOURS}");
         return Err(Refusal::invalid_field("overlapHours", why).into());
     }
+    // The secret before stays good beside one that may be mistyped.
+    if asked.overlap_hours == 0 {
+        is_spared(scope, &asked.by, &before)?;
+    }
     let now = scope.now();
     let overlap = Span::hours(asked.overlap_hours.into());
     let after = Integration::clone(&before).rotated(asked.secret.at(now), overlap, now);

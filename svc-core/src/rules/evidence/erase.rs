@@ -7,7 +7,7 @@ use crate::rules::people::by::{self, By};
 use crate::rules::people::owners;
 use crate::state::evidence::{Disclosure, Fact, Subject};
 use crate::state::gate::{Action, Agent, Approval, Payload};
-use crate::state::people::{Account, Application, EmailUse, Hold, Principal, Right};
+use crate::state::people::{Account, Application, EmailUse, Hold, Principal, Right, SsoLink};
 use crate::store::{Key, Row as _};
 use crate::turn::{Halt, Scope};
 use crate::value::canonical::Object;
@@ -157,6 +157,12 @@ fn erase_person(scope: &mut Scope<'_>, asked: &Erase, id: PrincipalId) -> Result
         scope.delete::<EmailUse>(used);
     }
     erased = erased.saturating_add(1);
+    if let Some(member) = &person.member
+        && let Some(link) = member.sso
+        && scope.get::<SsoLink>(link)?.is_some_and(|it| it.account == member.account)
+    {
+        scope.delete::<SsoLink>(link);
+    }
     if let Some(account) = person.member.as_ref().map(|it| it.account)
         && let Some(account) = scope.get::<Account>(account)?.filter(|it| it.memberships.is_empty())
     {

@@ -139,6 +139,13 @@ impl SignedIn {
         }
     }
 
+    /// Whether it may see and end another session of the account: one that a workspace's provider has begun sees those of that
+    /// provider alone.
+    #[must_use]
+    pub fn sees(&self, other: &Session) -> bool {
+        self.owns_account().is_ok() || other.proof == self.row.proof
+    }
+
     /// When it ends if it is not used.
     #[must_use]
     pub fn expires_at(&self) -> Timestamp {

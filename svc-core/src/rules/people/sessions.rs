@@ -229,7 +229,7 @@ pub fn end_session(scope: &mut Scope<'_>, asked: &EndSession) -> Result<(), Halt
     let own = own_session(scope, asked.by)?;
     let account = own.account.id;
     let ended = scope.get::<Session>(asked.ended)?.filter(|it| it.account == account && it.is_live(scope.now()));
-    ended.filter(|it| it.epoch == own.account.epoch).ok_or_else(Refusal::not_found)?;
+    ended.filter(|it| it.epoch == own.account.epoch && own.sees(it)).ok_or_else(Refusal::not_found)?;
     end_row(scope, &own.account, asked.ended, Ended::Person)?;
     let mut account = Account::clone(&own.account);
     account.sessions.retain(|it| *it != asked.ended);

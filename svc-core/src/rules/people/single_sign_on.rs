@@ -247,7 +247,7 @@ fn link(
     by: &'static str,
 ) -> Result<(), Halt> {
     if let Some(before) = member.sso.filter(|it| *it != vouched.subject)
-        && scope.get::<SsoLink>(before)?.is_some()
+        && scope.get::<SsoLink>(before)?.is_some_and(|it| it.account == member.account)
     {
         scope.delete::<SsoLink>(before);
     }

@@ -73,6 +73,7 @@ pub const KINDS: &[&str] = &[
     "member.invited",
     "member.joined",
     "member.link_made",
+    "member.linked",
     "member.password_changed",
     "member.removed",
     "member.two_factor_added",

@@ -169,6 +169,9 @@ impl Principal {
     pub fn forget(mut self) -> Self {
         self.email = Email::parse(&self.nowhere()).unwrap_or(self.email);
         self.name = None;
+        if let Some(member) = &mut self.member {
+            member.sso = None;
+        }
         self
     }
 

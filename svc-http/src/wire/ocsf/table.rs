@@ -226,6 +226,7 @@ pub(super) const TABLE: &[Row] = &[
     ("member.invited", Account, 1, Info, Success, "Member invited"),
     ("member.joined", Account, 2, Low, Success, "Member joined"),
     ("member.link_made", Account, 4, Low, Success, "Sign-in link made"),
+    ("member.linked", Account, OTHER, Low, Success, "Identity provider linked"),
     ("member.password_changed", Account, 3, Low, Success, "Password changed"),
     ("member.removed", Account, 6, Low, Success, "Member removed"),
     ("member.two_factor_added", Account, 10, Info, Success, "Second factor added"),
