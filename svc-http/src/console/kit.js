@@ -217,6 +217,16 @@ const Faults = createContext(/** @type {Record<string, string>} */ ({}));
 /** The fault of a field, or of something in it. @param {Record<string, string>} faults @param {string} field */
 const faultOf = (faults, field) => faults[field] ?? faults[Object.keys(faults).find((it) => it.startsWith(`${field}.`)) ?? ""];
 
+/**
+ * What the browser cannot read of what was typed, by the names of fields. The form's values hold nothing for such a field, as if it
+ * had been emptied on purpose.
+ * @param {any} form
+ */
+const unread = (form) =>
+  [...form.elements]
+    .filter((it) => it.validity?.badInput)
+    .map((it) => ({ field: it.dataset.field ?? it.name, message: it.type === "number" ? "must be a number" : "must be a whole date and time, or empty" }));
+
 /** What is wrong, by the names of fields. @param {import("./server.js").Refused} error @returns {Record<string, string>} */
 function faultsOf({ type, errors = [] }) {
   if (type === "reason_required") return { reason: "Say why, in words for whoever reads it." };
@@ -239,6 +249,8 @@ export function Form({ act, submit, kind = "main", done, cancel, children }) {
   const send = async (/** @type {any} */ event) => {
     event.preventDefault();
     if (busy) return;
+    const errors = unread(form.current);
+    if (errors.length) return setWrong({ status: 400, said: {}, error: { errors }, wait: 0 });
     setBusy(true);
     const values = Object.fromEntries([...new FormData(form.current)].map(([name, value]) => [name, String(value)]));
     let got = null;
@@ -252,7 +264,12 @@ export function Form({ act, submit, kind = "main", done, cancel, children }) {
     if (!isWrong && done) done(got);
   };
   useEffect(() => {
-    if (wrong) (form.current.querySelector("[aria-invalid=true]") ?? form.current.querySelector("[role=alert]"))?.focus();
+    if (!wrong) return;
+    const first = form.current.querySelector("[aria-invalid=true]") ?? form.current.querySelector("[role=alert]");
+    // A field that is folded away can neither be seen nor led to.
+    const folded = first?.closest("details");
+    if (folded) folded.open = true;
+    first?.focus();
   }, [wrong]);
   const placed = wrong && form.current ? [...form.current.querySelectorAll("[data-field]")].map((it) => it.dataset.field) : [];
   const beside = Object.entries(faults).filter(([field]) => !placed.some((it) => field === it || field.startsWith(`${it}.`)));

@@ -215,7 +215,7 @@ export function Terms({ of = {}, currency, within = "" }) {
  * @param {string} zone
  * @param {any} of
  * @param {string} [within]
- * @returns {string | Record<string, any>} a text where an amount is none
+ * @returns {string | Record<string, any>} a text where an amount is none, or the end no instant
  */
 export function bodyOf(all, zone, of, within = "") {
   const own = Object.entries(all).filter((it) => it[0].startsWith(within));
@@ -231,13 +231,15 @@ export function bodyOf(all, zone, of, within = "") {
     currency: isMoney ? currency : undefined,
     perAction: units.perAction ?? nothing,
     askAbove: units.askAbove ?? nothing,
-    perPeriod: units.periodAmount ? { amount: units.periodAmount, period: values.period } : nothing,
+    // Nought is sent too: the server says that it is no limit.
+    perPeriod: units.periodAmount === undefined ? nothing : { amount: units.periodAmount, period: values.period },
     count: values.countMax ? { max: Number(values.countMax), period: values.countPeriod } : nothing,
     onLimit: values.onLimit,
   };
   const both = (/** @type {string} */ name) => ({ allow: list(`${name}Allow`), deny: list(`${name}Deny`) });
   const some = (/** @type {{ allow?: any, deny?: any }} */ it) => (it.allow || it.deny ? it : nothing);
   const ends = values.expiresAt ? fromLocal(values.expiresAt, zone) : nothing;
+  if (values.expiresAt && !ends) return "The end is not a date and time that can be read.";
   const hasLimits = isMoney || limits.count || of?.limits;
   return {
     name: values.name,
