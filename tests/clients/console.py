@@ -403,7 +403,9 @@ def keys_and_change(chromium, dev, cookie, agent):
         dialog = opened(page, "Change this agent")
         dialog.get_by_label("Name").fill("Desk helper")
         dialog.get_by_label("Tier").select_option("restricted")
-        dialog.get_by_role("button", name="Save").click()
+        with page.expect_request(lambda it: it.method == "PATCH") as sent:
+            dialog.get_by_role("button", name="Save").click()
+        assert sent.value.post_data_json == {"name": "Desk helper", "tier": "restricted"}, "what is left as it was is not sent"
         heading(page, "Desk helper")
         page.get_by_role("button", name="Remove").click()
         dialog = opened(page, "Remove this agent for good?")

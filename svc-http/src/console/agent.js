@@ -119,16 +119,25 @@ function Change({ agent, close, done }) {
   const { may } = usePlace();
   const isAll = may("ManageAgents");
   const members = useRead(isAll ? "members?limit=500" : null);
-  const people = ((members.data && members.data.data) || []).filter((/** @type {any} */ it) => it.state !== "disabled");
-  /** @type {[string, any][]} */
-  const persons = [["", "Nobody"], ...people.map((/** @type {any} */ it) => [it.principalId, `${it.name ?? it.email} (${it.role})`])];
-  const change = (/** @type {Record<string, string>} */ { name, tier, sponsor, killOwner }) => api("PATCH", `agents/${agent.id}`, isAll ? { name, tier, sponsor: sponsor || null, killOwner: killOwner || null } : { name });
+  // What it was when this was opened: a member that is left as it was is not sent, whatever others change meanwhile.
+  const [was] = useState(agent);
+  const all = (members.data && members.data.data) || [];
+  // Whoever it is now can be chosen even where they are disabled or beyond the members that were read: a name alone removes nobody.
+  const persons = (/** @type {string | undefined} */ now) => {
+    const people = all.filter((/** @type {any} */ it) => it.state !== "disabled" || it.principalId === now);
+    const isThere = !now || people.some((/** @type {any} */ it) => it.principalId === now);
+    return [["", "Nobody"], ...people.map((/** @type {any} */ it) => [it.principalId, `${it.name ?? it.email} (${it.state === "disabled" ? "disabled" : it.role})`]), ...(isThere ? [] : [[now, now]])];
+  };
+  const change = (/** @type {Record<string, string>} */ { name, tier, sponsor, killOwner }) => {
+    const held = isAll ? { name, tier, sponsor: sponsor || null, killOwner: killOwner || null } : { name };
+    return api("PATCH", `agents/${agent.id}`, Object.fromEntries(Object.entries(held).filter(([member, it]) => it !== (was[member] ?? null))));
+  };
   return html`<${Dialog} title=${isAll ? "Change this agent" : "Rename this agent"} close=${close}>
     ${isAll && !members.data ? html`<${Shown} of=${members}>${() => null}<//>` : html`<${Form} act=${change} submit="Save" cancel=${close} done=${done}>
-      <${Field} name="name" label="Name" value=${agent.name} needed />
-      ${isAll && html`<${Field} name="tier" as="choice" label="Tier" options=${TIERS} value=${agent.tier} />
-        <${Field} name="sponsor" as="choice" label="Sponsor" options=${persons} value=${agent.sponsor ?? ""} />
-        <${Field} name="killOwner" as="choice" label="Kill owner" options=${persons} value=${agent.killOwner ?? ""} />`}
+      <${Field} name="name" label="Name" value=${was.name} needed />
+      ${isAll && html`<${Field} name="tier" as="choice" label="Tier" options=${TIERS} value=${was.tier} />
+        <${Field} name="sponsor" as="choice" label="Sponsor" options=${persons(was.sponsor)} value=${was.sponsor ?? ""} />
+        <${Field} name="killOwner" as="choice" label="Kill owner" options=${persons(was.killOwner)} value=${was.killOwner ?? ""} />`}
     <//>`}
   <//>`;
 }
