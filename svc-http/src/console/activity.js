@@ -22,7 +22,7 @@ const TOLD = /** @type {Record<string, string>} */ ({
   allowed: "It was allowed and is not settled yet.",
   expired: "Nobody decided in time.",
   revoked: "It was allowed, then the agent was stopped. It may have happened all the same.",
-  lapsed: "It was allowed and never settled; its amount counts as paid.",
+  lapsed: "It was allowed and never settled; its amount counts as paid until it is released.",
   completed: "The agent says that it was done.",
   failed: "The agent says that it failed.",
   cancelled: "The agent says that it was given up.",
@@ -120,16 +120,20 @@ function One({ id }) {
 function Whole({ action, again }) {
   const { wid, may } = usePlace();
   const [isOpen, setOpen] = useState(false);
+  // The action of which nothing more can be released, as the server has said here: what it reads as does not always tell.
+  const [spent, setSpent] = useState("");
   const { approval, outcome, reasons, payment, provenance } = action;
   const named = may("ReadAgents") ? html`<a href=${at(wid, "agents", action.agentId)}><${Who} id=${action.agentId} /></a>` : html`<code>${action.agentId}</code>`;
+  const over = () => setSpent(action.id);
   const released = async () => {
+    over();
     setOpen(false);
     await again();
   };
   return html`
     <${Heading} title="Action" name=${html`<${Who} id=${action.agentId} /> ${ASKS[action.type] ?? html`<${Kind} of=${action} />`} <${Status} of=${action} />`}>
       ${approval && may("ReadApprovals") && html`<a class="button" href=${at(wid, "approvals", approval.id)}>${approval.state === "waiting" ? "To the approval" : "See the approval"}</a>`}
-      ${keeps(action) > 0 && may("ReleaseActions") && html`<${Button} act=${() => setOpen(true)}>Release what is kept<//>`}
+      ${keeps(action) > 0 && spent !== action.id && may("ReleaseActions") && html`<${Button} act=${() => setOpen(true)}>Release what is kept<//>`}
     <//>
     <${Matter} of=${action} />
     ${action.summary && html`<blockquote><${Quoted} text=${action.summary} /></blockquote>`}
@@ -145,7 +149,7 @@ function Whole({ action, again }) {
       <section class="card" aria-labelledby="known"><header><h2 id="known">Everything that is known of it</h2></header><${Known} of=${action} /></section>
     </div>
     ${action.details && html`<details class="card"><summary>What the agent sent beside it</summary><pre tabindex="0"><${Quoted} text=${JSON.stringify(action.details, null, 2)} dir="ltr" /></pre></details>`}
-    ${isOpen && html`<${Release} action=${action} kept=${keeps(action)} close=${() => setOpen(false)} done=${released} />`}
+    ${isOpen && html`<${Release} action=${action} kept=${keeps(action)} close=${() => setOpen(false)} over=${over} done=${released} />`}
     ${outcome?.released && html`<p><small>Released by <${Who} id=${outcome.released.by} />.</small></p>`}`;
 }
 
@@ -193,21 +197,30 @@ function Known({ of: action }) {
   ]} />`;
 }
 
-/** What a used receipt keeps posted beyond what the agent settled, in minor units. @param {any} action */
+/**
+ * What a used receipt keeps posted beyond what the agent settled, in minor units, reckoned as the server does. Not told is whether
+ * the issuer took its charge back before the settlement, and whether what lapsed was released: there it may be less.
+ * @param {any} action
+ */
 function keeps({ status, consumedAt, consumedAmount, outcome, payment }) {
   if (!consumedAt || !payment || outcome?.released) return 0;
   if (status === "lapsed") return payment.amount;
   if (!outcome) return 0;
-  const told = outcome.status === "completed" ? (outcome.amount ?? payment.amount) : 0;
-  return (consumedAmount ?? payment.amount) - told;
+  const told = outcome.amount ?? (outcome.status === "completed" ? payment.amount : 0);
+  return (consumedAmount ?? 0) - told;
 }
 
-/** @param {{ action: any, kept: number, close: () => void, done: () => any }} props */
-function Release({ action, kept, close, done }) {
+/** @param {{ action: any, kept: number, close: () => void, over: () => void, done: () => any }} props */
+function Release({ action, kept, close, over, done }) {
   const api = useApi();
+  const release = async (/** @type {Record<string, string>} */ { reason }) => {
+    const got = await api("POST", `actions/${action.id}/release`, { reason });
+    if (got.error.type === "not_allowed") over();
+    return got;
+  };
   return html`<${Dialog} title="Release what is kept?" close=${close}>
-    <p>The receipt was used, so <${Money} amount=${kept} currency=${action.payment.currency} /> count as paid although the agent settled otherwise. Release them once you know that the money was not taken, or came back.</p>
-    <${Form} act=${(/** @type {any} */ it) => api("POST", `actions/${action.id}/release`, { reason: it.reason })} submit="Release" cancel=${close} done=${done}>
+    <p>The receipt was used, so <${Money} amount=${kept} currency=${action.payment.currency} /> count as paid although the agent ${action.outcome ? "settled otherwise" : "never settled"}. Release them once you know that the money was not taken, or came back.</p>
+    <${Form} act=${release} submit="Release" cancel=${close} done=${done}>
       <${Field} name="reason" label="How you know" needed hint="For whoever reads the ledger." />
     <//>
   <//>`;
