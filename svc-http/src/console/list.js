@@ -150,8 +150,23 @@ export function useList(path, filters = {}, kinds = [], size = PAGE) {
   return { got: isCurrent ? held.got : null, data: isCurrent && held.got ? items : null, items, more: isCurrent && !!held.cursor, next, again };
 }
 
-/** @type {Map<string, Promise<any>>} */
+// What is remembered; beyond that many the one that was not used for longest is let go.
+const REMEMBERED_MAX = 300;
+/** Whatever was used last stands last. @type {Map<string, Promise<any>>} */
 const read = new Map();
+
+/** What stands at an address, asked for once by however many show it; a refusal is not kept. @param {string} path */
+function remembered(path) {
+  const known = read.get(path) ?? ask("GET", path);
+  read.delete(path);
+  read.set(path, known);
+  const [oldest] = read.keys();
+  if (read.size > REMEMBERED_MAX) read.delete(oldest);
+  known.then((got) => {
+    if (!isDone(got) && read.get(path) === known) read.delete(path);
+  });
+  return known;
+}
 
 /** Lets go of what is remembered of others: somebody else may sit here now, or a name has changed. @param {string} [id] */
 export function forget(id) {
@@ -168,11 +183,7 @@ export function useRemembered(path) {
   useEffect(() => {
     if (path === null) return;
     let isHere = true;
-    const whole = `api/w/${wid}/${path}`;
-    const known = read.get(whole) ?? ask("GET", whole);
-    read.set(whole, known);
-    known.then((got) => {
-      if (got.status === 0 || got.status >= 429) read.delete(whole);
+    remembered(`api/w/${wid}/${path}`).then((got) => {
       if (isHere) set({ path, said: isDone(got) ? got.said : null });
     });
     return () => void (isHere = false);
