@@ -17,13 +17,18 @@ use lettre::transport::smtp::client::{AsyncSmtpConnection, Certificate, Certific
 use lettre::transport::smtp::extension::ClientId;
 use svc_core::state::edge::Trouble;
 use svc_core::value::Timestamp;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout, timeout_at};
 
 use crate::config::{Config, Login, MailServer, Security};
 use crate::outbound::Trust;
 
-/// How long handing a message over may take, from looking up the host to the last answer.
+/// How long reaching the server may take, from looking up the host to the answer to the login.
 const MAIL_TIME: Duration = Duration::from_secs(10);
+/// How long handing a message over may take in all, from looking up the host to the answer to its final dot: the answer that
+/// decides has time of its own. With [`GOODBYE_TIME`] it stays within the lease of a delivery, which is 15 seconds.
+const MESSAGE_TIME: Duration = Duration::from_secs(13);
+/// How long the end of a connection may take.
+const GOODBYE_TIME: Duration = Duration::from_secs(1);
 /// What says yes to a login, the best first.
 const MECHANISMS: &[Mechanism] = &[Mechanism::Plain, Mechanism::Login];
 
@@ -101,14 +106,9 @@ impl Mailer {
     /// # Errors
     /// [`Trouble`] says why it does not.
     pub async fn check(&self) -> Result<(), Trouble> {
-        let checked = async {
-            let mut connection = self.connect().await?;
-            connection.abort().await;
-            Ok(())
-        };
-        let checked: Result<(), NotTaken> =
-            timeout(MAIL_TIME, checked).await.unwrap_or_else(|_| Err(Trouble::Timeout.into()));
-        checked.map_err(|it| it.trouble)
+        let connection = self.reach().await.map_err(|it| it.trouble)?;
+        goodbye(connection).await;
+        Ok(())
     }
 
     /// Hands a message over, and gives the code of the server's answer.
@@ -116,15 +116,14 @@ impl Mailer {
     /// # Errors
     /// [`NotTaken`] where it was not taken, or nobody knows whether it was.
     pub(crate) async fn send(&self, mail: Mail) -> Result<u16, NotTaken> {
-        timeout(MAIL_TIME, self.hand_over(mail)).await.unwrap_or_else(|_| Err(Trouble::Timeout.into()))
-    }
-
-    async fn hand_over(&self, mail: Mail) -> Result<u16, NotTaken> {
         let message = self.written(mail)?;
-        let mut connection = self.connect().await?;
-        let taken = connection.send(message.envelope(), &message.formatted()).await;
-        // The server has answered for the message; how the connection ends is nobody's business.
-        connection.abort().await;
+        let until = Instant::now() + MESSAGE_TIME;
+        let mut connection = self.reach().await?;
+        let (envelope, bytes) = (message.envelope(), message.formatted());
+        let taken = timeout_at(until, connection.send(envelope, &bytes)).await;
+        let Ok(taken) = taken else { return Err(Trouble::Timeout.into()) };
+        // The server has answered for the message: how the connection ends makes no other answer of it.
+        goodbye(connection).await;
         taken.map(|answer| answer.code().into()).map_err(|error| {
             let mut why = not_taken(&error);
             if error.is_permanent() || error.is_client() {
@@ -132,6 +131,11 @@ impl Mailer {
             }
             why
         })
+    }
+
+    /// A connection within its time.
+    async fn reach(&self) -> Result<AsyncSmtpConnection, NotTaken> {
+        timeout(MAIL_TIME, self.connect()).await.unwrap_or_else(|_| Err(Trouble::Timeout.into()))
     }
 
     fn written(&self, mail: Mail) -> Result<Message, NotTaken> {
@@ -189,6 +193,12 @@ impl Mailer {
         let made = builder.build_rustls().map_err(|_| Trouble::Tls)?;
         Ok(self.tls.get_or_init(|| made).clone())
     }
+}
+
+/// Ends a connection politely, where the server lets it.
+async fn goodbye(mut connection: AsyncSmtpConnection) {
+    // Nothing hangs on it: what gets no answer is dropped.
+    let _ = timeout(GOODBYE_TIME, connection.abort()).await;
 }
 
 /// What a failure before the message means: none of these is the message's own.

@@ -169,7 +169,7 @@ async fn take(
     asks_login: bool,
 ) -> Option<()> {
     let mut stream = BufReader::new(stream);
-    let (mut from, mut to, mut logged_in) = (String::new(), Vec::new(), !asks_login);
+    let (mut from, mut to, mut logged_in, mut lingers) = (String::new(), Vec::new(), !asks_login, false);
     say(&mut stream, "220 mail.example.com ESMTP").await?;
     loop {
         let line = line(&mut stream).await?;
@@ -193,6 +193,7 @@ async fn take(
                     let _ = self::line(&mut stream).await;
                     return None;
                 }
+                lingers = answer == "250 without an end";
                 if answer.starts_with("250") {
                     to.push(address(rest));
                 }
@@ -205,6 +206,11 @@ async fn take(
                     .await
                     .ok()?;
                 "250 taken".to_owned()
+            }
+            "QUIT" if lingers => {
+                // Until the client has had enough.
+                let _ = self::line(&mut stream).await;
+                return None;
             }
             "QUIT" => {
                 let _ = say(&mut stream, "221 bye").await;

@@ -159,6 +159,23 @@ async fn mail_that_is_put_off_comes_again() {
     office.site.stop().await;
 }
 
+/// What the server has taken is delivered, also where it never answers how the connection ends: it is sent once.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn mail_that_was_taken_is_delivered_however_the_connection_ends() {
+    let mut mailbox = Mailbox::start().await;
+    let mut office = mailing(&mailbox).await;
+    let agent = office.site.agent(&[]);
+    mailbox.answer(["250 without an end", "250 without an end"]);
+    asked(&mut office, &agent.key, &update()).await;
+    mailbox.take(2).await;
+    let ended = until(&mut office, 2, |job| !job.attempts.is_empty()).await;
+    for delivery in &ended {
+        assert_eq!((&delivery["state"], &delivery["attempts"][0]["status"]), (&json!("delivered"), &json!(250)));
+    }
+    assert!(mailbox.is_empty());
+    office.site.stop().await;
+}
+
 /// Nothing is sent of what was decided meanwhile, however often it is due: the delivery ends as replaced.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_was_decided_meanwhile_is_not_sent() {
