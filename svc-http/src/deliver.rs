@@ -20,7 +20,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use svc_core::rules::edge::deliver::{ClaimDelivery, FinishDelivery, find};
-use svc_core::state::edge::{Job, Tried, Trouble};
+use svc_core::state::edge::{IntegrationKind, Job, Tried, Trouble};
 use svc_core::store::{Key, Range, Record};
 use svc_core::value::id::DeliveryId;
 use svc_core::value::link::{Index, SHARDS, instant_order};
@@ -30,7 +30,7 @@ use tokio::sync::watch;
 use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::{self, MissedTickBehavior, interval, timeout_at};
 
-use self::queue::{Queue, Whose};
+use self::queue::{Line, Queue, Whose};
 pub use self::send::Sender;
 use self::spread::spread;
 
@@ -173,7 +173,9 @@ impl Worker {
 }
 
 fn whose(job: &Job) -> Whose {
-    Whose { workspace: job.workspace, host: job.line() }
+    // Mail and Slack are one server each, whosever the call is.
+    let shared = job.url.is_none() && matches!(job.over(), Some(IntegrationKind::Mail | IntegrationKind::Slack));
+    Whose { workspace: job.workspace, host: Line { name: job.line(), shared } }
 }
 
 /// Claims a call, makes it, and tells what came of it. What is news becomes messages.
@@ -191,7 +193,7 @@ async fn attempt(gate: Gate, sender: Arc<Sender>, whose: Whose, job: DeliveryId)
             let ms = u32::try_from(began.elapsed().as_millis()).unwrap_or(u32::MAX);
             tracing::info!(
                 delivery = %job,
-                host = %whose.host,
+                host = %whose.host.name,
                 status = tried.status,
                 error = tried.error.map(Trouble::as_str),
                 ms,

@@ -1,7 +1,7 @@
 //! Which calls are made next: workspaces take turns, and within one the hosts that it calls; none has more than a few at once.
 //!
 //! **Invariant:** a host that does not answer keeps no other waiting, nor do many of them that one workspace names keep
-//! another's.
+//! another's, nor does a server that all workspaces send over.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -13,6 +13,8 @@ const RUNNING_MAX: usize = 64;
 const RUNNING_OF_WORKSPACE_MAX: usize = 16;
 /// Of these, to one host.
 const RUNNING_OF_HOST_MAX: usize = 4;
+/// Of these, over one line that all workspaces share.
+const RUNNING_OF_SHARED_MAX: usize = 16;
 /// Calls held in memory; the rest stays where it is found again.
 const HELD_MAX: usize = 4_096;
 /// Of these, of one workspace.
@@ -20,13 +22,22 @@ const HELD_OF_WORKSPACE_MAX: usize = 1_024;
 /// Of these, to one host.
 const HELD_OF_HOST_MAX: usize = 64;
 
+/// What calls wait in line with.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Line {
+    /// The host that is called, or the kind of what is sent over a server of all workspaces.
+    pub(super) name: String,
+    /// Whether it leads to one place for all workspaces.
+    pub(super) shared: bool,
+}
+
 /// Whose call it is, and to which host.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Whose {
     /// The workspace.
     pub(super) workspace: WorkspaceId,
-    /// The host that is called.
-    pub(super) host: String,
+    /// The host that is called, or what stands for it.
+    pub(super) host: Line,
 }
 
 /// Calls that are due, by workspace and host.
@@ -37,14 +48,24 @@ pub(super) struct Queue {
     turns: VecDeque<WorkspaceId>,
     held: BTreeSet<DeliveryId>,
     running: usize,
+    /// Lines that all workspaces share, by their names.
+    shared: BTreeMap<String, Shared>,
+}
+
+/// A line that all workspaces share.
+#[derive(Debug, Default)]
+struct Shared {
+    running: usize,
+    /// Workspaces that had their turn in it and found no place: each once, in the order of their turns.
+    waiting: VecDeque<WorkspaceId>,
 }
 
 /// What one workspace calls.
 #[derive(Debug, Default)]
 struct Own {
-    hosts: BTreeMap<String, Host>,
+    hosts: BTreeMap<Line, Host>,
     /// Hosts that have calls to get and room for them, in turn.
-    turns: VecDeque<String>,
+    turns: VecDeque<Line>,
     held: usize,
     running: usize,
     has_turn: bool,
@@ -54,6 +75,7 @@ struct Own {
 struct Host {
     waiting: VecDeque<DeliveryId>,
     running: usize,
+    /// Whether it stands in its workspace's turns, or waits for a place in a line that is shared.
     has_turn: bool,
 }
 
@@ -89,19 +111,59 @@ impl Queue {
         if self.running >= RUNNING_MAX {
             return None;
         }
-        let workspace = self.turns.pop_front()?;
-        let own = self.workspaces.get_mut(&workspace)?;
-        own.has_turn = false;
-        let name = own.turns.pop_front()?;
-        let host = own.hosts.get_mut(&name)?;
+        loop {
+            let workspace = self.turns.pop_front()?;
+            let own = self.workspaces.get_mut(&workspace)?;
+            own.has_turn = false;
+            let whose = Whose { workspace, host: own.turns.pop_front()? };
+            let job = if self.has_place(&whose.host) { self.begin(&whose) } else { self.park(&whose) };
+            self.give_turn(&whose);
+            if let Some(job) = job {
+                return Some((whose, job));
+            }
+        }
+    }
+
+    /// Whether a line that all workspaces share has a place left; one of a single workspace's is asked nothing here.
+    fn has_place(&self, line: &Line) -> bool {
+        !line.shared || self.shared.get(&line.name).is_none_or(|it| it.running < RUNNING_OF_SHARED_MAX)
+    }
+
+    fn begin(&mut self, whose: &Whose) -> Option<DeliveryId> {
+        let own = self.workspaces.get_mut(&whose.workspace)?;
+        let host = own.hosts.get_mut(&whose.host)?;
         host.has_turn = false;
         let job = host.waiting.pop_front()?;
         host.running += 1;
         own.running += 1;
         self.running += 1;
-        let whose = Whose { workspace, host: name };
-        self.give_turn(&whose);
-        Some((whose, job))
+        if whose.host.shared {
+            self.shared.entry(whose.host.name.clone()).or_default().running += 1;
+        }
+        Some(job)
+    }
+
+    /// Lets a workspace wait for a place in a line that all share: it keeps its turn there, and hinders none of its others.
+    fn park(&mut self, whose: &Whose) -> Option<DeliveryId> {
+        self.shared.entry(whose.host.name.clone()).or_default().waiting.push_back(whose.workspace);
+        None
+    }
+
+    /// A place in a line that all share is free: whoever waits for one has a turn again, in the same order. All of them, since
+    /// the first may be kept from using it by what else its workspace calls.
+    fn free(&mut self, line: &Line) {
+        let Some(shared) = self.shared.get_mut(&line.name) else { return };
+        shared.running = shared.running.saturating_sub(1);
+        let waiting = std::mem::take(&mut shared.waiting);
+        if shared.running == 0 {
+            self.shared.remove(&line.name);
+        }
+        for workspace in waiting {
+            if let Some(own) = self.workspaces.get_mut(&workspace) {
+                own.turns.push_back(line.clone());
+            }
+            self.give_turn(&Whose { workspace, host: line.clone() });
+        }
     }
 
     /// A call came to its end.
@@ -120,6 +182,9 @@ impl Queue {
             if own.hosts.is_empty() {
                 self.workspaces.remove(&whose.workspace);
             }
+        }
+        if whose.host.shared {
+            self.free(&whose.host);
         }
         self.give_turn(whose);
     }
@@ -158,11 +223,15 @@ mod tests {
     }
 
     fn of(workspace: u128, host: &str) -> Whose {
-        Whose { workspace: WorkspaceId::from_bits(workspace), host: host.to_owned() }
+        Whose { workspace: WorkspaceId::from_bits(workspace), host: Line { name: host.to_owned(), shared: false } }
+    }
+
+    fn mail(workspace: u128) -> Whose {
+        Whose { workspace: WorkspaceId::from_bits(workspace), host: Line { name: "mail".to_owned(), shared: true } }
     }
 
     fn all(queue: &mut Queue) -> Vec<String> {
-        std::iter::from_fn(|| queue.next()).map(|(whose, _)| whose.host).collect()
+        std::iter::from_fn(|| queue.next()).map(|(whose, _)| whose.host.name).collect()
     }
 
     /// Hosts take turns, a slow one has its few places and no more, and its others wait until one of these is done.
@@ -198,6 +267,38 @@ mod tests {
             all(&mut queue);
         }
         assert_eq!(queue.workspaces.len(), 1, "what is done leaves nothing behind");
+    }
+
+    /// A server that all workspaces send over and that hangs has its places and no more: others' calls are made at once, also those
+    /// of a host of the same name, and of what waits for it each workspace has its turn when a place is free.
+    #[test]
+    fn a_shared_line_has_its_places_and_no_more() {
+        let mut queue = Queue::default();
+        for number in 0..160 {
+            queue.put(mail(number % 40), job(number));
+        }
+        let begun: Vec<_> = std::iter::from_fn(|| queue.next()).collect();
+        assert_eq!(begun.len(), RUNNING_OF_SHARED_MAX);
+        for workspace in [0, 39] {
+            queue.put(of(workspace, "mail"), job(1_000 + workspace));
+            queue.put(of(workspace, "quick"), job(2_000 + workspace));
+        }
+        assert_eq!(all(&mut queue), ["mail", "mail", "quick", "quick"]);
+        let (mut begun, mut order) = (VecDeque::from(begun), Vec::new());
+        while let Some((whose, id)) = begun.pop_front() {
+            order.push(whose.workspace);
+            queue.done(&whose, id);
+            begun.extend(std::iter::from_fn(|| queue.next()));
+            assert!(begun.len() <= RUNNING_OF_SHARED_MAX);
+        }
+        let firsts: BTreeSet<_> = order.iter().take(40).collect();
+        assert_eq!((order.len(), firsts.len()), (160, 40), "each had its turn before any had two");
+        assert!(queue.shared.is_empty());
+        for workspace in [0, 39] {
+            queue.done(&of(workspace, "mail"), job(1_000 + workspace));
+            queue.done(&of(workspace, "quick"), job(2_000 + workspace));
+        }
+        assert!(queue.workspaces.is_empty() && queue.turns.is_empty(), "what is done leaves nothing behind");
     }
 
     /// A call is held once, until it is done; what there is no room for is left where it is.
