@@ -129,7 +129,7 @@ pub fn finish(scope: &mut Scope<'_>, asked: &FinishDelivery) -> Result<Arc<Job>,
     }
     if let JobState::Failed { .. } = tried.state {
         give_up(scope, &tried, integration.as_deref());
-    } else if let Some(integration) = integration {
+    } else if let Some(integration) = integration.filter(|_| shows(&tried)) {
         let error = asked.tried.error;
         // An export stands where its records are not taken, whatever becomes of a test.
         let is_test = integration.slot.kind == IntegrationKind::Export && matches!(tried.work, Work::Test { .. });
@@ -220,11 +220,19 @@ fn about(job: &Job) -> (Named, Named) {
     }
 }
 
+/// Whether what comes of a job shows on the integration of its kind: one that is sent without any tells nothing of it.
+const fn shows(job: &Job) -> bool {
+    match &job.work {
+        Work::Message { news, .. } => message::needs_one(news),
+        Work::Decided { .. } | Work::Export { .. } | Work::Test { .. } | Work::Tell { .. } => true,
+    }
+}
+
 /// Records that a job was given up, in the ledger and on the integration that it went over.
 fn give_up(scope: &mut Scope<'_>, job: &Job, integration: Option<&Integration>) {
     let last = job.last().and_then(|it| it.tried.error).unwrap_or(Trouble::Interrupted);
     record_end(scope, job, last);
-    if let Some(integration) = integration {
+    if let Some(integration) = integration.filter(|_| shows(job)) {
         scope.put(Integration {
             last_event_at: Some(scope.now()),
             last_error: Some(last.as_str().into()),

@@ -187,9 +187,14 @@ fn relay(scope: &mut Scope<'_>, workspace: WorkspaceId) -> Result<Option<Arc<Int
 
 /// Whether such news goes over what is left of the integration: what guards everybody, and an invitation, need none.
 fn goes_over(news: &News, integration: Option<&Integration>) -> bool {
+    !needs_one(news) || integration.is_some_and(Integration::tells)
+}
+
+/// Whether such news goes over an integration, and is not sent where there is none.
+pub(super) const fn needs_one(news: &News) -> bool {
     match news {
-        News::Asked { .. } | News::Conflict { .. } => integration.is_some_and(Integration::tells),
-        News::Loosened { .. } | News::Invited { .. } => true,
+        News::Asked { .. } | News::Conflict { .. } => true,
+        News::Loosened { .. } | News::Invited { .. } => false,
     }
 }
 
