@@ -282,6 +282,29 @@ fn a_charge_is_posted_whatever_was_released_before() {
     issuer.world.audit();
 }
 
+/// What the issuer posted for a use is given back by its reversal, down to what the agent said: also after a release before it.
+#[test]
+fn a_reversal_gives_back_what_the_issuer_posted() {
+    for (said, told) in [(None, 0), (Some(30), 30)] {
+        for released_before in [false, true] {
+            let (mut issuer, agent) = Issuer::new(&[DAY]);
+            let action = issuer.world.authorize(&agent, payment(100, "EUR", "shop.example.com")).id();
+            assert_eq!(issuer.charge("evt_1", action, 100), "approved");
+            issuer.world.settle(&agent, action, OutcomeStatus::Failed, said);
+            if released_before {
+                assert_eq!(issuer.tell("evt_2", Deed::Reverse { action }), "released");
+            }
+            assert_eq!(issuer.tell("evt_3", Deed::Settle { action, amount: 120 }), "over_settlement");
+            assert_eq!((issuer.sums(&agent), issuer.money()), ((0, 120), (100, 120)));
+            issuer.world.audit();
+            assert_eq!(issuer.tell("evt_4", Deed::Reverse { action }), "released");
+            assert_eq!((issuer.sums(&agent), issuer.money()), ((0, told), (100, told)));
+            assert_eq!(issuer.tell("evt_5", Deed::Reverse { action }), "not_allowed", "nothing is left of it");
+            issuer.world.audit();
+        }
+    }
+}
+
 /// Where nobody told who charges, the records say so and name no merchant: that of the action was seen by nobody.
 #[test]
 fn a_merchant_that_nobody_told_is_not_on_record() {

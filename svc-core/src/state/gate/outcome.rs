@@ -12,7 +12,8 @@ use crate::value::id::PrincipalId;
 pub struct Outcome {
     /// Done or not.
     pub status: OutcomeStatus,
-    /// The final amount, as sent: by the agent, or by the issuer, where it was charged for more.
+    /// The final amount, as the agent sent it. What the issuer says instead is posted, and this stays: it is what a reversal of
+    /// the charge goes back to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub amount: Option<i64>,
     /// What it came to: the amount posted.
@@ -97,12 +98,13 @@ impl Action {
         }
     }
 
-    /// The same settled action, of which the issuer says that it came to `amount`: that is posted in place of what was.
+    /// The same settled action, of which the issuer says that it came to `amount`: that is posted in place of what was, and of
+    /// what was given back before nothing counts.
     #[must_use]
     pub fn overruled(mut self, amount: i64) -> Self {
         if let State::Allowed(Allowed { outcome: Some(outcome), .. }) = &mut self.state {
-            outcome.amount = Some(amount);
             outcome.posted = Some(amount);
+            outcome.released = None;
         }
         self
     }
