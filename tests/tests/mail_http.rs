@@ -271,7 +271,7 @@ async fn an_invitation_works_from_its_mail() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_invitation_that_fails_is_seen() {
     let mut mailbox = Mailbox::start().await;
-    let mut office = Office::with(|plan| plan.config.mail = mailbox.config()).await;
+    let mut office = mailing(&mailbox).await;
     let invite = json!({ "email": "new@example.com", "role": "member" });
     mailbox.answer(["550 nobody here"]);
     office.post("members", invite.clone()).await.made();
@@ -285,6 +285,7 @@ async fn an_invitation_that_fails_is_seen() {
     office.site.shift(Span::hours(1));
     let lapsed = until(&mut office, 2, is("failed")).await;
     assert_eq!(lapsed.len(), 2);
+    assert_eq!(office.read("integrations").await["data"][0]["state"], "ok", "it goes without the integration");
     assert!(mailbox.is_empty(), "a link that signs nobody in is not sent");
     office.post("members", invite).await.made();
     assert!(mailbox.next().await.text.contains("token="));
