@@ -144,7 +144,7 @@ impl Sender {
 /// The buttons that a relay is given with a message.
 fn offered(gate: &Gate, message: &Message) -> Vec<Value> {
     match (&message.relay, &message.about) {
-        (Some(relay), About::Asked(asked)) => buttons(gate, relay, &asked.question.approval, gate.now()),
+        (Some(relay), About::Asked(asked)) => buttons(gate, relay, &asked.question, gate.now()),
         _ => Vec::new(),
     }
 }

@@ -69,7 +69,7 @@ fn buttons(asked: &Asked, facts: &Facts) -> Vec<Value> {
     let value = value(approval.id, digest(approval).as_ref());
     let word = |action: &str, text: &str, style: &str| json!({ "type": "button", "action_id": action, "text": plain_text(text), "style": style, "value": value });
     let mut buttons = Vec::with_capacity(3);
-    if !is_said_on_page(approval) {
+    if !is_said_on_page(&asked.question) {
         buttons.push(word(APPROVE, "Approve", "primary"));
     }
     buttons.push(word(DENY, "Deny", "danger"));

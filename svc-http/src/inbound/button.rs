@@ -5,6 +5,7 @@
 
 use serde_json::{Value, json};
 use svc_core::rules::edge::button::{Once, is_said_on_page};
+use svc_core::rules::gate::asked::Question;
 use svc_core::rules::gate::decide::Choice;
 use svc_core::state::edge::{EVENT_KEPT, Integration, Received};
 use svc_core::state::gate::{Approval, ApprovalSubject};
@@ -14,7 +15,7 @@ use svc_core::value::{Id as _, Timestamp};
 use svc_store::Gate;
 
 /// What the bytes of a button begin with.
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
 /// Characters of a button: what is sealed is of one length or another, both far below this.
 pub const SEALED_MAX: usize = 400;
 
@@ -27,8 +28,6 @@ pub struct Button {
     pub approval: ApprovalId,
     /// The digest of what it stands beside, where that has one.
     pub digest: Option<Digest>,
-    /// How many persons had agreed when it was made: where two have to, the second presses another one.
-    agreed: u8,
     /// Until when it is good.
     until: Timestamp,
 }
@@ -39,8 +38,7 @@ impl Button {
     #[must_use]
     pub fn new(approval: &Approval, choice: Choice, now: Timestamp) -> Self {
         let until = approval.expires_at.min(now.plus(EVENT_KEPT));
-        let agreed = u8::try_from(approval.approvals.len()).unwrap_or(u8::MAX);
-        Self { choice, approval: approval.id, digest: digest(approval), agreed, until }
+        Self { choice, approval: approval.id, digest: digest(approval), until }
     }
 
     /// Its text; `None` where the gate has no master key.
@@ -72,7 +70,7 @@ impl Button {
             Choice::Approve => 1,
             Choice::Deny => 0,
         };
-        let mut bytes = vec![VERSION, choice, self.agreed];
+        let mut bytes = vec![VERSION, choice];
         bytes.extend(self.approval.bits().to_be_bytes());
         bytes.extend(self.digest.iter().flat_map(|it| *it.as_bytes()));
         bytes
@@ -80,7 +78,7 @@ impl Button {
 
     fn read(bytes: &[u8]) -> Option<Self> {
         let (said, until) = bytes.split_last_chunk()?;
-        let ([version, choice, agreed], said) = said.split_first_chunk()?;
+        let ([version, choice], said) = said.split_first_chunk()?;
         let (approval, digest) = said.split_first_chunk()?;
         let choice = match (*version, *choice) {
             (VERSION, 1) => Choice::Approve,
@@ -93,18 +91,18 @@ impl Button {
         };
         let approval = ApprovalId::from_bits(u128::from_be_bytes(*approval));
         let until = Timestamp::from_millis(i64::from_be_bytes(*until));
-        Some(Self { choice, approval, digest, agreed: *agreed, until })
+        Some(Self { choice, approval, digest, until })
     }
 }
 
-/// The buttons beside an approval as it stands at `now`, each with its word; none where the gate has no master key, and no yes where
+/// The buttons beside a question as it stands at `now`, each with its word; none where the gate has no master key, and no yes where
 /// that is said on the page.
 #[must_use]
-pub fn buttons(gate: &Gate, integration: &Integration, approval: &Approval, now: Timestamp) -> Vec<Value> {
+pub fn buttons(gate: &Gate, integration: &Integration, question: &Question, now: Timestamp) -> Vec<Value> {
     let words = [(Choice::Approve, "approve"), (Choice::Deny, "deny")];
-    let offered = words.into_iter().filter(|(choice, _)| *choice == Choice::Deny || !is_said_on_page(approval));
+    let offered = words.into_iter().filter(|(choice, _)| *choice == Choice::Deny || !is_said_on_page(question));
     let sealed = |(choice, word)| {
-        let token = Button::new(approval, choice, now).seal(gate, integration)?;
+        let token = Button::new(&question.approval, choice, now).seal(gate, integration)?;
         Some(json!({ "decision": word, "token": token }))
     };
     offered.filter_map(sealed).collect()
@@ -131,8 +129,7 @@ mod tests {
         for digest in [None, Some(Digest::of("it"))] {
             for choice in [Choice::Approve, Choice::Deny] {
                 let approval = ApprovalId::from_bits(1 << 90);
-                let button =
-                    Button { choice, approval, digest, agreed: 1, until: Timestamp::from_millis(1_790_847_000_000) };
+                let button = Button { choice, approval, digest, until: Timestamp::from_millis(1_790_847_000_000) };
                 let mut bytes = button.said();
                 bytes.extend(button.until.as_millis().to_be_bytes());
                 assert_eq!(Button::read(&bytes), Some(button));

@@ -125,15 +125,6 @@ fn relay_answer() -> Value {
             "decided": { "type": "boolean", "description": "Whether the member's word was taken." },
             "approval": { "type": "string", "enum": ["waiting", "approved", "denied", "expired"], "description": "Where the approval stands, where the member may read it." },
             "reason": { "type": "string", "enum": REASONS, "description": "Why the word was not taken." },
-            "buttons": {
-                "type": "array",
-                "description": "Where a second person has to agree: the buttons for them.",
-                "items": {
-                    "type": "object",
-                    "required": ["decision", "token"],
-                    "properties": { "decision": { "type": "string", "enum": ["approve", "deny"] }, "token": { "type": "string" } },
-                },
-            },
         },
     })
 }

@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 use svc_core::refusal::Refusal;
 use svc_core::rules::edge::button::{
-    CHANGED, CONSENTED, DECIDED, EXPIRED, FORBIDDEN, NOT_FOUND, NOT_LINKED, NOT_POSSIBLE, ON_PAGE, SECOND_FACTOR,
-    SECOND_PERSON, USED,
+    CHANGED, DECIDED, EXPIRED, FORBIDDEN, NOT_FOUND, NOT_LINKED, NOT_POSSIBLE, ON_PAGE, SECOND_FACTOR, SECOND_PERSON,
+    USED,
 };
 use svc_core::state::edge::{Heard, LINKED_NAME_MAX};
 use svc_core::value::Invalid;
@@ -64,7 +64,7 @@ fn bounded(text: &str, max: usize) -> Result<String, Invalid> {
 /// Whether a word was taken.
 #[must_use]
 pub fn is_taken(heard: &Heard) -> bool {
-    matches!(&*heard.outcome, CONSENTED | "approved" | "denied")
+    matches!(&*heard.outcome, "approved" | "denied")
 }
 
 /// What a relay is told.
@@ -87,7 +87,6 @@ pub fn sentence(heard: &Heard) -> &'static str {
     match (&*heard.outcome, heard.stands.as_deref()) {
         ("approved", _) => "You approved this.",
         ("denied", _) => "This is denied.",
-        (CONSENTED, _) => "You agreed. A second person has to agree as well.",
         (CHANGED, _) => "What waits is not what this message shows. Look at it again.",
         (DECIDED, Some("approved")) => "This was approved already.",
         (DECIDED, _) => "This was denied already.",
@@ -112,7 +111,7 @@ mod tests {
         let stands = |outcome: &str, stands: &str| Heard { stands: Some(stands.into()), ..Heard::of(outcome) };
         for (heard, told) in [
             (stands("approved", "approved"), json!({ "decided": true, "approval": "approved" })),
-            (stands(CONSENTED, "waiting"), json!({ "decided": true, "approval": "waiting" })),
+            (stands(ON_PAGE, "waiting"), json!({ "decided": false, "approval": "waiting", "reason": "on_page" })),
             (stands(DECIDED, "denied"), json!({ "decided": false, "approval": "denied", "reason": "decided" })),
             (Heard::of(NOT_LINKED), json!({ "decided": false, "reason": "not_linked" })),
             (Heard::of("ignored"), json!({ "decided": false, "reason": "unknown_button" })),

@@ -2,8 +2,7 @@
 
 use svc_core::refusal::Kind;
 use svc_core::rules::edge::button::{
-    CHANGED, CONSENTED, DECIDED, EXPIRED, FORBIDDEN, NOT_FOUND, NOT_LINKED, ON_PAGE, Once, Press, SECOND_FACTOR,
-    SECOND_PERSON, USED,
+    CHANGED, DECIDED, EXPIRED, FORBIDDEN, NOT_FOUND, NOT_LINKED, ON_PAGE, Once, Press, SECOND_FACTOR, USED,
 };
 use svc_core::rules::edge::integrations::{ChangeIntegration, CreateIntegration, NewSecret};
 use svc_core::rules::edge::receive::{Deed, Event, EventName, Receive, Vouched};
@@ -177,22 +176,38 @@ fn what_is_over_is_told() {
     chat.world.audit();
 }
 
-/// Where two have to agree, one member's presses are one yes, whatever system they come over; a second member's is the second.
+/// Where two have to agree, neither says so over a link, first or second: whoever signs for it could be both. A no is heard.
 #[test]
-fn two_persons_are_two_members() {
+fn two_persons_agree_in_sessions_alone() {
     let mut settings = fast();
     settings.second_person_above.insert("EUR".parse().unwrap(), 5_000);
-    let mut chat = Chat::new(IntegrationKind::Relay, settings);
-    let admin = chat.world.person(Role::Admin);
-    chat.link(&[("UOWNER", chat.owner.principal), ("USAME", chat.owner.principal), ("UADMIN", admin.principal)]);
-    let (_, approval) = chat.asked();
-    assert_eq!(chat.press("UOWNER", approval, Choice::Approve), told(CONSENTED, "waiting"));
-    for name in ["UOWNER", "USAME"] {
-        assert_eq!(chat.press(name, approval, Choice::Approve), told(SECOND_PERSON, "waiting"));
+    for kind in [IntegrationKind::Relay, IntegrationKind::Slack] {
+        let mut chat = Chat::new(kind, settings.clone());
+        let admin = chat.linked("UADMIN", Role::Admin);
+        let (_, approval) = chat.asked();
+        assert_eq!(chat.press("UOWNER", approval, Choice::Approve), told(ON_PAGE, "waiting"));
+        assert_eq!(chat.world.row::<Approval>(approval).approvals.len(), 0);
+        chat.world.run(DecideApproval::new(admin, approval, Choice::Approve)).unwrap();
+        for name in ["UADMIN", "UOWNER"] {
+            assert_eq!(chat.press(name, approval, Choice::Approve), told(ON_PAGE, "waiting"));
+        }
+        let row = chat.world.row::<Approval>(approval);
+        assert_eq!((&row.state, row.approvals.len()), (&ApprovalState::Waiting, 1));
+        assert_eq!(chat.press("UOWNER", approval, Choice::Deny), told("denied", "denied"));
+        chat.world.audit();
     }
-    let said = DecideApproval::new(chat.owner, approval, Choice::Approve);
-    assert_eq!(chat.world.run(said).unwrap_err().kind(), Kind::SecondPersonRequired);
-    assert_eq!(chat.press("UADMIN", approval, Choice::Approve), told("approved", "approved"));
+}
+
+/// How many have to agree is what the settings say at the press, not what they said when the message was sent.
+#[test]
+fn a_line_counts_once_it_is_drawn() {
+    let mut chat = Chat::slack();
+    let (_, approval) = chat.asked();
+    let workspace = chat.slot.workspace;
+    chat.world.edit::<Workspace>(workspace, |it| {
+        it.settings.second_person_above.insert("EUR".parse().unwrap(), 5_000);
+    });
+    assert_eq!(chat.press("UOWNER", approval, Choice::Approve), told(ON_PAGE, "waiting"));
     chat.world.audit();
 }
 

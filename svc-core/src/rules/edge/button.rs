@@ -12,7 +12,7 @@ use crate::rules::gate::asked::{Question, Stands, get_approval};
 use crate::rules::gate::decide::{Choice, DecideApproval, decide_approval};
 use crate::rules::people::by::{By, Person, Seat};
 use crate::state::edge::{Heard, Integration, IntegrationKind, Received};
-use crate::state::gate::{Approval, ApprovalSubject, Via};
+use crate::state::gate::{ApprovalSubject, Via};
 use crate::state::people::Principal;
 use crate::turn::{Halt, Scope};
 use crate::value::Timestamp;
@@ -57,7 +57,7 @@ pub const EXPIRED: &str = "expired";
 pub const DECIDED: &str = "decided";
 /// What waits is not what the button was shown beside.
 pub const CHANGED: &str = "changed";
-/// Another person has to agree.
+/// It is another person's to decide.
 pub const SECOND_PERSON: &str = "second_person";
 /// It takes the second factor, which no button shows.
 pub const SECOND_FACTOR: &str = "second_factor";
@@ -65,8 +65,6 @@ pub const SECOND_FACTOR: &str = "second_factor";
 pub const ON_PAGE: &str = "on_page";
 /// What it asks for can no longer be done.
 pub const NOT_POSSIBLE: &str = "not_possible";
-/// One of two persons has agreed.
-pub const CONSENTED: &str = "consented";
 
 /// Takes the word of whoever pressed a button.
 ///
@@ -96,18 +94,19 @@ pub(super) fn press(scope: &mut Scope<'_>, integration: &Integration, press: &Pr
         approval: Some(press.approval),
         ..Done { principal: Some(person.principal), ..Done::of("", action_of(&seen)) }
     };
-    if press.choice == Choice::Approve && seen.stands == Stands::Waiting && is_said_on_page(&seen.approval) {
+    if press.choice == Choice::Approve && seen.stands == Stands::Waiting && is_said_on_page(&seen) {
         return Ok(done(ON_PAGE, seen.stands.as_str(), None));
     }
     let said = said(press, person, via(integration)?);
     match scope.attempt(|scope| decide_approval(scope, &said))? {
         Ok(decided) => {
+            let outcome = taken(decided.stands)?;
             if let Some(once) = press.once {
                 let (id, workspace) = (once.row, person.workspace);
                 scope.put(Received { id, workspace, until: once.until, answer: None });
             }
             let is_approved = decided.stands == Stands::Approved;
-            Ok(done(taken(decided.stands), decided.stands.as_str(), is_approved.then_some(true)))
+            Ok(done(outcome, decided.stands.as_str(), is_approved.then_some(true)))
         }
         Err(refusal) => {
             let stands = refusal.reason().and_then(ended).unwrap_or(seen.stands);
@@ -147,25 +146,28 @@ fn via(integration: &Integration) -> Result<Via, Refusal> {
 }
 
 /// Whether a yes is said in a session alone. Who owns a workspace, and what starts every agent again, is worth more than one
-/// account of another system; and a freeze of all of them looks through all of them first.
+/// account of another system; and a freeze of all of them looks through all of them first. Where two persons have to agree, neither
+/// says so over a link: whoever knows an integration's secret speaks for all whom it links, and would be both.
 #[must_use]
-pub fn is_said_on_page(approval: &Approval) -> bool {
-    match &approval.subject {
+pub fn is_said_on_page(question: &Question) -> bool {
+    let is_owners = match &question.approval.subject {
         ApprovalSubject::HoldLift(_) | ApprovalSubject::Owner(_) => true,
         ApprovalSubject::Freeze(of) => of.all,
         ApprovalSubject::Action(_) | ApprovalSubject::Budget(_) => false,
-    }
+    };
+    is_owners || question.needed > 1
 }
 
 fn action_of(question: &Question) -> Option<crate::value::id::ActionId> {
     question.approval.asked_action().map(|it| it.action)
 }
 
-/// The word for a word that was taken.
-const fn taken(stands: Stands) -> &'static str {
+/// The word for a word that was taken. It ends what waits: a yes that is one of two is said on the page, so that where one were
+/// left waiting here, nothing is kept of it.
+fn taken(stands: Stands) -> Result<&'static str, Refusal> {
     match stands {
-        Stands::Waiting => CONSENTED,
-        Stands::Approved | Stands::Denied | Stands::Expired => stands.as_str(),
+        Stands::Waiting => Err(Refusal::internal()),
+        Stands::Approved | Stands::Denied | Stands::Expired => Ok(stands.as_str()),
     }
 }
 

@@ -1,30 +1,23 @@
 //! What a relay of a team chat sends (CONTRACT part 6): that somebody has pressed one of the buttons that it was given.
 
-use std::sync::Arc;
-
-use serde_json::json;
 use svc_core::refusal::Refusal;
-use svc_core::rules::edge::button::{CONSENTED, Press};
+use svc_core::rules::edge::button::Press;
 use svc_core::rules::edge::receive::{Deed, Event, EventName};
 use svc_core::state::edge::IntegrationKind;
-use svc_core::state::gate::Approval;
 
 use super::issuer::SVC_SIGNATURE;
 use super::{Claimed, GateService, answered};
 use crate::answer::Answer;
 use crate::dispatch::Call;
-use crate::inbound::button::{Button, buttons};
+use crate::inbound::button::Button;
 use crate::wire::press as wire;
-use crate::wire::put;
 
 pub(super) async fn answer(service: &GateService, call: &Call) -> Result<Answer, Refusal> {
     let from = Claimed::of(service, call, IntegrationKind::Relay)?.stamped(service, call, &SVC_SIGNATURE)?;
     from.count(service)?;
     let sent = wire::read(&call.body)?;
     let id = Some(from.event(&sent.id, &format!("{}\n{}", sent.token, sent.member)));
-    let (integration, button) =
-        (Arc::clone(&from.integration), Button::open(&service.gate, &from.integration, &sent.token));
-    let deed = match &button {
+    let deed = match Button::open(&service.gate, &from.integration, &sent.token) {
         Some(button) => Deed::Press(Box::new(Press {
             name: sent.member.into(),
             approval: button.approval,
@@ -35,12 +28,5 @@ pub(super) async fn answer(service: &GateService, call: &Call) -> Result<Answer,
         None => Deed::Nothing,
     };
     let heard = from.take(service, Event { name: EventName::Known("button"), id, deed }).await?;
-    let mut told = wire::relayed(&heard);
-    if let Some(button) = button.filter(|_| &*heard.outcome == CONSENTED)
-        && let Some(approval) = service.read(|scope| scope.get::<Approval>(button.approval))?
-    {
-        let buttons = buttons(&service.gate, &integration, &approval, service.gate.now());
-        put(&mut told, "buttons", json!(buttons));
-    }
-    answered(&told)
+    answered(&wire::relayed(&heard))
 }
