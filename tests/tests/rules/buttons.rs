@@ -233,7 +233,8 @@ fn a_button_shows_no_second_factor() {
     chat.world.audit();
 }
 
-/// A link is over once its member is signed out by an identity provider, or has left; naming them again makes it anew.
+/// A link is over once its member is signed out by an identity provider, or has left; the same list sent again leaves it over, and
+/// whoever is left out and named again is linked anew.
 #[test]
 fn a_link_ends_with_its_members_sessions() {
     let mut chat = Chat::slack();
@@ -247,9 +248,14 @@ fn a_link_ends_with_its_members_sessions() {
         let row = chat.world.row::<Integration>(chat.slot);
         row.config.members().iter().find(|it| &*it.name == name).unwrap().since
     };
-    let before = since(&mut chat, "UOWNER");
-    chat.link(&[("UOWNER", chat.owner.principal), ("UANN", ann.principal)]);
-    assert_eq!((since(&mut chat, "UOWNER"), since(&mut chat, "UANN")), (before, chat.world.now()));
+    let before = (since(&mut chat, "UOWNER"), since(&mut chat, "UANN"));
+    let all = [("UOWNER", chat.owner.principal), ("UANN", ann.principal)];
+    chat.link(&all);
+    assert_eq!((since(&mut chat, "UOWNER"), since(&mut chat, "UANN")), before);
+    assert_eq!(chat.yes("UANN", approval), NOT_LINKED);
+    chat.link(&all[..1]);
+    chat.link(&all);
+    assert_eq!((since(&mut chat, "UOWNER"), since(&mut chat, "UANN")), (before.0, chat.world.now()));
     assert_eq!(chat.yes("UANN", approval), "approved");
     let (_, approval) = chat.asked();
     let workspace = chat.slot.workspace;

@@ -141,7 +141,8 @@ pub fn change_integration(scope: &mut Scope<'_>, asked: &ChangeIntegration) -> R
 }
 
 /// The change with those who are linked by it found in the workspace, each since when. Whoever was linked so before stays linked
-/// since then, unless that link is over: naming them again makes it anew.
+/// since then, also where that link is over: a list that is sent again as it stood makes none anew that a provider's signal has
+/// ended. Only whoever was left out of the list and is named again is linked anew.
 fn linked(
     scope: &mut Scope<'_>,
     workspace: WorkspaceId,
@@ -152,13 +153,13 @@ fn linked(
     scope.want(&named.iter().map(|it| Principal::key(it.principal)).collect::<Vec<_>>())?;
     let (mut members, mut faults) = (Vec::with_capacity(named.len()), Vec::new());
     for LinkedMember { name, principal, .. } in named {
-        let found = scope.get::<Principal>(*principal)?.filter(|it| it.workspace == workspace && it.decides_own());
-        let Some(found) = found else {
+        let found = scope.get::<Principal>(*principal)?;
+        if found.is_none_or(|it| it.workspace != workspace || !it.decides_own()) {
             let clause = "names no member of the workspace whose role decides approvals";
             faults.push(FieldError::new(format!("config.members.{name}"), clause));
             continue;
-        };
-        let is_same = |it: &&LinkedMember| it.name == *name && it.principal == *principal && it.holds(&found);
+        }
+        let is_same = |it: &&LinkedMember| it.name == *name && it.principal == *principal;
         let since = before.members().iter().find(is_same).map_or_else(|| scope.now(), |it| it.since);
         members.push(LinkedMember { name: name.clone(), principal: *principal, since });
     }
