@@ -278,6 +278,28 @@ fn a_link_ends_with_its_members_sessions() {
     chat.world.audit();
 }
 
+/// What a chat calls somebody stands in the integration and in no record or text beside one, linked or not, so that it goes with them;
+/// another name is another digest.
+#[test]
+fn no_record_keeps_what_a_chat_calls_somebody() {
+    let mut chat = Chat::slack();
+    let ann = chat.linked("UANN", Role::Admin);
+    let (_, approval) = chat.asked();
+    assert_eq!(chat.yes("USTRANGER", approval), NOT_LINKED);
+    assert_eq!(chat.yes("UANN", approval), "approved");
+    chat.link(&[("UOWNER", chat.owner.principal), ("UOTHER", ann.principal)]);
+    let ledger = chat.world.ledger();
+    assert_eq!(ledger.matches("memberDigest").count(), 1, "{ledger}");
+    let digests = ledger.split(r#""namesDigest":""#).skip(1).filter_map(|it| it.split('"').next());
+    let digests: std::collections::BTreeSet<&str> = digests.collect();
+    assert_eq!(digests.len(), 3, "{ledger}");
+    let rows = chat.world.dump();
+    let holders = |name: &str| rows.lines().filter(|it| it.contains(name)).count();
+    let held = ["UOWNER", "UOTHER", "UANN", "USTRANGER"].map(holders);
+    assert_eq!(held, [1, 1, 0, 0], "the integration alone names those whom it links");
+    chat.world.audit();
+}
+
 /// Who is linked is a member of this workspace whose role decides; each who is not is named.
 #[test]
 fn only_members_who_decide_are_linked() {

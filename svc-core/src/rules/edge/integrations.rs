@@ -88,7 +88,7 @@ pub fn create_integration(scope: &mut Scope<'_>, asked: &CreateIntegration) -> R
     if !made.config.is_nothing() {
         data = data.raw("new", &told(&made));
     }
-    let recorded = record_with(scope, &asked.by, "integration.created", (&made, data.finish()), &names(&made));
+    let recorded = record(scope, &asked.by, "integration.created", &made, data.finish());
     export::begin(scope, &made, recorded);
     keep(scope, slot.workspace, slot.kind, Some(&made))?;
     scope.put(made.clone());
@@ -133,7 +133,7 @@ pub fn change_integration(scope: &mut Scope<'_>, asked: &ChangeIntegration) -> R
     is_spared(scope, &asked.by, &before)?;
     let after = Integration { enabled, config, ..Integration::clone(&before) };
     let data = Object::new().raw("old", &told(&before)).raw("new", &told(&after)).finish();
-    record_with(scope, &asked.by, "integration.changed", (&after, data), &names(&after));
+    record(scope, &asked.by, "integration.changed", &after, data);
     keep(scope, asked.workspace, after.slot.kind, Some(&after))?;
     export::follow_change(scope, &before, &after)?;
     scope.put(after.clone());
@@ -193,11 +193,12 @@ pub(in crate::rules) fn unlink(scope: &mut Scope<'_>, workspace: WorkspaceId, id
     Ok(count)
 }
 
-/// What another system calls those whom an integration links: of it the ledger has a commitment.
-fn names(integration: &Integration) -> Option<String> {
-    let names = integration.config.members().iter().map(|it| Json::Text(it.name.to_string()));
-    let names: Vec<Json> = names.collect();
-    (!names.is_empty()).then(|| canonical(&Json::List(names)))
+/// What the ledger has of what another system calls somebody: a digest beside the integration's id, so that it tells the same name
+/// from another in one integration and nothing across two. No text of it is kept beside a record: such a text is about several
+/// people, and erasing one of them would leave it.
+pub(super) fn names_digest<'a>(integration: IntegrationId, names: impl Iterator<Item = &'a str>) -> String {
+    let names = names.map(|it| Json::Text(it.to_owned())).collect();
+    Digest::of(format!("{integration}\n{}", canonical(&Json::List(names)))).named()
 }
 
 /// What the ledger has of how an integration stands. Of a set of keys it has the digest: a set is long; of an address that may
@@ -232,7 +233,9 @@ fn told(integration: &Integration) -> String {
         }
         IntegrationConfig::Deciders(it) => {
             let members: Vec<Box<str>> = it.members.iter().map(|it| it.principal.to_string().into()).collect();
-            said.raw("members", &list(&members)).bool("botToken", it.bot_token.is_some())
+            let said = said.raw("members", &list(&members)).bool("botToken", it.bot_token.is_some());
+            let names = || names_digest(integration.id, it.members.iter().map(|it| &*it.name));
+            if members.is_empty() { said } else { said.text("namesDigest", &names()) }
         }
         IntegrationConfig::Signals(it) => {
             let mut said = said;
@@ -488,18 +491,7 @@ fn is_spared(scope: &mut Scope<'_>, by: &By, integration: &Integration) -> Resul
     Ok(())
 }
 
-fn record_with(
-    scope: &mut Scope<'_>,
-    by: &By,
-    kind: &'static str,
-    (of, data): (&Integration, String),
-    names: &Option<String>,
-) -> EvidenceId {
-    let fact = Fact { kind, actor: by.actor(), subject: Subject::Integration(of.id), data };
-    let names = names.as_deref().map(|it| ("names", it));
-    scope.append_with(of.slot.workspace, fact, names.as_slice())
-}
-
 fn record(scope: &mut Scope<'_>, by: &By, kind: &'static str, of: &Integration, data: String) -> EvidenceId {
-    record_with(scope, by, kind, (of, data), &None)
+    let fact = Fact { kind, actor: by.actor(), subject: Subject::Integration(of.id), data };
+    scope.append(of.slot.workspace, fact)
 }

@@ -4,10 +4,12 @@
 //!
 //! **Invariant:** what an event asks for and cannot be done is an answer, not a refusal: its sender would send it for ever.
 
+use core::iter;
 use std::sync::Arc;
 
 use super::button::{self, Press};
 use super::charge::{self, ChargeAsked};
+use super::integrations::names_digest;
 use super::merge::{self, Merge};
 use super::signal::{self, Told};
 use crate::refusal::Refusal;
@@ -258,14 +260,16 @@ fn record(scope: &mut Scope<'_>, asked: &Receive, done: &Done, repeated: bool) {
     if let Some(approved) = done.heard.approved {
         data = data.bool("approved", approved);
     }
+    if let Some(name) = &done.name {
+        data = data.text("memberDigest", &names_digest(asked.integration, iter::once(&**name)));
+    }
     if repeated {
         data = data.bool("repeated", true);
     }
-    let (name, mut texts) = match &asked.event.name {
+    let (name, texts) = match &asked.event.name {
         EventName::Known(name) => (*name, vec![]),
         EventName::Other(text) => ("other", vec![("type", &**text)]),
     };
-    texts.extend(done.name.as_ref().map(|it| ("member", &**it)));
     let fact = Fact {
         kind: if kind == IntegrationKind::Ssf { "signal.received" } else { "integration.received" },
         actor: Actor::Integration(asked.integration),
