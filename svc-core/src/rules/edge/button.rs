@@ -177,8 +177,12 @@ fn ended(reason: &str) -> Option<Stands> {
     over.into_iter().find(|it| it.as_str() == reason)
 }
 
-/// The word for a refusal. What is nobody's fault outside stops the command.
+/// The word for a refusal. What is nobody's fault outside stops the command. Whoever has to set up a second factor is told that it
+/// takes one: that is so of whatever they press, and tells of no approval.
 fn word(refusal: Refusal) -> Result<&'static str, Halt> {
+    if refusal.message() == Refusal::must_enroll().message() {
+        return Ok(SECOND_FACTOR);
+    }
     let reason = refusal.reason().and_then(ended);
     WORDS.iter().find(|(kind, _)| *kind == refusal.kind()).map_or_else(
         || Err(Halt::from(refusal)),
