@@ -58,7 +58,7 @@ pub struct ClientSession {
     /// Whether model traffic has named it: then an action is compared with what this session saw.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub carried: bool,
-    /// Agents whose naming it, while it is another's, people were told of: [`CONFLICTS_TOLD_MAX`] at most.
+    /// Agents whose naming it, while it is another's, people were told of: `CONFLICTS_TOLD_MAX` at most.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub told: Vec<AgentId>,
 }

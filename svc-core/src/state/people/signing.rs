@@ -109,7 +109,7 @@ impl SigningKey {
         self.compromised_at.is_none() && self.not_before <= at && self.retired_at.is_none_or(|it| at < it)
     }
 
-    /// Whether it signs at `at` by some clock: those of processes that share a store may differ by [`CLOCKS_DIFFER`], and so may one
+    /// Whether it signs at `at` by some clock: those of processes that share a store may differ by `CLOCKS_DIFFER`, and so may one
     /// that was set.
     #[must_use]
     pub fn may_sign_at(&self, at: Timestamp) -> bool {
