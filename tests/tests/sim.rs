@@ -306,13 +306,11 @@ fn is_still_used(told: Option<&Consumed>, kept: Option<&Consumed>) -> bool {
 
 /// Whether an outcome that was answered stands, but for what a person released of it since, or the issuer has charged above it.
 fn is_kept(told: &Told, kept: Option<&Told>) -> bool {
-    if let Some(kept) = kept.filter(|it| it.amount > told.posted && it.amount == it.posted) {
-        return (kept.status, kept.at, kept.late) == (told.status, told.at, told.late);
-    }
-    let posted = |it: &Told| it.posted.map(|at| at + it.released.as_ref().map_or(0, |it| it.amount));
+    let charged = |it: &Told| it.posted.map(|at| at + it.released.as_ref().map_or(0, |it| it.amount));
     kept.is_some_and(|it| {
-        let without = Told { posted: posted(it), released: None, ..it.clone() };
-        without == Told { posted: posted(told), released: None, ..told.clone() }
+        let posted = charged(it).max(charged(told));
+        let same = |it: &Told| Told { posted, released: None, ..it.clone() };
+        charged(it) >= charged(told) && same(it) == same(told)
     })
 }
 
