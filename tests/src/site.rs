@@ -334,13 +334,14 @@ impl Site {
         entries
     }
 
-    /// Reads every row of a store in memory, and ends the test where something cannot be.
+    /// Reads every row of a store in memory, as they stood at one moment, and ends the test where something cannot be.
     ///
     /// # Panics
     /// With what is wrong.
     pub fn audit(&self) -> Report {
         self.gate.tick().expect("the ledger takes its places");
-        let mut memory = self.memory.clone().expect("rows in memory");
+        // Of its own: the server goes on writing, and lists are read after the rows.
+        let mut memory = self.memory.as_ref().expect("rows in memory").fork();
         let rows = memory.dump();
         let mut report = audit(&rows);
         report.faults.extend(audit_approvals(&rows));
