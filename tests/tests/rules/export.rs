@@ -327,6 +327,10 @@ fn a_test_moves_nothing() {
     let test = |world: &mut World, id: IntegrationId| {
         world.run(TestIntegration { by: By::Program, workspace, id, url: None }).unwrap().job
     };
+    let job = test(&mut world, id);
+    let claimed = claim(&mut world, job.id).unwrap();
+    assert!(matches!(finish(&mut world, &claimed, Some(Trouble::Tls)).state, JobState::Failed { .. }));
+    assert_eq!(integration(&mut world).state(), "ok", "its records are taken for all that anybody knows");
     advance(&mut world, begins, begins + 2, ALL, true);
     let (given_up, places) = under_way(&mut world).unwrap();
     give_up(&mut world, given_up);

@@ -131,12 +131,10 @@ pub fn finish(scope: &mut Scope<'_>, asked: &FinishDelivery) -> Result<Arc<Job>,
         give_up(scope, &tried, integration.as_deref());
     } else if let Some(integration) = integration.filter(|_| shows(&tried)) {
         let error = asked.tried.error;
-        // An export stands where its records are not taken, whatever becomes of a test.
-        let is_test = integration.slot.kind == IntegrationKind::Export && matches!(tried.work, Work::Test { .. });
         scope.put(Integration {
             last_event_at: Some(now),
             last_error: error.map(|it| it.as_str().into()),
-            failing: integration.failing && (error.is_some() || is_test),
+            failing: integration.failing && (error.is_some() || is_test_of_export(&tried)),
             ..Integration::clone(&integration)
         });
     }
@@ -228,6 +226,12 @@ const fn shows(job: &Job) -> bool {
     }
 }
 
+/// Whether a job tries an export out: the export stands where its records are not taken, whatever becomes of a test, which may go
+/// elsewhere.
+const fn is_test_of_export(job: &Job) -> bool {
+    matches!(job.work, Work::Test { over: IntegrationKind::Export, .. })
+}
+
 /// Records that a job was given up, in the ledger and on the integration that it went over.
 fn give_up(scope: &mut Scope<'_>, job: &Job, integration: Option<&Integration>) {
     let last = job.last().and_then(|it| it.tried.error).unwrap_or(Trouble::Interrupted);
@@ -236,7 +240,7 @@ fn give_up(scope: &mut Scope<'_>, job: &Job, integration: Option<&Integration>) 
         scope.put(Integration {
             last_event_at: Some(scope.now()),
             last_error: Some(last.as_str().into()),
-            failing: true,
+            failing: integration.failing || !is_test_of_export(job),
             ..Integration::clone(integration)
         });
     }
