@@ -268,7 +268,7 @@ impl Sim {
             let same = match (before, now) {
                 (Some(before), Some(now)) => {
                     is_still_used(before.consumed.as_ref(), now.consumed.as_ref())
-                        && before.outcome.as_ref().is_none_or(|it| is_kept(it, now.outcome.as_ref()))
+                        && before.outcome.as_ref().is_none_or(|it| is_kept(it, now.outcome.as_ref(), kept.incident.is_some()))
                         && before.at == now.at
                 }
                 (None, None) => true,
@@ -304,13 +304,14 @@ fn is_still_used(told: Option<&Consumed>, kept: Option<&Consumed>) -> bool {
     told.is_none() || told.map(plain) == kept.map(plain)
 }
 
-/// Whether an outcome that was answered stands, but for what a person released of it since, or the issuer has charged above it.
-fn is_kept(told: &Told, kept: Option<&Told>) -> bool {
+/// Whether an outcome that was answered stands, but for what a person released of it since, or the issuer has charged above it, which
+/// is an incident.
+fn is_kept(told: &Told, kept: Option<&Told>, is_incident: bool) -> bool {
     let charged = |it: &Told| it.posted.map(|at| at + it.released.as_ref().map_or(0, |it| it.amount));
     kept.is_some_and(|it| {
         let posted = charged(it).max(charged(told));
         let same = |it: &Told| Told { posted, released: None, ..it.clone() };
-        charged(it) >= charged(told) && same(it) == same(told)
+        (charged(it) == charged(told) || is_incident && charged(it) > charged(told)) && same(it) == same(told)
     })
 }
 
