@@ -268,7 +268,10 @@ impl Sim {
             let same = match (before, now) {
                 (Some(before), Some(now)) => {
                     is_still_used(before.consumed.as_ref(), now.consumed.as_ref())
-                        && before.outcome.as_ref().is_none_or(|it| is_kept(it, now.outcome.as_ref(), kept.incident.is_some()))
+                        && before
+                            .outcome
+                            .as_ref()
+                            .is_none_or(|it| is_kept(it, now.outcome.as_ref(), kept.incident.is_some()))
                         && before.at == now.at
                 }
                 (None, None) => true,
