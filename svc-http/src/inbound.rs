@@ -6,6 +6,7 @@ pub mod button;
 pub mod id_token;
 pub mod interaction;
 pub mod jwks;
+pub mod jws;
 pub(crate) mod kept;
 pub(crate) mod key_sets;
 pub mod pull_request;

@@ -4,14 +4,13 @@
 //! **Invariant:** nothing in a token chooses its algorithm for a key, brings a key or points at one; a signature that a shared
 //! secret could make, or none, is none.
 
-use base64::Engine as _;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use svc_core::value::digest::Digest;
 use svc_core::value::json::Json;
 use svc_core::value::text::Email;
 use svc_core::value::{Span, Timestamp};
 
-use super::jwks::{Algorithm, Jwks};
+use super::jwks::Jwks;
+use super::jws::{Flaw, Jws};
 
 /// How far the issuer's clock may be from the one here.
 const SKEW: Span = Span::minutes(5);
@@ -63,13 +62,7 @@ pub struct IdToken {
 
 /// A token whose signature nobody has looked at yet.
 #[derive(Debug)]
-pub struct Unverified<'a> {
-    algorithm: Algorithm,
-    kid: Option<String>,
-    signed: &'a str,
-    payload: &'a str,
-    signature: Vec<u8>,
-}
+pub struct Unverified<'a>(Jws<'a>);
 
 impl<'a> Unverified<'a> {
     /// Reads how a token is signed, and nothing of what it says.
@@ -77,31 +70,15 @@ impl<'a> Unverified<'a> {
     /// # Errors
     /// [`Disbelieved::Form`] where it is no compact JWS by ES256 or RS256, or is a token of another kind.
     pub fn read(text: &'a str) -> Result<Self, Disbelieved> {
-        let form = || Disbelieved::Form;
-        let (signed, signature) = text.rsplit_once('.').ok_or_else(form)?;
-        let (header, payload) = signed.split_once('.').ok_or_else(form)?;
-        let decoded = |part: &str| URL_SAFE_NO_PAD.decode(part).map_err(|_| Disbelieved::Form);
-        let header = Json::parse(&decoded(header)?).map_err(|_| Disbelieved::Form)?;
-        if header.get("crit").is_some() {
-            return Err(Disbelieved::Form);
-        }
         // Tokens of other kinds that the same keys sign name theirs (RFC 8725, 3.11).
         let is_of_kind = |it: &Json| it.as_str().is_some_and(|it| it.eq_ignore_ascii_case("jwt"));
-        if !header.get("typ").is_none_or(is_of_kind) {
-            return Err(Disbelieved::Form);
-        }
-        let algorithm = header.get("alg").and_then(Json::as_str).and_then(Algorithm::parse).ok_or_else(form)?;
-        let kid = match header.get("kid") {
-            None => None,
-            Some(kid) => Some(kid.as_str().ok_or_else(form)?.to_owned()),
-        };
-        Ok(Self { algorithm, kid, signed, payload, signature: decoded(signature)? })
+        Ok(Self(Jws::read(text, |typ| typ.is_none_or(is_of_kind))?))
     }
 
     /// The name of its key, where it gives one.
     #[must_use]
     pub fn kid(&self) -> Option<String> {
-        self.kid.clone()
+        self.0.kid().map(str::to_owned)
     }
 
     /// What it says, once its signature is known to be the issuer's.
@@ -109,12 +86,13 @@ impl<'a> Unverified<'a> {
     /// # Errors
     /// What of it is not believed, first of all its signature.
     pub fn verify(self, keys: &Jwks, expected: Expected<'_>, now: Timestamp) -> Result<IdToken, Disbelieved> {
-        if !keys.verifies(self.algorithm, self.kid.as_deref(), self.signed.as_bytes(), &self.signature) {
-            return Err(Disbelieved::Signature);
-        }
-        let decoded = URL_SAFE_NO_PAD.decode(self.payload).map_err(|_| Disbelieved::Form)?;
-        let claims = Json::parse(&decoded).map_err(|_| Disbelieved::Form)?;
-        believe(&claims, expected, now)
+        believe(&self.0.claims(keys)?, expected, now)
+    }
+}
+
+impl From<Flaw> for Disbelieved {
+    fn from(flaw: Flaw) -> Self {
+        if flaw == Flaw::Signature { Self::Signature } else { Self::Form }
     }
 }
 
@@ -159,48 +137,24 @@ fn is_meant(claims: &Json, client_id: &str) -> Result<(), Disbelieved> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may panic")]
-    use aws_lc_rs::rand::SystemRandom;
-    use aws_lc_rs::signature::{ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair, KeyPair as _};
+    #![allow(clippy::unwrap_used, reason = "a test may panic")]
     use serde_json::{Value, json};
 
+    use super::super::jws::testing::Issuer;
     use super::*;
 
     const NOW: i64 = 1_790_847_000;
 
-    struct Issuer {
-        pair: EcdsaKeyPair,
-        keys: Jwks,
+    fn hear(issuer: &Issuer, token: &str) -> Result<IdToken, Disbelieved> {
+        let expected = Expected { issuer: "https://idp.example", client_id: "svc", nonce: Digest::of("n-0S6_WzA2Mj") };
+        let now = Timestamp::from_millis(NOW * 1_000);
+        Unverified::read(token)?.verify(&issuer.keys, expected, now)
     }
 
-    impl Issuer {
-        fn new() -> Self {
-            let pair = EcdsaKeyPair::generate(&ECDSA_P256_SHA256_FIXED_SIGNING).unwrap();
-            let (x, y) = pair.public_key().as_ref()[1..].split_at(32);
-            let [x, y] = [x, y].map(|it| URL_SAFE_NO_PAD.encode(it));
-            let set = json!({ "keys": [{ "kty": "EC", "crv": "P-256", "kid": "one", "x": x, "y": y }] });
-            let keys = Jwks::of(&Json::parse(set.to_string().as_bytes()).unwrap()).unwrap();
-            Self { pair, keys }
-        }
-
-        fn token(&self, header: &Value, claims: &Value) -> String {
-            let signed = [header, claims].map(|it| URL_SAFE_NO_PAD.encode(it.to_string())).join(".");
-            let signature = self.pair.sign(&SystemRandom::new(), signed.as_bytes()).unwrap();
-            format!("{signed}.{}", URL_SAFE_NO_PAD.encode(signature))
-        }
-
-        fn hear(&self, token: &str) -> Result<IdToken, Disbelieved> {
-            let expected =
-                Expected { issuer: "https://idp.example", client_id: "svc", nonce: Digest::of("n-0S6_WzA2Mj") };
-            let now = Timestamp::from_millis(NOW * 1_000);
-            Unverified::read(token)?.verify(&self.keys, expected, now)
-        }
-
-        fn with(&self, name: &str, value: Value) -> Result<IdToken, Disbelieved> {
-            let mut claims = claims();
-            claims.as_object_mut().unwrap().insert(name.to_owned(), value);
-            self.hear(&self.token(&header(), &claims))
-        }
+    fn with(issuer: &Issuer, name: &str, value: Value) -> Result<IdToken, Disbelieved> {
+        let mut claims = claims();
+        claims.as_object_mut().unwrap().insert(name.to_owned(), value);
+        hear(issuer, &issuer.token(&header(), &claims))
     }
 
     fn header() -> Value {
@@ -216,14 +170,14 @@ mod tests {
     #[test]
     fn a_token_is_believed() {
         let issuer = Issuer::new();
-        let said = issuer.hear(&issuer.token(&header(), &claims())).unwrap();
+        let said = hear(&issuer, &issuer.token(&header(), &claims())).unwrap();
         assert_eq!((said.subject.as_str(), said.issued_at.as_seconds()), ("248289761001", NOW));
         assert_eq!(said.email.unwrap().folded(), "ann@example.com");
-        assert!(issuer.hear(&issuer.token(&json!({ "alg": "ES256", "typ": "JWT" }), &claims())).is_ok());
+        assert!(hear(&issuer, &issuer.token(&json!({ "alg": "ES256", "typ": "JWT" }), &claims())).is_ok());
         for unverified in [json!(false), json!("true"), json!(1), Value::Null] {
-            assert!(issuer.with("email_verified", unverified).unwrap().email.is_none());
+            assert!(with(&issuer, "email_verified", unverified).unwrap().email.is_none());
         }
-        assert!(issuer.with("email", json!("no address")).unwrap().email.is_none());
+        assert!(with(&issuer, "email", json!("no address")).unwrap().email.is_none());
     }
 
     /// How a token is signed leaves its sender no choice.
@@ -244,17 +198,21 @@ mod tests {
         ] {
             let mut header = header();
             header.as_object_mut().unwrap().insert(name.to_owned(), value.clone());
-            assert_eq!(issuer.hear(&issuer.token(&header, &claims())).unwrap_err(), told, "{name}: {value}");
+            assert_eq!(hear(&issuer, &issuer.token(&header, &claims())).unwrap_err(), told, "{name}: {value}");
         }
         let stranger = Issuer::new();
         for name in ["jwk", "jku", "x5u", "x5c"] {
             let header = json!({ "alg": "ES256", name: "https://idp.example/keys" });
-            assert_eq!(issuer.hear(&stranger.token(&header, &claims())).unwrap_err(), Disbelieved::Signature, "{name}");
+            assert_eq!(
+                hear(&issuer, &stranger.token(&header, &claims())).unwrap_err(),
+                Disbelieved::Signature,
+                "{name}"
+            );
         }
         let good = issuer.token(&header(), &claims());
         let (signed, _) = good.rsplit_once('.').unwrap();
         for bad in [signed.to_owned(), format!("{signed}."), format!("{good}."), format!("{good}="), String::new()] {
-            assert!(issuer.hear(&bad).is_err(), "{bad}");
+            assert!(hear(&issuer, &bad).is_err(), "{bad}");
         }
     }
 
@@ -283,7 +241,7 @@ mod tests {
             ("sub", json!("x".repeat(256)), Disbelieved::Subject),
             ("sub", json!(7), Disbelieved::Subject),
         ] {
-            assert_eq!(issuer.with(name, value.clone()).unwrap_err(), told, "{name}: {value}");
+            assert_eq!(with(&issuer, name, value.clone()).unwrap_err(), told, "{name}: {value}");
         }
         for (name, value) in [
             ("aud", json!(["svc"])),
@@ -293,7 +251,7 @@ mod tests {
             ("exp", json!(NOW - 299)),
             ("sub", json!("x".repeat(255))),
         ] {
-            assert!(issuer.with(name, value.clone()).is_ok(), "{name}: {value}");
+            assert!(with(&issuer, name, value.clone()).is_ok(), "{name}: {value}");
         }
     }
 }

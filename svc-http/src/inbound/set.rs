@@ -3,13 +3,12 @@
 //! **Invariant:** nothing in a token chooses its algorithm for a key, brings a key or points at one; what is not understood of how
 //! it is signed is refused.
 
-use base64::Engine as _;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use svc_core::refusal::{Kind, Refusal};
 use svc_core::value::json::Json;
 use svc_core::value::{Span, Timestamp};
 
-use super::jwks::{Algorithm, Jwks};
+use super::jwks::Jwks;
+use super::jws::{Flaw, Jws};
 
 /// The media type, of a body and of a token (RFC 8417, 2.3).
 pub const MEDIA_TYPE: &str = "application/secevent+jwt";
@@ -31,13 +30,7 @@ pub struct Expected<'a> {
 
 /// A token whose signature nobody has looked at yet.
 #[derive(Debug)]
-pub struct Unverified<'a> {
-    algorithm: Algorithm,
-    kid: Option<String>,
-    signed: &'a str,
-    payload: &'a str,
-    signature: Vec<u8>,
-}
+pub struct Unverified<'a>(Jws<'a>);
 
 /// What a token says.
 #[derive(Debug)]
@@ -76,31 +69,19 @@ impl<'a> Unverified<'a> {
     /// # Errors
     /// `invalid_request` where it is no compact JWS of a security event by ES256 or RS256.
     pub fn read(body: &'a [u8]) -> Result<Self, Refusal> {
-        let text = std::str::from_utf8(body).map_err(|_| fault("the body must be a compact JWS"))?;
-        let (signed, signature) = text.rsplit_once('.').ok_or_else(|| fault("the body must be a compact JWS"))?;
-        let (header, payload) = signed.split_once('.').ok_or_else(|| fault("the body must be a compact JWS"))?;
-        let decoded = |part: &str| URL_SAFE_NO_PAD.decode(part).map_err(|_| fault("each part must be base64url"));
-        let header = Json::parse(&decoded(header)?).map_err(|_| fault("the header must be a JSON object"))?;
-        let text = |name: &str| header.get(name).and_then(Json::as_str);
-        if header.get("crit").is_some() {
-            return Err(fault("no header parameter that is critical is understood"));
-        }
-        let media_type = text("typ").ok_or_else(|| fault("`typ` must be `secevent+jwt`"))?.to_ascii_lowercase();
-        if media_type.strip_prefix("application/").unwrap_or(&media_type) != "secevent+jwt" {
-            return Err(fault("`typ` must be `secevent+jwt`"));
-        }
-        let algorithm = text("alg").and_then(Algorithm::parse).ok_or_else(|| fault("`alg` must be ES256 or RS256"))?;
-        let kid = match header.get("kid") {
-            None => None,
-            Some(kid) => Some(kid.as_str().ok_or_else(|| fault("`kid` must be a text"))?.to_owned()),
+        let text = std::str::from_utf8(body).map_err(|_| refused(Flaw::Parts))?;
+        let is_of_kind = |typ: &str| {
+            let media_type = typ.to_ascii_lowercase();
+            media_type.strip_prefix("application/").unwrap_or(&media_type) == "secevent+jwt"
         };
-        Ok(Self { algorithm, kid, signed, payload, signature: decoded(signature)? })
+        let jws = Jws::read(text, |typ| typ.and_then(Json::as_str).is_some_and(is_of_kind));
+        Ok(Self(jws.map_err(refused)?))
     }
 
     /// The name of its key, where it gives one.
     #[must_use]
     pub fn kid(&self) -> Option<String> {
-        self.kid.clone()
+        self.0.kid().map(str::to_owned)
     }
 
     /// What it says, once its signature is known to be the issuer's.
@@ -108,17 +89,26 @@ impl<'a> Unverified<'a> {
     /// # Errors
     /// What of it is not believed, first of all its signature.
     pub fn verify(self, keys: &Jwks, expected: Expected<'_>, now: Timestamp) -> Result<Set, Refusal> {
-        if !keys.has(self.kid.as_deref()) {
+        if !keys.has(self.0.kid()) {
             return Err(no(Kind::InvalidKey));
         }
-        if !keys.verifies(self.algorithm, self.kid.as_deref(), self.signed.as_bytes(), &self.signature) {
-            return Err(no(Kind::AuthenticationFailed));
-        }
-
-        let decoded = URL_SAFE_NO_PAD.decode(self.payload).map_err(|_| fault("each part must be base64url"))?;
-        let claims = Json::parse(&decoded).map_err(|_| fault("the claims must be a JSON object"))?;
-        believe(&claims, expected, now)
+        believe(&self.0.claims(keys).map_err(refused)?, expected, now)
     }
+}
+
+/// What a sender is told of a token's form or signature.
+fn refused(flaw: Flaw) -> Refusal {
+    fault(match flaw {
+        Flaw::Signature => return no(Kind::AuthenticationFailed),
+        Flaw::Parts => "the body must be a compact JWS",
+        Flaw::Encoding => "each part must be base64url",
+        Flaw::Header => "the header must be a JSON object",
+        Flaw::Critical => "no header parameter that is critical is understood",
+        Flaw::Kind => "`typ` must be `secevent+jwt`",
+        Flaw::Algorithm => "`alg` must be ES256 or RS256",
+        Flaw::Kid => "`kid` must be a text",
+        Flaw::Claims => "the claims must be a JSON object",
+    })
 }
 
 /// A token that is not believed.
@@ -186,9 +176,13 @@ mod tests {
     #![allow(clippy::unwrap_used, reason = "a test may panic")]
     use aws_lc_rs::rand::SystemRandom;
     use aws_lc_rs::rsa::{KeyPair as RsaPair, KeySize};
-    use aws_lc_rs::signature::{ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair, KeyPair as _, RSA_PKCS1_SHA256};
+    use aws_lc_rs::signature::{KeyPair as _, RSA_PKCS1_SHA256};
+    use base64::Engine as _;
+    use base64::engine::general_purpose::URL_SAFE_NO_PAD;
     use serde_json::{Value, json};
 
+    use super::super::jwks::Algorithm;
+    use super::super::jws::testing::Issuer;
     use super::*;
 
     const EXPECTED: Expected<'static> = Expected { issuer: "https://idp.example.com", audience: "client_app_12345" };
@@ -205,30 +199,8 @@ mod tests {
         Json::parse(value.to_string().as_bytes()).unwrap()
     }
 
-    /// Somebody who signs, and the set of their public key, called `one`.
-    struct Issuer {
-        pair: EcdsaKeyPair,
-        keys: Jwks,
-    }
-
-    impl Issuer {
-        fn new() -> Self {
-            let pair = EcdsaKeyPair::generate(&ECDSA_P256_SHA256_FIXED_SIGNING).unwrap();
-            let (x, y) = pair.public_key().as_ref()[1..].split_at(32);
-            let key = json!({ "kty": "EC", "crv": "P-256", "kid": "one", "x": URL_SAFE_NO_PAD.encode(x), "y": URL_SAFE_NO_PAD.encode(y) });
-            let keys = Jwks::of(&json(&json!({ "keys": [key] }))).unwrap();
-            Self { pair, keys }
-        }
-
-        fn token(&self, header: &Value, claims: &Value) -> String {
-            let signed = [header, claims].map(|it| URL_SAFE_NO_PAD.encode(it.to_string())).join(".");
-            let signature = self.pair.sign(&SystemRandom::new(), signed.as_bytes()).unwrap();
-            format!("{signed}.{}", URL_SAFE_NO_PAD.encode(signature))
-        }
-
-        fn hear(&self, token: &str) -> Result<Set, Refusal> {
-            Unverified::read(token.as_bytes())?.verify(&self.keys, EXPECTED, now())
-        }
+    fn hear(issuer: &Issuer, token: &str) -> Result<Set, Refusal> {
+        Unverified::read(token.as_bytes())?.verify(&issuer.keys, EXPECTED, now())
     }
 
     fn header() -> Value {
@@ -248,13 +220,13 @@ mod tests {
     #[test]
     fn a_token_is_heard() {
         let issuer = Issuer::new();
-        let set = issuer.hear(&issuer.token(&header(), &claims())).unwrap();
+        let set = hear(&issuer, &issuer.token(&header(), &claims())).unwrap();
         assert_eq!(set.jti, "756E69717565-206964656E746966696572");
         assert_eq!(set.event, "https://schemas.openid.net/secevent/caep/event-type/session-revoked");
         let subject = Subject::IssSub { issuer: EXPECTED.issuer.to_owned(), subject: "user_12345".to_owned() };
         assert_eq!(set.subject, Some(subject));
         let spelt = with(header(), "typ", json!("application/SecEvent+JWT"));
-        assert!(issuer.hear(&issuer.token(&spelt, &claims())).is_ok());
+        assert!(hear(&issuer, &issuer.token(&spelt, &claims())).is_ok());
 
         let pair = RsaPair::generate(KeySize::Rsa2048).unwrap();
         let of = |bytes: &[u8]| URL_SAFE_NO_PAD.encode(bytes);
@@ -305,32 +277,32 @@ mod tests {
             ("kid", json!(7)),
         ] {
             let token = issuer.token(&with(header(), name, value.clone()), &claims());
-            assert!(issuer.hear(&token).is_err_and(request), "{name}: {value}");
+            assert!(hear(&issuer, &token).is_err_and(request), "{name}: {value}");
         }
         let rs256 = issuer.token(&with(header(), "alg", json!("RS256")), &claims());
-        assert_eq!(issuer.hear(&rs256).unwrap_err().kind(), Kind::AuthenticationFailed);
+        assert_eq!(hear(&issuer, &rs256).unwrap_err().kind(), Kind::AuthenticationFailed);
         let other = issuer.token(&with(header(), "kid", json!("two")), &claims());
-        assert_eq!(issuer.hear(&other).unwrap_err().kind(), Kind::InvalidKey);
+        assert_eq!(hear(&issuer, &other).unwrap_err().kind(), Kind::InvalidKey);
         // A key that the token brings along, or leads to, is not looked at.
         let stranger = Issuer::new();
         for name in ["jwk", "jku", "x5u", "x5c"] {
             let token = stranger.token(&with(header(), name, json!("https://idp.example.com/keys")), &claims());
-            assert_eq!(issuer.hear(&token).unwrap_err().kind(), Kind::AuthenticationFailed, "{name}");
+            assert_eq!(hear(&issuer, &token).unwrap_err().kind(), Kind::AuthenticationFailed, "{name}");
         }
         let (signed, _) = good.rsplit_once('.').unwrap();
         for bad in
             [signed.to_owned(), format!("{signed}."), format!("{good}."), format!("{good}="), format!("{good}.{good}")]
         {
-            assert!(issuer.hear(&bad).is_err(), "{bad}");
+            assert!(hear(&issuer, &bad).is_err(), "{bad}");
         }
-        assert!(issuer.hear("\u{0}").is_err() && Unverified::read(&[0xff, b'.', b'.']).is_err());
+        assert!(hear(&issuer, "\u{0}").is_err() && Unverified::read(&[0xff, b'.', b'.']).is_err());
     }
 
     /// What a token says that is signed as it should be is believed only of the one issuer, for the one audience, of late, once.
     #[test]
     fn a_token_that_says_otherwise_is_refused() {
         let issuer = Issuer::new();
-        let about = |name: &str, value: Value| issuer.hear(&issuer.token(&header(), &with(claims(), name, value)));
+        let about = |name: &str, value: Value| hear(&issuer, &issuer.token(&header(), &with(claims(), name, value)));
         assert_eq!(about("iss", json!("https://idp.example.com/")).unwrap_err().kind(), Kind::InvalidIssuer);
         assert_eq!(about("aud", json!("client_app")).unwrap_err().kind(), Kind::InvalidAudience);
         assert_eq!(about("aud", json!([])).unwrap_err().kind(), Kind::InvalidAudience);
