@@ -152,8 +152,6 @@ fn micros(value: &Json) -> Result<MicroUsd, Invalid> {
     within(value, 0, SAFE_MAX).map(MicroUsd::new)
 }
 
-const TOKEN_PRICES: [&str; 6] = ["input", "cachedInput", "cacheWrite", "cacheWriteLong", "output", "reasoning"];
-
 fn tokens(fields: &mut Fields<'_>) -> Option<TokenPrices> {
     let input = fields.required("input", micros);
     let output = fields.required("output", micros);
@@ -169,7 +167,7 @@ fn tiers(fields: &mut Fields<'_>) -> Vec<PriceTier> {
         let above = tier.required("aboveInputTokens", |it| within(it, 1, SAFE_MAX));
         let prices = match tier.raw("prices") {
             Some(_) => tier.nested("prices", |it| {
-                it.only(&TOKEN_PRICES);
+                it.only(&TokenPrices::MEMBERS);
                 tokens(it)
             }),
             None => tier.required::<TokenPrices>("prices", |_| Err(Invalid::new("is required"))),
@@ -181,18 +179,7 @@ fn tiers(fields: &mut Fields<'_>) -> Vec<PriceTier> {
 
 /// Prices, flat: the kinds of tokens beside the fees.
 fn prices(fields: &mut Fields<'_>) -> Option<Prices> {
-    let fees = [
-        "perImage",
-        "perRequest",
-        "perAudioSecond",
-        "audioOutput",
-        "tools",
-        "tiers",
-        "serviceTiers",
-        "inferenceGeos",
-        "cachesUnasked",
-    ];
-    fields.only(&TOKEN_PRICES.into_iter().chain(fees).collect::<Vec<_>>());
+    fields.only(&[&TokenPrices::MEMBERS[..], &Prices::FEES].concat());
     let tokens = tokens(fields);
     let mut fee = |name| fields.optional(name, micros);
     let (per_image, per_request) = (fee("perImage"), fee("perRequest"));
@@ -225,7 +212,7 @@ fn percent(json: &Json) -> Result<Percent, Invalid> {
 }
 
 fn service(fields: &mut Fields<'_>) -> Option<ServicePrices> {
-    fields.only(&TOKEN_PRICES.into_iter().chain(["tiers"]).collect::<Vec<_>>());
+    fields.only(&[&TokenPrices::MEMBERS[..], &["tiers"]].concat());
     let tokens = tokens(fields);
     let tiers = tiers(fields);
     Some(ServicePrices { tokens: tokens?, tiers })

@@ -5,28 +5,32 @@ use crate::refusal::FieldError;
 use crate::value::MicroUsd;
 use crate::value::json::Json;
 
-/// The kinds of tokens, as members are called.
-const TOKENS: [&str; 6] = ["input", "cachedInput", "cacheWrite", "cacheWriteLong", "output", "reasoning"];
-/// What a whole price list has beside them.
-const FEES: [&str; 9] = [
-    "perImage",
-    "perRequest",
-    "perAudioSecond",
-    "audioOutput",
-    "tools",
-    "tiers",
-    "serviceTiers",
-    "inferenceGeos",
-    "cachesUnasked",
-];
+impl TokenPrices {
+    /// The kinds of tokens, as members are called.
+    pub const MEMBERS: [&'static str; 6] =
+        ["input", "cachedInput", "cacheWrite", "cacheWriteLong", "output", "reasoning"];
+}
 
 impl Prices {
+    /// What a whole price list has beside the kinds of tokens, as members are called.
+    pub const FEES: [&'static str; 9] = [
+        "perImage",
+        "perRequest",
+        "perAudioSecond",
+        "audioOutput",
+        "tools",
+        "tiers",
+        "serviceTiers",
+        "inferenceGeos",
+        "cachesUnasked",
+    ];
+
     /// Reads prices that stand at `path`, and notes every fault: a number that is none, negative or has a fraction, a
     /// member that is not known, tiers that do not ascend.
     pub fn read(json: &Json, path: &str, faults: &mut Vec<FieldError>) -> Option<Self> {
         let before = faults.len();
         let mut at = At { json, path, faults };
-        at.only(&[&TOKENS[..], &FEES].concat());
+        at.only(&[&TokenPrices::MEMBERS[..], &Self::FEES].concat());
         let prices = Self {
             tokens: at.tokens(),
             per_image: at.micros("perImage"),
@@ -37,7 +41,7 @@ impl Prices {
             tiers: at.tiers(),
             service_tiers: at.each("serviceTiers", |it, name| {
                 it.within(name, |it| {
-                    it.only(&[&TOKENS[..], &["tiers"]].concat());
+                    it.only(&[&TokenPrices::MEMBERS[..], &["tiers"]].concat());
                     ServicePrices { tokens: it.tokens(), tiers: it.tiers() }
                 })
                 .map(|prices| (name.into(), prices))
@@ -166,7 +170,7 @@ impl<'a> At<'a> {
             at.only(&["aboveInputTokens", "prices"]);
             let above = at.whole("aboveInputTokens");
             let prices = at.within("prices", |it| {
-                it.only(&TOKENS);
+                it.only(&TokenPrices::MEMBERS);
                 it.tokens()
             });
             if let (Some(above_input_tokens), Some(prices)) = (above, prices) {
