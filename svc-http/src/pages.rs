@@ -87,14 +87,16 @@ pub(crate) fn approval() -> Answer {
     .answer()
 }
 
+/// What scripts of pages hold that the core decides.
 #[cfg(test)]
-mod tests {
+pub(crate) mod testing {
     use svc_core::value::currency::Currency;
 
-    /// The page writes amounts with the digits that they are sent with, in every currency.
-    #[test]
-    fn amounts_are_written_with_the_digits_that_they_are_sent_with() {
-        let script = include_str!("pages/approval.js");
+    /// That a script writes amounts with the digits that they are sent with, in every currency.
+    ///
+    /// # Panics
+    /// With the line that it lacks, or has beyond them.
+    pub(crate) fn has_the_digits_of_amounts(script: &str) {
         let letters = || 'A'..='Z';
         let codes = letters().flat_map(|a| letters().flat_map(move |b| letters().map(move |c| format!("{a}{b}{c}"))));
         let all: Vec<Currency> = codes.filter_map(|it| Currency::parse(&it).ok()).collect();
@@ -103,5 +105,14 @@ mod tests {
             let line = format!("  {digits}: \"{}\",\n", of.join(" "));
             assert_eq!(script.contains(&line), !of.is_empty(), "{line}");
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    /// The page writes amounts with the digits that they are sent with, in every currency.
+    #[test]
+    fn amounts_are_written_with_the_digits_that_they_are_sent_with() {
+        super::testing::has_the_digits_of_amounts(include_str!("pages/approval.js"));
     }
 }
