@@ -8,14 +8,13 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use svc_http::config::MailConfig;
 use tokio::io::{AsyncBufRead, AsyncBufReadExt as _, AsyncRead, AsyncWrite, AsyncWriteExt as _, BufReader};
-use tokio::net::TcpListener;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 use tokio_rustls::TlsAcceptor;
 
 use crate::client::PATIENCE;
-use crate::receiver::acceptor;
+use crate::receiver::{acceptor, listen};
 
 /// The user and the password that a mailbox asks for.
 pub const LOGIN: (&str, &str) = ("svc", "p:w/ü");
@@ -84,26 +83,15 @@ impl Mailbox {
     }
 
     async fn with(tls: Option<TlsAcceptor>) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
-        let address = listener.local_addr().expect("an address");
         let (tell, mails) = mpsc::channel(MAILS_MAX);
         let answers: Arc<Mutex<VecDeque<String>>> = Arc::default();
         let (script, scheme) = (Arc::clone(&answers), if tls.is_some() { "smtps" } else { "smtp" });
-        let task = tokio::spawn(async move {
-            loop {
-                let Ok((stream, _)) = listener.accept().await else { return };
-                let (tell, script, tls) = (tell.clone(), Arc::clone(&script), tls.clone());
-                tokio::spawn(async move {
-                    match tls {
-                        None => take(stream, &tell, &script, false).await,
-                        Some(tls) => match tls.accept(stream).await {
-                            Ok(stream) => take(stream, &tell, &script, true).await,
-                            Err(_distrusted) => None,
-                        },
-                    }
-                });
-            }
-        });
+        let asks_login = tls.is_some();
+        let (address, task) = listen(tls, move |stream| {
+            let (tell, script) = (tell.clone(), Arc::clone(&script));
+            async move { take(stream, &tell, &script, asks_login).await }
+        })
+        .await;
         Self { address, mails, answers, task, scheme }
     }
 

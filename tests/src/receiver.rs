@@ -142,26 +142,14 @@ impl Receiver {
     }
 
     async fn with(tls: Option<TlsAcceptor>) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
-        let address = listener.local_addr().expect("an address");
         let (tell, calls) = mpsc::channel(HEARD_MAX);
         let replies: Arc<Mutex<VecDeque<Reply>>> = Arc::default();
         let script = Arc::clone(&replies);
-        let task = tokio::spawn(async move {
-            loop {
-                let Ok((stream, _)) = listener.accept().await else { return };
-                let (tell, script, tls) = (tell.clone(), Arc::clone(&script), tls.clone());
-                tokio::spawn(async move {
-                    match tls {
-                        None => hear(stream, &tell, &script).await,
-                        Some(tls) => match tls.accept(stream).await {
-                            Ok(stream) => hear(stream, &tell, &script).await,
-                            Err(_distrusted) => None,
-                        },
-                    }
-                });
-            }
-        });
+        let (address, task) = listen(tls, move |stream| {
+            let (tell, script) = (tell.clone(), Arc::clone(&script));
+            async move { hear(stream, &tell, &script).await }
+        })
+        .await;
         Self { address, calls, replies, task }
     }
 
@@ -250,6 +238,39 @@ async fn read(stream: &mut (impl AsyncRead + Unpin), heard: &mut Vec<u8>) -> Opt
     let read = stream.read(&mut chunk).await.ok().filter(|read| *read > 0)?;
     heard.extend_from_slice(&chunk[..read]);
     Some(())
+}
+
+/// A connection, whatever protects it.
+pub trait Line: AsyncRead + AsyncWrite + Unpin + Send {}
+
+impl<T: AsyncRead + AsyncWrite + Unpin + Send> Line for T {}
+
+/// Takes connections on a free port of loopback until the task is ended, and has each of them answered beside the others. One whose
+/// client does not trust the certificate is dropped.
+///
+/// # Panics
+/// Where no port is free.
+pub async fn listen<A>(
+    tls: Option<TlsAcceptor>,
+    answer: impl Fn(Box<dyn Line>) -> A + Clone + Send + Sync + 'static,
+) -> (SocketAddr, JoinHandle<()>)
+where
+    A: Future<Output = Option<()>> + Send + 'static,
+{
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+    let address = listener.local_addr().expect("an address");
+    let task = tokio::spawn(async move {
+        while let Ok((stream, _)) = listener.accept().await {
+            let (tls, answer) = (tls.clone(), answer.clone());
+            tokio::spawn(async move {
+                match tls {
+                    None => answer(Box::new(stream)).await,
+                    Some(tls) => answer(Box::new(tls.accept(stream).await.ok()?)).await,
+                }
+            });
+        }
+    });
+    (address, task)
 }
 
 /// What speaks TLS with the certificate of the tests.

@@ -4,15 +4,13 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use svc_core::rules::people::by::By;
-use svc_core::rules::people::members::{InviteMember, MemberDone};
+use svc_core::rules::people::members::MemberDone;
 use svc_core::state::edge::Integration;
 use svc_core::state::people::{Role, Settings};
+use svc_core::testing::people::invitation;
 use svc_core::testing::world::BASE_URL;
-use svc_core::value::digest::Digest;
 use svc_core::value::domain::Domain;
 use svc_core::value::id::{AccountId, PrincipalId};
-use svc_core::value::text::Email;
 use url::Url;
 
 use crate::client::{Client, Got};
@@ -77,16 +75,7 @@ impl Stage {
     /// # Panics
     /// Where they are a member already.
     pub fn invite(&self, email: &str, role: Role) -> (PrincipalId, AccountId) {
-        let invited = self.site.gate.execute(InviteMember {
-            workspace: self.site.workspace(),
-            by: By::Program,
-            email: Email::parse(email).unwrap(),
-            name: None,
-            role,
-            teams: Vec::new(),
-            token: Digest::of(format!("link of {email}")),
-            mailed: None,
-        });
+        let invited = self.site.gate.execute(invitation(self.site.workspace(), email, role));
         match invited.unwrap() {
             MemberDone::Done { principal, .. } => (principal.id, principal.membership().unwrap().account),
             MemberDone::Asked(_) => panic!("nobody is asked"),

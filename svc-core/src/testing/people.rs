@@ -5,6 +5,7 @@ use crate::answer::Decided;
 use crate::refusal::Refusal;
 use crate::rules::gate::release::ReleaseAction;
 use crate::rules::people::by::{By, Person, Seat};
+use crate::rules::people::members::InviteMember;
 use crate::state::people::{
     Account, EmailUse, Member, MemberState, Membership, Principal, Proof, Role, Session, Workspace,
 };
@@ -51,6 +52,24 @@ pub fn sign_in<S: Store>(store: &mut S, workspace: WorkspaceId, role: Role, n: u
     write(store, rows);
     let session = session(store, account, n, now);
     Person { workspace, principal, account, seat: Seat::Session(session) }
+}
+
+/// The operator's invitation of `email`, whose link nobody but the test knows.
+///
+/// # Panics
+/// Where `email` is none.
+#[must_use]
+pub fn invitation(workspace: WorkspaceId, email: &str, role: Role) -> InviteMember {
+    InviteMember {
+        workspace,
+        by: By::Program,
+        email: Email::parse(email).expect("an address"),
+        name: None,
+        role,
+        teams: Vec::new(),
+        token: Digest::of(format!("link of {email}")),
+        mailed: None,
+    }
 }
 
 /// The first owner of `workspace`, signed in at `now`.

@@ -6,7 +6,7 @@ use svc_core::rules::edge::integrations::{
 };
 use svc_core::rules::people::by::{self, By, Person};
 use svc_core::rules::people::links::MakeLink;
-use svc_core::rules::people::members::{InviteMember, MemberDone, RemoveMember};
+use svc_core::rules::people::members::{MemberDone, RemoveMember};
 use svc_core::rules::people::second_factor::FactorShown;
 use svc_core::rules::people::settings::{ChangeSettings, SettingsChange};
 use svc_core::rules::people::sign_in::{FinishSignIn, Shown, SignInStep, StartSession};
@@ -20,6 +20,7 @@ use svc_core::state::people::{
 };
 use svc_core::store::Row as _;
 use svc_core::testing::World;
+use svc_core::testing::people::invitation;
 use svc_core::value::digest::{Digest, SessionDigest};
 use svc_core::value::domain::Domain;
 use svc_core::value::id::{IntegrationId, PrincipalId, WorkspaceId};
@@ -65,16 +66,7 @@ fn domain() -> Domain {
 }
 
 fn invite(world: &mut World, email: &str, role: Role) -> PrincipalId {
-    let invited = world.run(InviteMember {
-        workspace: world.workspace(),
-        by: By::Program,
-        email: Email::parse(email).unwrap(),
-        name: None,
-        role,
-        teams: Vec::new(),
-        token: Digest::of(format!("link of {email}")),
-        mailed: None,
-    });
+    let invited = world.run(invitation(world.workspace(), email, role));
     match invited.unwrap() {
         MemberDone::Done { principal, .. } => principal.id,
         MemberDone::Asked(_) => panic!("nobody is asked"),
