@@ -1,0 +1,295 @@
+//! Budgets in front of calls: each step of the ladder, several budgets at once, shadow, raises, and who is named.
+
+use serde_json::{Value, json};
+use svc_core::state::gate::Agent;
+use svc_core::state::people::Role;
+use svc_core::value::Span;
+use svc_tests::desk::{CHAT, Desk, MESSAGES, chat, header_of, streamed};
+use svc_tests::watch::Watch;
+use tokio::io::AsyncReadExt as _;
+
+const OBSERVE: &str = "observe";
+
+/// Each step makes itself felt as the spend passes it: told in headers, then by cheaper models, then by a question, then by the
+/// ceiling; each is told once in the ledger.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn each_step_makes_itself_felt() {
+    let mut desk = Desk::new().await;
+    desk.enforce().await;
+    desk.mock.turn("input-100--output-46").unwrap();
+    // A call at `large-1` costs 990 micros, the least a step needs here is told in hundredths of 10,000.
+    let ladder = json!([{ "at": 0, "step": "observe" }, { "at": 9, "step": "nudge" }, { "at": 19, "step": "downgrade" },
+        { "at": 30, "step": "approval" }, { "at": 80, "step": "stop" }]);
+    let budget = desk.budget(10_000, ladder).await;
+    let quality = [("x-svc-objective", "quality")];
+    let key = desk.key.clone();
+    let (mut told, mut previewed) = (Vec::new(), Vec::new());
+    let mut last = Value::Null;
+    for _ in 0..10 {
+        let preview = json!({ "objective": "quality" });
+        let preview = desk.client.post("/v1/route/preview", &key, &preview).await.ok();
+        previewed.push(preview["model"].as_str().unwrap().to_owned());
+        let got = desk.chat_with(&quality, &chat("auto")).await;
+        let scope = got.header("x-svc-budget-scope").unwrap_or_default().to_owned();
+        assert_eq!(scope, format!("workspace:{}", desk.site.workspace()));
+        let step = got.header("x-svc-enforcement").unwrap().to_owned();
+        let model = got.header("x-svc-routed-to").unwrap_or_default().rsplit('/').next().unwrap().to_owned();
+        let advised = got.header("x-svc-advisory").is_some();
+        told.push((got.status, step, model, advised));
+        last = got.json();
+        if got.status != 200 {
+            break;
+        }
+    }
+    let at = |place: usize| (told[place].0, told[place].1.as_str(), told[place].2.as_str(), told[place].3);
+    assert_eq!(at(0), (200, OBSERVE, "large-1", false), "{told:?}");
+    assert_eq!(at(1), (200, "nudge", "large-1", true), "{told:?}");
+    assert_eq!(at(2), (200, "downgrade", "small-1", true), "{told:?}");
+    assert!(told.iter().zip(&previewed).all(|(it, model)| it.0 != 200 || it.2 == *model), "{told:?} as {previewed:?}");
+    let (status, step, ..) = at(told.len() - 1);
+    assert_eq!((status, step), (402, OBSERVE), "{told:?}");
+    let error = &last["error"];
+    assert_eq!(error["type"], json!("approval_required"));
+    let spent = error["spentMicros"].as_u64().unwrap();
+    assert!(
+        spent >= 3_000 && error["allocationMicros"] == json!(10_000) && error["budgetId"] == json!(budget),
+        "{error}"
+    );
+    for member in ["principalId", "email"] {
+        assert!(error["owner"][member].is_string(), "{error}");
+    }
+    let approval = error["approval"]["id"].as_str().unwrap().to_owned();
+    assert!(error["approval"]["url"].as_str().unwrap().contains(&approval), "{error}");
+    let ledger = desk.site.ledger();
+    let steps: Vec<&str> = ledger.iter().filter(|it| &*it.kind == "budget.step").map(|it| &*it.data).collect();
+    // What holds from the start on is no step that was reached.
+    let words = ["nudge", "downgrade", "approval"];
+    assert_eq!(steps.len(), 3, "{steps:?}");
+    assert!(words.iter().zip(&steps).all(|(word, data)| data.contains(word)), "{steps:?}");
+
+    // The one question is asked once, and a person's yes lets calls go on.
+    let again = desk.chat("auto").await.json()["error"]["approval"]["id"].clone();
+    assert_eq!(again, json!(approval));
+    desk.post(&format!("approvals/{approval}/approve"), json!({})).await.ok();
+    assert_eq!(desk.budget_at(&budget).await["allocationMicros"], json!(20_000));
+    desk.chat("auto").await.ok();
+    let kinds: Vec<String> = desk.site.ledger().iter().map(|it| it.kind.to_string()).collect();
+    for kind in ["budget.created", "budget.step", "budget.raised", "refusal"] {
+        assert!(kinds.iter().any(|it| it == kind), "{kind}");
+    }
+    desk.site.audit();
+}
+
+/// The ceiling is a 429 until the period ends, with the budget's id and a record; one over all time never comes free, so it
+/// names no time. The next period begins anew.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_ceiling_lasts_until_the_period_ends() {
+    let mut desk = Desk::new().await;
+    desk.enforce().await;
+    let stop = json!([{ "at": 100, "step": "stop" }]);
+    let budget = desk.budget(2_000, stop.clone()).await;
+    desk.mock.turn("input-100--output-46").unwrap();
+    let auto = json!({ "model": "auto", "max_tokens": 20, "messages": [{ "role": "user", "content": "x" }] });
+    let quality = [("x-svc-objective", "quality")];
+    let mut answered = 0;
+    let got = loop {
+        let got = desk.chat_with(&quality, &auto).await;
+        if got.status != 200 {
+            break got;
+        }
+        answered += 1;
+    };
+    assert!(answered > 0);
+    for path in [CHAT, MESSAGES] {
+        let got = desk.send(path, &quality, auto.to_string().as_bytes()).await;
+        assert_eq!((got.status, got.kind().as_str()), (429, "budget_exhausted"), "{}", got.text());
+        assert_eq!(got.json()["error"]["budgetId"], json!(budget));
+        assert_eq!(got.header("x-svc-enforcement"), Some(OBSERVE));
+    }
+    let at = desk.budget_at(&budget).await;
+    let now = desk.site.now();
+    let left: u64 = got.header("retry-after").unwrap().parse().unwrap();
+    assert!((1..=86_400).contains(&left), "{left}");
+    let end = now.plus(Span::seconds(i64::try_from(left).unwrap())).to_string();
+    assert!(end.as_str() >= at["periodEnd"].as_str().unwrap(), "{end} {at}");
+    assert!(at["spentMicros"].as_u64().unwrap() <= 2_000, "{at}");
+    desk.site.advance(Span::seconds(i64::try_from(left).unwrap()));
+    desk.chat_with(&quality, &auto).await.ok();
+    desk.owner = desk.site.member(Role::Owner);
+    let body = json!({ "scope": { "kind": "workspace" }, "amount": 1, "period": "total", "ladder": stop });
+    desk.post("budgets", body).await.made();
+    let got = desk.chat("auto").await;
+    assert_eq!((got.status, got.kind().as_str(), got.header("retry-after")), (429, "budget_exhausted", None));
+}
+
+/// Of several budgets the gravest refusal is told, and of those the narrowest; every one of them reserves and posts.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn of_several_budgets_the_narrowest_is_named() {
+    let mut desk = Desk::new().await;
+    desk.enforce().await;
+    let team = desk.post("teams", json!({ "name": "Desk" })).await.made()["id"].as_str().unwrap().to_owned();
+    let (key, binding) = desk.key_with(json!({ "teamId": team, "taskClassId": "support.reply" })).await;
+    let principal = binding["principalId"].as_str().unwrap().to_owned();
+    let id = binding["id"].as_str().unwrap().to_owned();
+    desk.key = key;
+    let scopes = [
+        ("workspace", desk.site.workspace().to_string()),
+        ("team", team),
+        ("principal", principal),
+        ("taskClass", "support.reply".to_owned()),
+        ("key", id),
+    ];
+    let over = |kind: &str, id: &str| {
+        if kind == "workspace" { json!({ "kind": kind }) } else { json!({ "kind": kind, "id": id }) }
+    };
+    let mut budgets = Vec::new();
+    for (kind, id) in &scopes {
+        budgets.push(desk.budget_over(over(kind, id), 1_000_000, json!([{ "at": 100, "step": "stop" }])).await);
+    }
+    let got = desk.chat("auto").await;
+    let call = desk.call_of(&got).await;
+    assert_eq!(call["budgets"].as_array().unwrap().len(), 5, "{call}");
+    for budget in &budgets {
+        assert_eq!(desk.budget_at(budget).await["spentMicros"], call["costMicros"]);
+    }
+    let dry = desk.chat_with(&[("x-svc-dry-run", "true")], &chat("auto")).await.ok();
+    assert_eq!(dry["budgets"].as_array().unwrap().len(), 5, "{dry}");
+    for (place, (kind, id)) in scopes.iter().enumerate() {
+        // From the widest to the narrowest each is used up in turn and speaks for all.
+        desk.api("PATCH", &format!("budgets/{}", budgets[place]), Some(&json!({ "amount": 1 }))).await.ok();
+        let got = desk.chat("auto").await;
+        assert_eq!((got.status, got.kind().as_str()), (429, "budget_exhausted"), "{kind}: {}", got.text());
+        assert_eq!(got.header("x-svc-budget-scope"), Some(format!("{kind}:{id}").as_str()));
+        assert_eq!(got.json()["error"]["budgetId"], json!(budgets[place]), "{kind}");
+    }
+    // A narrower question is not as grave as a wider ceiling.
+    let ask = json!({ "ladder": [{ "at": 0, "step": "approval" }] });
+    desk.api("PATCH", &format!("budgets/{}", budgets[4]), Some(&ask)).await.ok();
+    let got = desk.chat("auto").await;
+    assert_eq!((got.status, &got.json()["error"]["budgetId"]), (429, &json!(budgets[3])), "{}", got.text());
+    desk.site.audit();
+}
+
+/// Who is asked for more is told what was spent, as of the budget itself: what calls under way hold is reserved, not spent.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_reserved_is_not_told_as_spent() {
+    let mut desk = Desk::bare(|_| {}).await;
+    let url = desk.mock.chat_url();
+    let id = desk.upstream("chat", "chat", &url).await;
+    desk.model(&id, "slow-1--stall-3", 80, 3, 15).await;
+    desk.enforce().await;
+    let mut socket = desk.begin(CHAT, &[], &streamed("auto")).await;
+    let mut heard = Vec::new();
+    while !String::from_utf8_lossy(&heard).contains("data: ") {
+        assert_ne!(socket.read_buf(&mut heard).await.unwrap(), 0, "{}", String::from_utf8_lossy(&heard));
+    }
+    let id = header_of(&String::from_utf8_lossy(&heard), "x-svc-call-id").unwrap();
+    let held = desk.call(&id).await["reservedMicros"].as_u64().unwrap();
+    drop(socket);
+    assert!(held > 0);
+    let budget = desk.budget(held, json!([{ "at": 100, "step": "approval" }])).await;
+    let mut socket = desk.begin(CHAT, &[], &streamed("auto")).await;
+    assert_ne!(socket.read_buf(&mut heard).await.unwrap(), 0);
+    let got = desk.chat("auto").await;
+    assert_eq!((got.status, got.kind().as_str()), (402, "approval_required"), "{}", got.text());
+    let at = desk.budget_at(&budget).await;
+    assert_eq!((&at["spentMicros"], &at["reservedMicros"]), (&json!(0), &json!(held)), "{at}");
+    assert_eq!(got.json()["error"]["spentMicros"], json!(0), "{}", got.text());
+}
+
+/// In shadow a budget refuses nothing: it reserves, posts and says what it would have done; the reservation may pass the
+/// ceiling.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn in_shadow_a_budget_only_tells() {
+    let mut desk = Desk::new().await;
+    let budget = desk.budget(1, json!([{ "at": 0, "step": "observe" }, { "at": 100, "step": "stop" }])).await;
+    assert_eq!(desk.budget_at(&budget).await["enforcing"], json!(false));
+    for _ in 0..2 {
+        let got = desk.chat("chat/large-1").await;
+        got.ok();
+        assert_eq!(got.header("x-svc-enforcement"), Some("shadow"));
+        assert!(got.header("x-svc-advisory").unwrap().contains("would be refused"), "{got:?}");
+        assert!(got.header("x-svc-budget-scope").unwrap().starts_with("workspace:"), "{got:?}");
+        let call = desk.call_of(&got).await;
+        assert_eq!((&call["mode"], &call["budgets"]), (&json!("shadow"), &json!([budget])));
+        assert!(call["reservedMicros"].as_u64().unwrap() > 1, "{call}");
+    }
+    let at = desk.budget_at(&budget).await;
+    assert!(at["spentMicros"].as_u64().unwrap() > 1 && at["reservedMicros"] == json!(0), "{at}");
+}
+
+/// What shadow says that policy would have chosen is what it would choose: the cheapest, once a budget prefers that.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn shadow_names_what_a_budget_would_prefer() {
+    let mut desk = Desk::new().await;
+    desk.budget(10_000, json!([{ "at": 0, "step": "observe" }, { "at": 1, "step": "downgrade" }])).await;
+    desk.mock.turn("input-100--output-46").unwrap();
+    let quality = [("x-svc-objective", "quality")];
+    let mut would = Vec::new();
+    for _ in 0..2 {
+        let got = desk.chat_with(&quality, &chat("chat/large-1")).await;
+        assert_eq!(got.status, 200, "{}", got.text());
+        would.push(got.header("x-svc-would-route-to").unwrap().to_owned());
+    }
+    assert_eq!(would, ["chat/large-1", "chat/small-1"]);
+}
+
+/// The question whether a budget may spend more is told at once to the member who may decide it, and what came of it; to no
+/// other.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_may_raise_a_budget_hears_of_the_question() {
+    let mut desk = Desk::new().await;
+    desk.enforce().await;
+    let (own, other) = (desk.site.member(Role::Member), desk.site.member(Role::Member));
+    desk.key = desk.key_with(json!({ "principalId": own.principal })).await.0;
+    desk.budget(10_000, json!([{ "at": 1, "step": "approval" }])).await;
+    desk.site.gate.tick().unwrap();
+    let mut watch = Watch::open(&desk.site, &own.sid, None).await;
+    let mut others = Watch::open(&desk.site, &other.sid, None).await;
+    let approval = loop {
+        let got = desk.chat("auto").await;
+        if got.status == 402 {
+            break got.json()["error"]["approval"]["id"].clone();
+        }
+        got.ok();
+    };
+    desk.post(&format!("approvals/{}/approve", approval.as_str().unwrap()), json!({})).await.ok();
+    desk.site.gate.tick().unwrap();
+    for name in ["approval.waiting", "approval.decided"] {
+        let told = watch.next().await.unwrap();
+        assert_eq!((told.name.as_str(), &told.data["id"]), (name, &approval), "{told:?}");
+    }
+    // Something that everybody hears comes next for the other one: nothing of the question came before.
+    let agent = desk.site.agent(&[]);
+    let row = desk.site.gate.read(|scope| scope.get::<Agent>(agent.id)).unwrap().unwrap();
+    desk.site.plant(Agent { kill_owner: Some(other.principal), ..Agent::clone(&row) });
+    let freeze = format!("agents/{}/freeze", agent.id);
+    desk.post(&freeze, json!({ "reason": "enough" })).await.ok();
+    desk.site.gate.tick().unwrap();
+    assert_eq!(others.next().await.unwrap().name, "agent.frozen");
+    desk.site.audit();
+}
+
+/// What a call holds past a ceiling, as it may in shadow, is marked on the budget and on the call; what fits another is not.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_passes_the_ceiling_in_shadow_is_marked() {
+    let mut desk = Desk::new().await;
+    let stop = json!([{ "at": 100, "step": "stop" }]);
+    let (small, large) = (desk.budget(20, stop.clone()).await, desk.budget(1_000_000_000, stop).await);
+    desk.mock.turn("words-20--stall-5").unwrap();
+    let mut socket = desk.begin(CHAT, &[], &streamed("chat/large-1")).await;
+    let mut heard = Vec::new();
+    while !String::from_utf8_lossy(&heard).contains("data: ") {
+        assert_ne!(socket.read_buf(&mut heard).await.unwrap(), 0, "{}", String::from_utf8_lossy(&heard));
+    }
+    let id = header_of(&String::from_utf8_lossy(&heard), "x-svc-call-id").unwrap();
+    for (budget, marked) in [(&small, Some(&json!(true))), (&large, None)] {
+        let held = desk.budget_at(budget).await["reservations"][0].clone();
+        assert_eq!((&held["callId"], held.get("pastStop")), (&json!(id), marked), "{held}");
+    }
+    assert_eq!(desk.call(&id).await["pastStop"], json!(true));
+    assert_eq!(desk.api("DELETE", &format!("budgets/{small}"), None).await.status, 204);
+    desk.mock.turn("").unwrap();
+    let got = desk.chat("chat/large-1").await;
+    assert_eq!(desk.call_of(&got).await.get("pastStop"), None);
+}

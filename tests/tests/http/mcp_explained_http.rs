@@ -1,0 +1,116 @@
+//! What `explain_decision` says would be allowed, asked for over a real socket.
+
+use serde_json::{Value, json};
+use svc_core::state::people::Settings;
+use svc_core::value::Span;
+use svc_tests::client::{Client, bearer};
+use svc_tests::oauth::HOST;
+use svc_tests::requests::{payment, payment_to};
+use svc_tests::site::Site;
+
+/// What the agent with this key is told of its own action.
+async fn explained(client: &mut Client, key: &str, action: &Value) -> Value {
+    let params = json!({ "name": "explain_decision", "arguments": { "actionId": action["id"] } });
+    let body = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params }).to_string();
+    let headers = [("host", HOST), ("authorization", &*bearer(key))];
+    client.ask("POST", "/mcp", &headers, body.as_bytes()).await.ok()["result"]["structuredContent"].clone()
+}
+
+/// What an explanation says would be allowed is: no more than nobody is asked about, with what was paid there before, and
+/// at another time only what a whole period has room for.
+#[tokio::test]
+async fn what_would_be_allowed_is_allowed() {
+    const TIGHT: &str = r#"{"name":"Tight","actions":["payment"],"limits":{"currency":"EUR","perAction":5000,
+        "askAbove":1000,"onLimit":"deny"},"duplicates":"record"}"#;
+    const DAILY: &str = r#"{"name":"Daily","actions":["payment"],"limits":{"currency":"EUR",
+        "perPeriod":{"amount":1000,"period":"day"},"onLimit":"deny"},"duplicates":"record"}"#;
+    const WATCHED: &str = r#"{"name":"Watched","actions":["payment"],"limits":{"currency":"EUR",
+        "perPeriod":{"amount":600,"period":"day"},"askAbove":300,"onLimit":"deny"},"duplicates":"record"}"#;
+    let site = Site::start().await;
+    let mut client = site.client().await;
+    let [tight, daily, watched] = [TIGHT, DAILY, WATCHED].map(|it| site.agent(&[it]).key);
+    let mut asked = async |key: &str, amount: i64| client.authorize(key, &payment(amount)).await.ok();
+    let (mut other, mut third) = (site.client().await, site.client().await);
+    let mut way = async |key: &str, action: &Value| {
+        let told = explained(&mut other, key, action).await;
+        let said = told["nextStep"].as_str().unwrap().contains("wouldBeAllowed");
+        assert_eq!(said, told.get("wouldBeAllowed").is_some() && told["decision"] == "deny", "{told}");
+        told["wouldBeAllowed"].clone()
+    };
+    let amount = |value: i64| json!({ "changed": "payment.amount", "value": value });
+    for (before, most) in [(None, 1_000), (Some(400), 600)] {
+        if let Some(before) = before {
+            site.advance(Span::hours(25));
+            assert_eq!(asked(&tight, before).await["decision"], "allow");
+        }
+        let denied = asked(&tight, 9_000).await;
+        assert_eq!((&denied["decision"], way(&tight, &denied).await), (&json!("deny"), amount(most)));
+        assert_eq!(asked(&tight, most).await["decision"], "allow");
+    }
+    let denied = asked(&tight, 9_000).await;
+    assert_eq!(way(&tight, &denied).await, Value::Null, "nothing more goes there unasked today");
+    site.advance(Span::hours(25));
+    let pending = asked(&tight, 1_500).await;
+    assert_eq!((&pending["decision"], way(&tight, &pending).await), (&json!("approval_required"), amount(1_000)));
+    assert_eq!(asked(&daily, 1_000).await["decision"], "allow");
+    let denied = asked(&daily, 2_000).await;
+    assert_eq!((&denied["decision"], way(&daily, &denied).await), (&json!("deny"), Value::Null), "more than a day has");
+    let denied = asked(&daily, 500).await;
+    assert_eq!(way(&daily, &denied).await["changed"], "time");
+    for domain in ["shop.example.net", "shop.example.org"] {
+        let paid = third.authorize(&watched, &payment_to(300, domain)).await.ok();
+        assert_eq!(paid["decision"], "allow");
+    }
+    let denied = asked(&watched, 500).await;
+    assert_eq!((&denied["decision"], way(&watched, &denied).await), (&json!("deny"), Value::Null), "asked tomorrow");
+    site.advance(Span::hours(24));
+    assert_eq!(asked(&daily, 500).await["decision"], "allow");
+}
+
+/// A change is told where the gate would allow it, by all that it goes by: of a smaller amount a narrower mandate may speak, it may
+/// have been paid just now, and a mandate may end before it has room again.
+#[tokio::test]
+async fn a_change_is_told_by_the_gates_own_word() {
+    let site = Site::start().await;
+    let (mut client, mut other) = (site.client().await, site.client().await);
+    let [narrow, wide, plain] =
+        [r#""perAction":250,"askAbove":40"#, r#""perAction":1000,"askAbove":100"#, r#""perAction":250"#]
+            .map(|it| format!(r#"{{"name":"Pay","actions":["payment"],"limits":{{"currency":"EUR",{it}}}}}"#));
+    let ending = format!(
+        r#"{{"name":"Ends","actions":["payment"],"limits":{{"currency":"EUR","perPeriod":{{"amount":1000,"period":"year"}}}},
+            "expiresAt":"{}"}}"#,
+        site.now().plus(Span::minutes(30))
+    );
+    let both = site.agent(&[&*narrow, &*wide]).key;
+    let asked = client.authorize(&both, &payment(301)).await.ok();
+    let told = explained(&mut other, &both, &asked).await;
+    assert_eq!((&told["decision"], &told["wouldBeAllowed"]["value"]), (&json!("approval_required"), &json!(40)));
+    for (amount, domain, verb) in [(41, "shop.example.org", "approval_required"), (40, "shop.example.net", "allow")] {
+        assert_eq!(client.authorize(&both, &payment_to(amount, domain)).await.ok()["decision"], verb, "{amount}");
+    }
+    for (terms, before, more) in [(&plain, 250, 300), (&ending, 1_000, 500)] {
+        let key = site.agent(&[&**terms]).key;
+        assert_eq!(client.authorize(&key, &payment(before)).await.ok()["decision"], "allow");
+        let denied = client.authorize(&key, &payment(more)).await.ok();
+        let told = explained(&mut other, &key, &denied).await;
+        assert_eq!((&told["decision"], &told["wouldBeAllowed"]), (&json!("deny"), &Value::Null), "{terms}");
+    }
+}
+
+/// What waits for longer than a day counts at its payee no more, so it makes no room for itself among what was paid since.
+#[tokio::test]
+async fn what_no_longer_counts_makes_no_room() {
+    const CAREFUL: &str = r#"{"name":"Careful","actions":["payment"],"limits":{"currency":"EUR","perAction":5000,
+        "askAbove":1000,"onLimit":"deny"},"duplicates":"record"}"#;
+    let site = Site::start().await;
+    site.change_settings(Settings { approval_hours: 168, ..Settings::default() });
+    let (mut client, mut other, key) = (site.client().await, site.client().await, site.agent(&[CAREFUL]).key);
+    let mut asked = async |amount: i64| client.authorize(&key, &payment(amount)).await.ok();
+    let mut most = async |action: &Value| explained(&mut other, &key, action).await["wouldBeAllowed"]["value"].clone();
+    let waits = asked(1_500).await;
+    assert_eq!(most(&waits).await, 1_000);
+    site.advance(Span::hours(25));
+    assert_eq!(asked(400).await["decision"], "allow");
+    assert_eq!(most(&waits).await, 600);
+    site.stop().await;
+}

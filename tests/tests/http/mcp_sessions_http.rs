@@ -1,0 +1,226 @@
+//! Sessions of agents, and sessions with the MCP servers behind this one: what is compared with what, what ends, and
+//! what waits.
+
+use serde_json::{Value, json};
+use svc_core::value::Span;
+use svc_http::upstream::Allowed;
+use svc_tests::client::bearer;
+use svc_tests::oauth::HOST;
+use svc_tests::site::Fault;
+use svc_tests::tool_desk::{ToolDesk as Desk, calling, text};
+use svc_tests::tool_server::{Reply, Speaks};
+
+/// A call that names no session is compared with all that the agent has seen, also once such calls have brought
+/// something in themselves: what was read in a session by name is not forgotten by naming none.
+#[tokio::test]
+async fn a_call_without_a_session_is_compared_with_all_that_was_seen() {
+    let mut desk = Desk::new(Speaks::Modern).await;
+    desk.server(json!({})).await;
+    let table = json!([
+        { "tool": "mcp__crm__read*", "source": "web", "sink": false },
+        { "tool": "mcp__crm__write*", "source": "mcp", "sink": false },
+    ]);
+    desk.api("PUT", "routing", Some(&json!({ "toolTable": table }))).await.ok();
+    desk.call("write_one", json!({})).await;
+    desk.send(&calling("read_one", json!({})), &[("x-svc-client-session", "s1")]).await.ok();
+    desk.site.shift(Span::millis(1));
+    desk.call("write_one", json!({})).await;
+    let provenance = desk.actions().await[0]["provenance"].clone();
+    assert_eq!(provenance["observed"], json!(["mcp", "web"]), "{provenance}");
+    assert_eq!(provenance["effective"], "public", "{provenance}");
+    desk.site.shift(Span::millis(1));
+    desk.send(&calling("write_one", json!({})), &[("x-svc-client-session", "s2")]).await.ok();
+    desk.site.shift(Span::millis(1));
+    desk.send(&calling("write_one", json!({})), &[("x-svc-client-session", "s2")]).await.ok();
+    let provenance = desk.actions().await[0]["provenance"].clone();
+    assert_eq!(provenance["observed"], json!(["mcp"]), "a session of its own has its own set: {provenance}");
+}
+
+/// A server that has forgotten a session says so in its own way: the session is begun anew, and the call is made in it,
+/// once. What does not say that it is the session is no reason to make a call twice, yet the next one finds a new
+/// session.
+#[tokio::test]
+async fn a_forgotten_session_is_begun_anew_however_it_is_said() {
+    const NO_SESSION: &str =
+        r#"{"jsonrpc":"2.0","error":{"code":-32000,"message":"Bad Request: No valid session ID provided"},"id":null}"#;
+    const NO_NAME: &str =
+        r#"{"jsonrpc":"2.0","error":{"code":-32000,"message":"Bad Request: Session not found"},"id":""}"#;
+    const NO_REASON: &str = r#"{"jsonrpc":"2.0","error":{"code":-32000,"message":"Bad Request"},"id":null}"#;
+    let mut desk = Desk::new(Speaks::Legacy { sessions: true }).await;
+    desk.server(json!({})).await;
+    assert_eq!(text(&desk.call("read_one", json!({})).await), "done");
+    let anew = ["tools/call", "initialize", "notifications/initialized", "tools/call"];
+    for (status, kind, body, is_told) in [
+        (400, "application/json", NO_SESSION, true),
+        (400, "application/json", NO_NAME, true),
+        (401, "text/plain", "Unauthorized: Session not found", true),
+        (400, "application/json", NO_REASON, false),
+    ] {
+        let _ = desk.server.heard();
+        desk.server.forget_sessions_as(status, kind, body);
+        desk.site.shift(Span::millis(1));
+        let told = text(&desk.call("read_one", json!({})).await);
+        let first = desk.server.heard();
+        assert_eq!(told == "done", is_told, "{body}: {told}");
+        assert_eq!(desk.actions().await[0]["status"], if is_told { "completed" } else { "failed" }, "{body}");
+        let methods: Vec<_> = first.iter().map(|it| it.method()).collect();
+        assert_eq!(methods, anew[..if is_told { 4 } else { 1 }], "{body}");
+        assert_eq!(text(&desk.call("read_one", json!({})).await), "done", "{body}");
+    }
+    // The list is asked for in a session of its own, and again where that is gone.
+    desk.server.forget_sessions_as(400, "application/json", NO_REASON);
+    desk.site.shift(Span::minutes(2));
+    assert_eq!(desk.listed().await, ["read_one", "write_one"]);
+    desk.server.forget_sessions_as(401, "text/plain", "the token has expired");
+    let told = text(&desk.call("read_one", json!({})).await);
+    assert!(told.contains("credential"), "{told}");
+}
+
+/// What becomes of one agent's call ends no other's session with the server.
+#[tokio::test]
+async fn a_failed_call_ends_nobody_elses_session() {
+    let mut desk = Desk::new(Speaks::Legacy { sessions: true }).await;
+    desk.server(json!({})).await;
+    let other = desk.site.agent(&[r#"{"name":"Tools","actions":["mcp.call"]}"#]);
+    for key in [desk.agent.key.clone(), other.key.clone()] {
+        let got = desk.send_as(&key, &calling("read_one", json!({})), &[]).await.ok();
+        assert_eq!(text(&got["result"]), "done");
+    }
+    let said = |code| Reply::Error(code, "no".to_owned());
+    for reply in
+        [Reply::Status(404), Reply::Status(400), Reply::Status(405), said(-32_601), said(-32_600), said(-32_022)]
+    {
+        desk.server.reply(reply.clone());
+        assert_eq!(desk.call("read_one", json!({})).await["isError"], true, "{reply:?}");
+        desk.server.reply(Reply::Text("done".to_owned()));
+        let _ = desk.server.heard();
+        let got = desk.send_as(&other.key, &calling("read_one", json!({})), &[]).await.ok();
+        assert_eq!(text(&got["result"]), "done");
+        let methods: Vec<_> = desk.server.heard().iter().map(|it| it.method().to_owned()).collect();
+        assert_eq!(methods, ["tools/call"], "{reply:?}: the other agent's session goes on");
+        assert_eq!(text(&desk.call("read_one", json!({})).await), "done", "{reply:?}");
+    }
+}
+
+/// One call a day is allowed; more are asked about.
+const ASKING: &str =
+    r#"{"name":"Ask","actions":["mcp.call"],"limits":{"count":{"max":1,"period":"day"},"onLimit":"ask"}}"#;
+
+/// Calls `read_one` with these arguments to the byte; the text of the result.
+async fn call_with(desk: &mut Desk, arguments: &str) -> String {
+    let body = format!(
+        r#"{{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{{"name":"read_one","arguments":{arguments}}}}}"#
+    );
+    let credential = bearer(&desk.agent.key);
+    let headers = [("host", HOST), ("authorization", &*credential), ("accept", "application/json, text/event-stream")];
+    let got: Value = desk.client.ask("POST", "/mcp/proxy/crm", &headers, body.as_bytes()).await.ok();
+    text(&got["result"])
+}
+
+async fn approve(desk: &mut Desk) {
+    let waiting = desk.api("GET", "approvals?state=waiting", None).await.ok()["data"].as_array().unwrap().clone();
+    assert_eq!(waiting.len(), 1, "{waiting:?}");
+    let path = format!("approvals/{}/approve", waiting[0]["id"].as_str().unwrap());
+    desk.api("POST", &path, Some(&json!({}))).await.ok();
+}
+
+/// What a person approved is found by the same call in whatever order and spacing its arguments are written, and is not
+/// lost where something goes wrong before the call is made.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_approved_call_is_found_again() {
+    let mut desk = Desk::with(Speaks::Modern, ASKING).await;
+    desk.server(json!({})).await;
+    assert_eq!(call_with(&mut desk, "{}").await, "done");
+    let asked = call_with(&mut desk, r#"{"id":"1","page":2}"#).await;
+    assert!(asked.contains("approval_required"), "{asked}");
+    assert_eq!(call_with(&mut desk, r#"{ "page": 2, "id": "1" }"#).await, asked, "one question");
+    approve(&mut desk).await;
+    desk.site.fault.set(Fault::Unavailable);
+    let calling = calling("read_one", json!({ "id": "1", "page": 2 }));
+    assert!(desk.send(&calling, &[]).await.status >= 500, "the receipt cannot be used up now");
+    desk.site.fault.set(Fault::None);
+    let _ = desk.server.heard();
+    assert_eq!(call_with(&mut desk, r#"{"page":2,"id":"1"}"#).await, "done");
+    assert_eq!(desk.server.calls().len(), 1);
+    assert!(call_with(&mut desk, r#"{"id":"1","page":2}"#).await.contains("approval_required"), "once");
+    desk.site.audit();
+}
+
+/// The same may have been asked about any number of times, as calls that come at once are; whichever of them a person approves
+/// goes on, each once.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn of_the_same_calls_whichever_is_approved_goes_on() {
+    let mut desk = Desk::with(Speaks::Modern, ASKING).await;
+    desk.server(json!({})).await;
+    for number in 0..=12 {
+        let tool = json!({ "name": "read_one", "server": "crm", "input": { "id": (number > 0).to_string() } });
+        let same = json!({ "type": "mcp.call", "summary": "Call read_one of the MCP server crm", "tool": tool,
+            "session": { "id": "one" } });
+        let asked = desk.client.authorize(&desk.agent.key, &same).await.ok();
+        assert_eq!(asked["decision"], if number == 0 { "allow" } else { "approval_required" });
+    }
+    let (call, session) = (calling("read_one", json!({ "id": "true" })), [("x-svc-client-session", "one")]);
+    assert!(text(&desk.send(&call, &session).await.ok()["result"]).contains("approval_required"));
+    let waiting = desk.api("GET", "approvals?state=waiting", None).await.ok()["data"].as_array().unwrap().clone();
+    assert_eq!(waiting.len(), 12, "and not once more");
+    for asked in waiting.iter().rev() {
+        let path = format!("approvals/{}/approve", asked["id"].as_str().unwrap());
+        desk.api("POST", &path, Some(&json!({}))).await.ok();
+        assert_eq!(text(&desk.send(&call, &session).await.ok()["result"]), "done");
+    }
+    assert_eq!(desk.server.calls().len(), 12);
+    desk.site.audit();
+}
+
+/// A call that waits, or was approved, when the server is started anew is found by the same call afterwards, and by no other: nobody
+/// is asked twice, and what was approved is called, once.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_call_that_waits_outlives_a_restart() {
+    for approved_before in [true, false] {
+        let mut desk = Desk::with(Speaks::Modern, ASKING).await;
+        desk.server(json!({})).await;
+        assert_eq!(call_with(&mut desk, "{}").await, "done");
+        let asked = call_with(&mut desk, r#"{"id":"1","page":2}"#).await;
+        assert!(asked.contains("approval_required"), "{asked}");
+        if approved_before {
+            approve(&mut desk).await;
+        }
+        let restarted = desk.site.anew(|plan| plan.config.outbound.allow = Allowed::loopback()).await;
+        desk.client = restarted.client().await;
+        let _ = desk.server.heard();
+        if !approved_before {
+            assert_eq!(call_with(&mut desk, r#"{"page":2,"id":"1"}"#).await, asked, "the same question");
+            approve(&mut desk).await;
+        }
+        let session = [("x-svc-client-session", "another")];
+        let same = calling("read_one", json!({ "id": "1", "page": 2 }));
+        for (body, more) in [(&calling("read_one", json!({ "id": "2" })), &[][..]), (&same, &session[..])] {
+            let other = desk.send(body, more).await.ok();
+            assert!(text(&other["result"]).contains("approval_required"), "{other}");
+        }
+        assert!(desk.server.calls().is_empty());
+        assert_eq!(call_with(&mut desk, r#"{"page":2,"id":"1"}"#).await, "done", "{approved_before}");
+        assert_eq!(desk.server.calls().len(), 1);
+        let again = call_with(&mut desk, r#"{"id":"1","page":2}"#).await;
+        assert!(again.contains("approval_required") && again != asked, "once: {again}");
+        desk.site.audit();
+    }
+}
+
+/// What was approved of one server is nothing to another that has taken its name, after a restart either.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_approval_is_not_for_a_later_server_of_the_same_name() {
+    let mut desk = Desk::with(Speaks::Modern, ASKING).await;
+    let server = desk.server(json!({})).await;
+    assert_eq!(call_with(&mut desk, "{}").await, "done");
+    let asked = call_with(&mut desk, r#"{"id":"1"}"#).await;
+    approve(&mut desk).await;
+    let restarted = desk.site.anew(|plan| plan.config.outbound.allow = Allowed::loopback()).await;
+    desk.client = restarted.client().await;
+    let path = format!("mcp-servers/{}", server["id"].as_str().unwrap());
+    assert_eq!(desk.api("DELETE", &path, None).await.status, 204);
+    desk.site.shift(Span::millis(1));
+    desk.server(json!({})).await;
+    let again = call_with(&mut desk, r#"{"id":"1"}"#).await;
+    assert!(again.contains("approval_required") && again != asked, "{again}");
+}

@@ -1,0 +1,291 @@
+//! What an identity provider pushes of people, over real sockets: their sessions end in the workspace that is told, and nowhere else;
+//! of those who are shut out the agents stop.
+
+use aws_lc_rs::rand::SystemRandom;
+use aws_lc_rs::signature::{ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair, KeyPair as _};
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use serde_json::{Value, json};
+use svc_core::state::edge::{ConfigChange, IntegrationKind, SignalKeys};
+use svc_core::state::people::{
+    Account, Member, MemberState, Membership, Plan, Principal, Role, Roster, Settings, SsoLink, Workspace,
+};
+use svc_core::value::Id as _;
+use svc_core::value::Span;
+use svc_core::value::id::{PrincipalId, WorkspaceId};
+use svc_core::value::text::{Email, Label, UrlText};
+use svc_tests::client::{Client, Got};
+use svc_tests::people::Person;
+use svc_tests::receiver::{Receiver, Reply, connect_kind};
+use svc_tests::requests::{WIDE, payment};
+use svc_tests::site::Site;
+use tokio::task::JoinSet;
+
+const ISSUER: &str = "https://idp.example.com";
+const AUDIENCE: &str = "svc-of-acme";
+const REVOKED: &str = "https://schemas.openid.net/secevent/caep/event-type/session-revoked";
+const DISABLED: &str = "https://schemas.openid.net/secevent/risc/event-type/account-disabled";
+
+/// An identity provider and the site that hears it.
+struct Provider {
+    site: Site,
+    client: Client,
+    pair: EcdsaKeyPair,
+    path: String,
+    jti: u32,
+}
+
+impl Provider {
+    async fn new(keys: impl FnOnce(&str) -> SignalKeys) -> Self {
+        let site = Site::with(|plan| plan.config.allow_private_callbacks = true).await;
+        let pair = EcdsaKeyPair::generate(&ECDSA_P256_SHA256_FIXED_SIGNING).unwrap();
+        let set = key_set(&pair, "one");
+        let change = ConfigChange {
+            issuer: Some(Some(ISSUER.into())),
+            audience: Some(Some(AUDIENCE.into())),
+            keys: Some(keys(&set)),
+            ..ConfigChange::default()
+        };
+        connect_kind(&site, IntegrationKind::Ssf, change);
+        let client = site.client().await;
+        let path = format!("/hooks/ssf/{}", site.workspace());
+        Self { site, client, pair, path, jti: 0 }
+    }
+
+    fn claims(&mut self, event: &str, email: &str) -> Value {
+        self.jti += 1;
+        json!({
+            "iss": ISSUER, "aud": [AUDIENCE], "jti": format!("set-{}", self.jti), "iat": self.site.now().as_seconds(),
+            "sub_id": { "format": "email", "email": email }, "events": { event: { "event_timestamp": 1 } },
+        })
+    }
+
+    fn token(&self, claims: &Value, kid: &str) -> String {
+        let header = json!({ "alg": "ES256", "typ": "secevent+jwt", "kid": kid });
+        let signed = [&header, claims].map(|it| URL_SAFE_NO_PAD.encode(it.to_string())).join(".");
+        let signature = self.pair.sign(&SystemRandom::new(), signed.as_bytes()).unwrap();
+        format!("{signed}.{}", URL_SAFE_NO_PAD.encode(signature))
+    }
+
+    async fn push(&mut self, token: &str) -> Got {
+        push(&mut self.client, &self.path, token).await
+    }
+
+    async fn tell(&mut self, event: &str, email: &str) -> Got {
+        let claims = self.claims(event, email);
+        let token = self.token(&claims, "one");
+        self.push(&token).await
+    }
+
+    /// What the ledger says of signals, one after the other.
+    fn heard(&self) -> Vec<Value> {
+        let ledger = self.site.ledger();
+        let told = ledger.iter().filter(|it| &*it.kind == "signal.received");
+        told.map(|it| serde_json::from_str(&it.data).unwrap()).collect()
+    }
+
+    async fn status(&mut self, person: &Person, workspace: WorkspaceId) -> u16 {
+        person.ask(&mut self.client, "GET", &format!("/api/w/{workspace}/agents"), None).await.status
+    }
+}
+
+fn key_set(pair: &EcdsaKeyPair, kid: &str) -> String {
+    let (x, y) = pair.public_key().as_ref()[1..].split_at(32);
+    let [x, y] = [x, y].map(|it| URL_SAFE_NO_PAD.encode(it));
+    json!({ "keys": [{ "kty": "EC", "crv": "P-256", "kid": kid, "x": x, "y": y }] }).to_string()
+}
+
+async fn push(client: &mut Client, path: &str, token: &str) -> Got {
+    client.ask("POST", path, &[("content-type", "application/secevent+jwt")], token.as_bytes()).await
+}
+
+async fn provider() -> Provider {
+    Provider::new(|set| SignalKeys::Set(set.into())).await
+}
+
+/// Another workspace, which a person of the site is a member of too.
+fn elsewhere(site: &Site, person: &Person) -> WorkspaceId {
+    let (workspace, principal) = (WorkspaceId::from_bits(site.fresh_bits()), PrincipalId::from_bits(site.fresh_bits()));
+    let (now, email) = (site.now(), Email::parse(&person.email).unwrap());
+    site.plant(Workspace {
+        id: workspace,
+        name: Label::parse("Elsewhere").unwrap(),
+        settings: Settings::default(),
+        plan: Plan::default(),
+        subscriptions: Vec::new(),
+        told_over: Vec::new(),
+        holds: Vec::new(),
+        budgets: Vec::new(),
+        owner: principal,
+        owners: vec![principal],
+        created_at: now,
+    });
+    site.plant(Roster { workspace, epoch: 0, agents: 0, mandates: 0 });
+    let member = Member::new(Role::Owner, MemberState::Active, person.account);
+    site.plant(Principal { member: Some(member), ..Principal::new(principal, workspace, email.clone(), now) });
+    let here = Membership { workspace: site.workspace(), principal: person.principal };
+    let memberships = vec![here, Membership { workspace, principal }];
+    site.plant(Account { memberships, signed_in_at: Some(now), ..Account::new(person.account, email, now) });
+    workspace
+}
+
+/// A person whose session is revoked signs in anew in that workspace; other people, other workspaces and other events are left
+/// alone, and the ledger has each signal.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_revoked_session_is_over_here_alone() {
+    let mut from = provider().await;
+    let (ann, ben) = (from.site.member(Role::Admin), from.site.member(Role::Admin));
+    let (here, there) = (from.site.workspace(), elsewhere(&from.site, &ann));
+    let unknown = "https://schemas.openid.net/secevent/caep/event-type/device-compliance-change";
+    for (event, email) in [(unknown, &*ann.email), (REVOKED, "nobody@example.com"), (REVOKED, "no address")] {
+        assert_eq!(from.tell(event, email).await.status, 202, "{event}");
+    }
+    assert_eq!((from.status(&ann, here).await, from.status(&ann, there).await), (200, 200));
+    let got = from.tell(REVOKED, &ann.email.to_uppercase()).await;
+    assert_eq!((got.status, got.text()), (202, String::new()));
+    assert_eq!((from.status(&ann, here).await, from.status(&ann, there).await), (401, 200));
+    assert_eq!(from.status(&ben, here).await, 200);
+    from.site.shift(Span::millis(1));
+    let again = Person { sid: from.site.sign_in(ann.account), ..ann.clone() };
+    assert_eq!(from.status(&again, here).await, 200);
+    let outcomes: Vec<Value> = from.heard().iter().map(|it| json!([it["event"], it["outcome"]])).collect();
+    let unknown = json!(["session-revoked", "unknown_subject"]);
+    assert_eq!(
+        outcomes,
+        [json!(["other", "ignored"]), unknown.clone(), unknown, json!(["session-revoked", "sessions_ended"])]
+    );
+    assert_eq!(from.heard()[3]["principalId"], json!(ann.principal.to_string()));
+}
+
+/// Whom single sign-on knows by the provider's own name is found by that name, and nobody else is.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_person_is_found_by_the_providers_own_name() {
+    let mut from = provider().await;
+    let ann = from.site.member(Role::Admin);
+    let (here, now) = (from.site.workspace(), from.site.now());
+    let id = SsoLink::id_of(here, ISSUER, "ann");
+    from.site.plant(SsoLink { id, workspace: here, account: ann.account, created_at: now });
+    let member = Member { sso: Some(id), ..Member::new(Role::Admin, MemberState::Active, ann.account) };
+    let email = Email::parse(&ann.email).unwrap();
+    from.site.plant(Principal { member: Some(member), ..Principal::new(ann.principal, here, email, now) });
+    for (issuer, subject, status) in [(ISSUER, "ben", 200), ("https://other.example", "ann", 200), (ISSUER, "ann", 401)]
+    {
+        let mut claims = from.claims(REVOKED, "");
+        claims["sub_id"] = json!({ "format": "iss_sub", "iss": issuer, "sub": subject });
+        let token = from.token(&claims, "one");
+        assert_eq!(from.push(&token).await.status, 202);
+        assert_eq!(from.status(&ann, here).await, status, "{issuer} {subject}");
+    }
+    assert_eq!(from.heard()[2]["principalId"], json!(ann.principal.to_string()));
+}
+
+/// Of a person who is shut out the agents stop in the commit that hears it, as the integration's doing; nobody else's do. Of one token
+/// pushed sixty-four times at once one is taken.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn whoever_is_shut_out_has_their_agents_stopped() {
+    let mut from = provider().await;
+    let agent = from.site.agent(&[WIDE]);
+    let owner = from.site.member(Role::Owner);
+    let list = format!("/api/w/{}/agents", from.site.workspace());
+    let made = owner.ask(&mut from.client, "GET", &list, None).await.ok()["data"][0].clone();
+    assert_eq!(from.client.authorize(&agent.key, &payment(100)).await.ok()["decision"], "allow");
+    assert_eq!(from.tell(DISABLED, &owner.email).await.status, 202);
+    let owner = from.site.member(Role::Owner);
+    assert_eq!(from.client.authorize(&agent.key, &payment(200)).await.ok()["decision"], "allow", "it acts for another");
+    let claims = from.claims(DISABLED, made["principalEmail"].as_str().unwrap());
+    let token = from.token(&claims, "one");
+    let mut pushing = JoinSet::new();
+    for _ in 0..64 {
+        let (mut client, path, token) = (from.site.client().await, from.path.clone(), token.clone());
+        pushing.spawn(async move { push(&mut client, &path, &token).await.status });
+    }
+    let mut statuses = pushing.join_all().await;
+    statuses.sort_unstable();
+    assert_eq!((statuses[0], &statuses[1..]), (202, &[400; 63][..]));
+    let denied = from.client.authorize(&agent.key, &payment(300)).await.ok();
+    assert_eq!((&denied["decision"], &denied["reasons"][0]["code"]), (&json!("deny"), &json!("agent_frozen")));
+    let stands = owner.ask(&mut from.client, "GET", &format!("{list}/{}", agent.id), None).await.ok();
+    let frozen = &stands["frozen"];
+    assert_eq!((&stands["standing"], &frozen["by"]), (&json!("frozen"), &json!("integration")), "{stands}");
+    assert!(frozen["byId"].as_str().unwrap().starts_with("int_"), "{stands}");
+    let heard = from.heard();
+    assert_eq!((heard.len(), &heard[1]["outcome"]), (2, &json!("agents_frozen")), "{heard:?}");
+}
+
+/// What is not the issuer's, not for this audience, too old or no token is refused in the words of RFC 8935, and does nothing.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_not_believed_is_refused() {
+    let mut from = provider().await;
+    let ann = from.site.member(Role::Admin);
+    let stranger = EcdsaKeyPair::generate(&ECDSA_P256_SHA256_FIXED_SIGNING).unwrap();
+    let claims = from.claims(REVOKED, &ann.email);
+    let with = |name: &str, value: Value| {
+        let mut claims = claims.clone();
+        claims[name] = value;
+        claims
+    };
+    let seconds = from.site.now().as_seconds();
+    let mut tokens = vec![
+        (from.token(&with("iss", json!("https://evil.example")), "one"), "invalid_issuer"),
+        (from.token(&with("aud", json!("another")), "one"), "invalid_audience"),
+        (from.token(&with("iat", json!(seconds - 7 * 86_400)), "one"), "invalid_request"),
+        (from.token(&with("sub", json!("x")), "one"), "invalid_request"),
+        (from.token(&claims, "two"), "invalid_key"),
+        ("x".to_owned(), "invalid_request"),
+    ];
+    let own = std::mem::replace(&mut from.pair, stranger);
+    tokens.push((from.token(&claims, "one"), "authentication_failed"));
+    from.pair = own;
+    for (token, err) in &tokens {
+        let got = from.push(token).await;
+        assert_eq!((got.status, got.json()["err"].as_str()), (400, Some(*err)), "{}", got.text());
+        assert!(got.json()["description"].is_string(), "{}", got.text());
+    }
+    let good = from.token(&claims, "one");
+    let elsewhere = "/hooks/ssf/wsp_00000000000000000000000001";
+    let got = push(&mut from.client, elsewhere, &good).await;
+    assert_eq!((got.status, got.json()["err"].as_str()), (400, Some("authentication_failed")));
+    let plain = from.client.ask("POST", &from.path.clone(), &[], good.as_bytes()).await;
+    assert_eq!((plain.status, plain.json()["err"].as_str()), (400, Some("invalid_request")));
+    assert_eq!((from.status(&ann, from.site.workspace()).await, from.heard().len()), (200, 0));
+    assert_eq!(from.push(&good).await.status, 202);
+    let again = from.push(&good).await;
+    assert_eq!(
+        (again.status, again.json()["err"].as_str()),
+        (400, Some("authentication_failed")),
+        "a token is good once"
+    );
+}
+
+/// Keys are read from the issuer's address where they are named so: once, however many tokens name keys that are not there.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn keys_are_read_from_the_issuer() {
+    let mut receiver = Receiver::start().await;
+    let url = UrlText::parse(&receiver.url("/keys")).unwrap();
+    let mut from = Provider::new(|_| SignalKeys::Url(url)).await;
+    receiver.answer([Reply::Document("no-store", key_set(&from.pair, "one"))]);
+    let ann = from.site.member(Role::Admin);
+    for _ in 0..2 {
+        assert_eq!(from.tell(REVOKED, &ann.email).await.status, 202);
+    }
+    let claims = from.claims(REVOKED, &ann.email);
+    for _ in 0..3 {
+        let token = from.token(&claims, "two");
+        let got = from.push(&token).await;
+        assert_eq!((got.status, got.json()["err"].as_str()), (400, Some("invalid_key")));
+    }
+    assert!(receiver.next().await.line.starts_with("GET /keys "));
+    assert!(receiver.is_quiet(), "it is read once");
+}
+
+/// Where the issuer's keys cannot be had a token is not refused for good: its sender is told to come again.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_token_is_to_be_sent_again_where_there_are_no_keys() {
+    let receiver = Receiver::start().await;
+    let url = UrlText::parse(&receiver.url("/keys")).unwrap();
+    let mut from = Provider::new(|_| SignalKeys::Url(url)).await;
+    receiver.answer([Reply::Status(500)]);
+    let got = from.tell(REVOKED, "ann@example.com").await;
+    assert_eq!((got.status, got.json()["err"].as_str()), (503, Some("not_ready")));
+    assert!(from.heard().is_empty());
+}
