@@ -37,7 +37,14 @@ const HASH_CHARS: usize = 20;
 
 /// The pages of a workspace by the names that their addresses have, as `console/pages.js` lists them. An approval has a page of
 /// its own kind at its link.
-pub(crate) const PAGES: &[&str] = &["activity", "agents", "approvals", "stop"];
+#[rustfmt::skip] // An entry a line.
+pub(crate) const PAGES: &[&str] = &[
+    "activity",
+    "agents",
+    "approvals",
+    "spend",
+    "stop",
+];
 
 /// A file of the console.
 #[derive(Debug)]
@@ -63,6 +70,8 @@ static FILES: [File; FILES_COUNT] = files![
     "agents.js"
     "app.js"
     "approvals.js"
+    "calls.js"
+    "charts.js"
     "console.css"
     "hooks.js"
     "htm.js"
@@ -76,10 +85,11 @@ static FILES: [File; FILES_COUNT] = files![
     "preact.js"
     "rights.js"
     "server.js"
+    "spend.js"
     "stop.js"
     "text.js"
 ];
-const FILES_COUNT: usize = 22;
+const FILES_COUNT: usize = 25;
 
 /// What every page needs at once: asked for together, not one after the other as each names the next.
 const FIRST: &[&str] = &[

@@ -4,7 +4,7 @@ import { useState } from "./hooks.js";
 import { Matter } from "./approvals.js";
 import { Who, useApi, useList, useRead } from "./list.js";
 import { query as asQuery } from "./server.js";
-import { ASKS, count, fromLocal } from "./text.js";
+import { ASKS, count, dayOn, fromLocal } from "./text.js";
 
 const STATUSES = /** @type {Record<string, [any, string]>} */ ({
   pending: ["waits", "Waiting"],
@@ -71,7 +71,7 @@ function All({ query }) {
   const { agentId = "", status = "", type = "", from = "", to = "" } = query;
   // A day in the address is a day of the workspace's.
   const begin = from && fromLocal(`${from}T00:00`, zone);
-  const end = to && fromLocal(`${dayAfter(to)}T00:00`, zone);
+  const end = to && fromLocal(`${dayOn(to, 1)}T00:00`, zone);
   const list = useList("actions", { agentId, status, type, from: begin, to: end }, ["action", "incident", "approval"]);
   const agents = useRead(may("ReadAgents") ? "agents?limit=500" : null, ["agent"]);
   const named = ((agents.data && agents.data.data) || []).map((/** @type {any} */ it) => [it.id, it.name]);
@@ -94,14 +94,6 @@ function All({ query }) {
         : list.more
           ? html`<${Empty} title="Nothing of this kind so far back."><p>Older actions were not looked at yet.</p><${Pager} of=${list} /><//>`
           : html`<${None} isFiltered=${isFiltered} />`}<//>`;
-}
-
-/** @param {string} day */
-function dayAfter(day) {
-  const next = new Date(`${day}T12:00:00Z`);
-  if (Number.isNaN(next.getTime())) return day;
-  next.setUTCDate(next.getUTCDate() + 1);
-  return next.toISOString().slice(0, 10);
 }
 
 /** @param {{ isFiltered: boolean }} props */

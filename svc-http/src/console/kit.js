@@ -299,7 +299,7 @@ export function Field({ name, label, as = "text", value, hint, options = [], fau
   const about = [hint && `${id}-hint`, wrong && `${id}-wrong`].filter(Boolean).join(" ") || undefined;
   const common = { id, name, "data-field": fault, "aria-describedby": about, "aria-invalid": wrong ? "true" : undefined, "aria-required": needed ? "true" : undefined, ...more };
   const control = () => {
-    if (as === "lines") return html`<textarea ...${common} rows="3" defaultValue=${value ?? ""}></textarea>`;
+    if (as === "lines") return html`<textarea rows="3" ...${common} defaultValue=${value ?? ""}></textarea>`;
     if (as === "choice") return html`<select ...${common}>${options.map(([is, named]) => html`<option key=${is} value=${is} selected=${is === (value ?? options[0]?.[0])}>${option(named)}</option>`)}</select>`;
     return html`<input ...${common} type=${as === "check" ? "checkbox" : as} autocomplete="off" defaultValue=${as === "check" ? "yes" : (value ?? "")} defaultChecked=${as === "check" ? !!value : undefined} />`;
   };

@@ -147,7 +147,8 @@ export function useList(path, filters = {}, kinds = [], size = PAGE) {
   useLive(kinds, again);
   const isCurrent = held.asked === asked;
   const items = isCurrent ? held.items : [];
-  return { got: isCurrent ? held.got : null, data: isCurrent && held.got ? items : null, items, more: isCurrent && !!held.cursor, next, again };
+  const isRead = isCurrent && held.got && (isDone(held.got) || items.length > 0);
+  return { got: isCurrent ? held.got : null, data: isRead ? items : null, items, more: isCurrent && !!held.cursor, next, again };
 }
 
 // What is remembered; beyond that many the one that was not used for longest is let go.

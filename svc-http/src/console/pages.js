@@ -37,7 +37,18 @@ export const PAGES = [
     rights: ["FreezeFleet", "ReadHolds"],
     load: () => import("./stop.js"),
   },
+  {
+    name: "spend",
+    title: "Spend",
+    group: "Spend",
+    rights: ["ReadSpend"],
+    load: () => import("./spend.js"),
+    item: () => import("./spend.js"),
+  },
 ];
 
 /** The names of the groups, in order. */
-export const GROUPS = ["Agents"];
+export const GROUPS = [
+  "Agents",
+  "Spend",
+];

@@ -81,6 +81,16 @@ export function query(members) {
 /** @param {Got} got */
 export const isDone = (got) => got.status >= 200 && got.status < 300;
 
+/**
+ * What is wrong with fields, as the server would say it; a form tells it at the fields.
+ * @param {Record<string, string>} faults by the names of fields
+ * @returns {Got}
+ */
+export const wrongFields = (faults) => {
+  const errors = Object.entries(faults).map(([field, message]) => ({ field, message }));
+  return { status: 400, said: {}, error: { errors }, wait: 0 };
+};
+
 const NOT_KNOWN = "The server did not answer, so it is not known whether this was done. Look before you try again.";
 const TOLD = /** @type {Record<string, string>} */ ({
   csrf: "The server did not take this for a page of its own. Open the console at the server's own address.",

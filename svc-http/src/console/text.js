@@ -86,12 +86,38 @@ export const dollars = (micros) => `USD\u00a0${grouped(decimal(micros, 6), 2, 6)
  * @param {string} text
  * @param {string} currency
  */
-export function minorUnits(text, currency) {
-  const places = digits(currency);
+export const minorUnits = (text, currency) => wholeUnits(text, digits(currency));
+
+/**
+ * The micros of what somebody typed as an amount of US dollars; `null` where it is none.
+ * @param {string} text
+ */
+export const micros = (text) => wholeUnits(text, 6);
+
+/**
+ * Micros as somebody would type them: `0.25`, `3.00`, `0.000177`.
+ * @param {number | null | undefined} amount
+ */
+export const typed = (amount) => (amount === null || amount === undefined ? "" : decimal(amount, 6).replace(/0{1,4}$/, ""));
+
+/** @param {string} text @param {number} places */
+function wholeUnits(text, places) {
   const [, whole, part = ""] = /^([0-9]{1,15})(?:\.([0-9]*))?$/.exec(text.trim()) ?? [];
   if (whole === undefined || part.length > places) return null;
   const units = Number(whole + part.padEnd(places, "0"));
   return Number.isSafeInteger(units) ? units : null;
+}
+
+/**
+ * A day as a calendar has it, `2026-11-30`, so many days on.
+ * @param {string} day
+ * @param {number} by
+ */
+export function dayOn(day, by) {
+  const next = new Date(`${day}T12:00:00Z`);
+  if (Number.isNaN(next.getTime())) return day;
+  next.setUTCDate(next.getUTCDate() + by);
+  return next.toISOString().slice(0, 10);
 }
 
 /**
