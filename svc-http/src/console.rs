@@ -42,6 +42,7 @@ pub(crate) const PAGES: &[&str] = &[
     "activity",
     "agents",
     "approvals",
+    "budgets",
     "spend",
     "stop",
 ];
@@ -70,6 +71,7 @@ static FILES: [File; FILES_COUNT] = files![
     "agents.js"
     "app.js"
     "approvals.js"
+    "budgets.js"
     "calls.js"
     "charts.js"
     "console.css"
@@ -81,6 +83,7 @@ static FILES: [File; FILES_COUNT] = files![
     "live.js"
     "main.js"
     "mandates.js"
+    "named.js"
     "pages.js"
     "preact.js"
     "rights.js"
@@ -89,7 +92,7 @@ static FILES: [File; FILES_COUNT] = files![
     "stop.js"
     "text.js"
 ];
-const FILES_COUNT: usize = 25;
+const FILES_COUNT: usize = 27;
 
 /// What every page needs at once: asked for together, not one after the other as each names the next.
 const FIRST: &[&str] = &[

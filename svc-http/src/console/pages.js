@@ -45,6 +45,13 @@ export const PAGES = [
     load: () => import("./spend.js"),
     item: () => import("./spend.js"),
   },
+  {
+    name: "budgets",
+    title: "Budgets",
+    group: "Spend",
+    rights: ["ReadReports"],
+    load: () => import("./budgets.js"),
+  },
 ];
 
 /** The names of the groups, in order. */

@@ -1,0 +1,35 @@
+// What things of a workspace are called, for lists of ids and for choosing one. Who may not read the list of a kind learns the
+// names that reports tell.
+import { Quoted, html, usePlace } from "./kit.js";
+import { useRead } from "./list.js";
+
+const MOST = 500;
+/** @type {Record<string, [string, string, (it: any) => [string, string]]>} by kind: the right to read its list, the list, an item's id and name */
+const LISTS = {
+  team: ["ReadMembers", "teams", (it) => [it.id, it.name]],
+  principal: ["ReadMembers", "members", (it) => [it.principalId, it.name ? `${it.name} (${it.email})` : it.email]],
+  agent: ["ReadAgents", "agents", (it) => [it.id, it.name]],
+  key: ["ManageKeys", "keys", (it) => [it.id, `${it.label || "unnamed"} (${it.prefix}…)`]],
+  taskClass: ["ReadReports", "task-classes", (it) => [it.id, it.name ? `${it.name} (${it.id})` : it.id]],
+};
+
+/**
+ * The names of a kind's things; none is read where the kind is none of these. `isWhole`: no further ones exist.
+ * @param {string} kind
+ * @returns {{ of: Map<string, string>, isRead: boolean, isWhole: boolean }}
+ */
+export function useNames(kind) {
+  const { may } = usePlace();
+  const [right, list, pair] = LISTS[kind] ?? [];
+  const isListed = !!right && may(right) === "all";
+  const read = useRead(isListed ? `${list}?limit=${MOST}` : right && may("ReadReports") ? `reports/spend?by=${kind}` : null, kind === "agent" ? ["agent"] : []);
+  const rows = read.data ? (isListed ? read.data.data.filter(isThere) : read.data.rows.filter((/** @type {any} */ it) => it.key)) : [];
+  const of = new Map(rows.map((/** @type {any} */ it) => (isListed && pair ? pair(it) : [it.key, it.name || it.key])));
+  return { of, isRead: !right || read.got !== null, isWhole: isListed && !!read.data && read.data.nextCursor === null };
+}
+
+/** Whether something is still there to be named in anything new. @param {any} it */
+const isThere = ({ standing, state }) => standing !== "removed" && state !== "revoked" && state !== "disabled" && state !== "expired";
+
+/** One thing by its name. @param {{ kind: string, id?: string, names: { of: Map<string, string> } }} props */
+export const Named = ({ id = "", names }) => html`<${Quoted} text=${names.of.get(id) ?? id} />`;
