@@ -43,6 +43,7 @@ pub(crate) const PAGES: &[&str] = &[
     "agents",
     "approvals",
     "budgets",
+    "models",
     "spend",
     "stop",
 ];
@@ -83,16 +84,20 @@ static FILES: [File; FILES_COUNT] = files![
     "live.js"
     "main.js"
     "mandates.js"
+    "models.js"
     "named.js"
     "pages.js"
     "preact.js"
+    "prices.js"
     "rights.js"
     "server.js"
     "spend.js"
     "stop.js"
+    "terms.js"
     "text.js"
+    "upstreams.js"
 ];
-const FILES_COUNT: usize = 27;
+const FILES_COUNT: usize = 31;
 
 /// What every page needs at once: asked for together, not one after the other as each names the next.
 const FIRST: &[&str] = &[

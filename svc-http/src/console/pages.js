@@ -52,10 +52,19 @@ export const PAGES = [
     rights: ["ReadReports"],
     load: () => import("./budgets.js"),
   },
+  {
+    name: "models",
+    title: "Models",
+    group: "Models",
+    rights: ["ReadModels"],
+    load: () => import("./models.js"),
+    item: () => import("./models.js"),
+  },
 ];
 
 /** The names of the groups, in order. */
 export const GROUPS = [
   "Agents",
   "Spend",
+  "Models",
 ];
