@@ -44,6 +44,7 @@ pub(crate) const PAGES: &[&str] = &[
     "approvals",
     "budgets",
     "models",
+    "routing",
     "spend",
     "stop",
 ];
@@ -90,6 +91,7 @@ static FILES: [File; FILES_COUNT] = files![
     "preact.js"
     "prices.js"
     "rights.js"
+    "routing.js"
     "server.js"
     "spend.js"
     "stop.js"
@@ -97,7 +99,7 @@ static FILES: [File; FILES_COUNT] = files![
     "text.js"
     "upstreams.js"
 ];
-const FILES_COUNT: usize = 31;
+const FILES_COUNT: usize = 32;
 
 /// What every page needs at once: asked for together, not one after the other as each names the next.
 const FIRST: &[&str] = &[

@@ -60,6 +60,13 @@ export const PAGES = [
     load: () => import("./models.js"),
     item: () => import("./models.js"),
   },
+  {
+    name: "routing",
+    title: "Routing",
+    group: "Models",
+    rights: ["ReadReports"],
+    load: () => import("./routing.js"),
+  },
 ];
 
 /** The names of the groups, in order. */
