@@ -43,6 +43,7 @@ pub(crate) const PAGES: &[&str] = &[
     "agents",
     "approvals",
     "budgets",
+    "keys",
     "models",
     "routing",
     "spend",
@@ -80,6 +81,7 @@ static FILES: [File; FILES_COUNT] = files![
     "hooks.js"
     "htm.js"
     "icon.svg"
+    "keys.js"
     "kit.js"
     "list.js"
     "live.js"
@@ -88,6 +90,7 @@ static FILES: [File; FILES_COUNT] = files![
     "models.js"
     "named.js"
     "pages.js"
+    "people.js"
     "preact.js"
     "prices.js"
     "rights.js"
@@ -99,7 +102,7 @@ static FILES: [File; FILES_COUNT] = files![
     "text.js"
     "upstreams.js"
 ];
-const FILES_COUNT: usize = 32;
+const FILES_COUNT: usize = 34;
 
 /// What every page needs at once: asked for together, not one after the other as each names the next.
 const FIRST: &[&str] = &[

@@ -83,7 +83,7 @@ export function Copy({ text: copied, name, label }) {
     say("Copied.");
     setTimeout(() => set(false), 1500);
   };
-  return html`<button type="button" class="copy" aria-label=${name ?? "Copy"} onClick=${copy}>${done ? "Copied" : (label ?? "Copy")}</button>`;
+  return html`<button type="button" class="copy" aria-label=${name} onClick=${copy}>${done ? "Copied" : (label ?? "Copy")}</button>`;
 }
 
 /** @param {{ kind?: "good" | "bad" | "waits" | "plain", children?: any }} props */
@@ -297,11 +297,11 @@ export function Field({ name, label, as = "text", value, hint, options = [], fau
   const id = useId();
   const wrong = faultOf(useContext(Faults), fault);
   const about = [hint && `${id}-hint`, wrong && `${id}-wrong`].filter(Boolean).join(" ") || undefined;
-  const common = { id, name, "data-field": fault, "aria-describedby": about, "aria-invalid": wrong ? "true" : undefined, "aria-required": needed ? "true" : undefined, ...more };
+  const common = { id, name, autocomplete: "off", "data-field": fault, "aria-describedby": about, "aria-invalid": wrong ? "true" : undefined, "aria-required": needed ? "true" : undefined, ...more };
   const control = () => {
     if (as === "lines") return html`<textarea rows="3" ...${common} defaultValue=${value ?? ""}></textarea>`;
     if (as === "choice") return html`<select ...${common}>${options.map(([is, named]) => html`<option key=${is} value=${is} selected=${is === (value ?? options[0]?.[0])}>${option(named)}</option>`)}</select>`;
-    return html`<input ...${common} type=${as === "check" ? "checkbox" : as} autocomplete="off" defaultValue=${as === "check" ? "yes" : (value ?? "")} defaultChecked=${as === "check" ? !!value : undefined} />`;
+    return html`<input ...${common} type=${as === "check" ? "checkbox" : as} defaultValue=${as === "check" ? "yes" : (value ?? "")} defaultChecked=${as === "check" ? !!value : undefined} />`;
   };
   const named = html`<label for=${id}>${label}</label>`;
   return html`<div class=${as === "check" ? "field check" : "field"}>
@@ -311,10 +311,22 @@ export function Field({ name, label, as = "text", value, hint, options = [], fau
   </div>`;
 }
 
-/** A secret that is shown this once. @param {{ title: string, secret: string, close: () => void, children?: any }} props */
-export const ShownOnce = ({ title, secret, close, children }) => html`<${Dialog} title=${title} close=${() => {}}>
+/** Fields that are chosen from together; `fault`: the server's name for all of them. @param {{ legend: string, fault: string, hint?: any, children?: any }} props */
+export function Group({ legend, fault, hint, children }) {
+  const id = useId();
+  const wrong = faultOf(useContext(Faults), fault);
+  const about = [hint && `${id}-hint`, wrong && `${id}-wrong`].filter(Boolean).join(" ") || undefined;
+  return html`<fieldset data-field=${fault} aria-describedby=${about}><legend>${legend}</legend>
+    ${hint && html`<small id=${`${id}-hint`}>${hint}</small>`}
+    ${wrong && html`<p id=${`${id}-wrong`} class="wrong"><${Said} text=${wrong} /></p>`}
+    ${children}
+  </fieldset>`;
+}
+
+/** A secret that is shown this once. @param {{ title: string, secret: string, what?: string, close: () => void, children?: any }} props */
+export const ShownOnce = ({ title, secret, what = "key", close, children }) => html`<${Dialog} title=${title} close=${() => {}}>
   <p>Copy it now and keep it where secrets are kept: it is not shown again.</p>
   <p class="secret"><code>${secret}</code></p>
   ${children}
-  <p class="acts"><${Copy} text=${secret} label="Copy the key" /><button type="button" class="main" onClick=${close}>I have kept it</button></p>
+  <p class="acts"><${Copy} text=${secret} label=${`Copy the ${what}`} /><button type="button" class="main" onClick=${close}>I have kept it</button></p>
 <//>`;

@@ -67,11 +67,19 @@ export const PAGES = [
     rights: ["ReadReports"],
     load: () => import("./routing.js"),
   },
+  {
+    name: "keys",
+    title: "Keys",
+    group: "Workspace",
+    rights: ["ManageKeys", "ManageTokens"],
+    load: () => import("./keys.js"),
+  },
 ];
 
-/** The names of the groups, in order. */
+/** The names of the groups, in order. What is in none of them is reached from the person's own menu. */
 export const GROUPS = [
   "Agents",
   "Spend",
   "Models",
+  "Workspace",
 ];
