@@ -48,6 +48,7 @@ pub(crate) const PAGES: &[&str] = &[
     "routing",
     "spend",
     "stop",
+    "team",
 ];
 
 /// A file of the console.
@@ -98,11 +99,13 @@ static FILES: [File; FILES_COUNT] = files![
     "server.js"
     "spend.js"
     "stop.js"
+    "team.js"
+    "teams.js"
     "terms.js"
     "text.js"
     "upstreams.js"
 ];
-const FILES_COUNT: usize = 34;
+const FILES_COUNT: usize = 36;
 
 /// What every page needs at once: asked for together, not one after the other as each names the next.
 const FIRST: &[&str] = &[

@@ -113,7 +113,7 @@ const Nowhere = ({ me }) => html`<main class="alone"><h1>There is no such worksp
     : html`<p>You are a member of no workspace. Whoever runs one can invite you.</p>`}
   <p><a href=${signInAddress()}>Your account and signing out</a></p></main>`;
 
-/** @param {{ me: any, workspace: any, address: any, go: any, look: () => void }} props */
+/** @param {{ me: any, workspace: any, address: any, go: any, look: () => any }} props */
 function Workspace({ me, workspace, address, go, look }) {
   const { wid } = address;
   const hearers = useRef(new Set());
@@ -158,8 +158,9 @@ function Workspace({ me, workspace, address, go, look }) {
   const place = useMemo(() => {
     const may = (/** @type {string} */ right) => (REACH[workspace.role] ?? {})[right];
     const [zone, currency] = [settings?.timezone, settings?.currency ?? "EUR"];
-    return { me, workspace, wid, zone, currency, may, listen, go, say, moved: address.moved };
-  }, [me, workspace, wid, settings, listen, go, say, address.moved]);
+    const again = () => Promise.all([read(), look()]);
+    return { me, workspace, wid, zone, currency, may, listen, go, say, again, moved: address.moved };
+  }, [me, workspace, wid, settings, listen, go, say, read, look, address.moved]);
   if (!settings) return html`<${Loading} />`;
   const barred = settings.refused;
   return html`<${Place.Provider} value=${place}>

@@ -10,13 +10,14 @@ import * as text from "./text.js";
 export const html = htm.bind(h);
 
 /**
- * Where one is: the workspace, who one is in it, and what one may.
+ * Where one is: the workspace, who one is in it, and what one may; `again` reads who one is and the workspace's settings anew.
  * @typedef {{
  *   me: any, workspace: any, wid: string, zone: string, currency: string,
  *   may: (right: string) => "all" | "own" | undefined,
  *   listen: (hear: (told: import("./live.js").Told) => void) => () => void,
  *   go: (address: string, replace?: boolean) => void,
  *   say: (text: string) => void,
+ *   again: () => Promise<any>,
  *   moved: number,
  * }} At
  */

@@ -74,6 +74,13 @@ export const PAGES = [
     rights: ["ManageKeys", "ManageTokens"],
     load: () => import("./keys.js"),
   },
+  {
+    name: "team",
+    title: "Team",
+    group: "Workspace",
+    rights: ["ReadMembers"],
+    load: () => import("./team.js"),
+  },
 ];
 
 /** The names of the groups, in order. What is in none of them is reached from the person's own menu. */

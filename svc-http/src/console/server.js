@@ -113,7 +113,8 @@ export function told(got, isWrite = false) {
   if (status === 401) return { said: "You are no longer signed in.", fix: "Sign in again." };
   if (status === 404) return { said: "There is no such thing, or it is not yours to see.", fix: "" };
   if (status === 429 || status === 503) return { said, fix: `Try again in ${wait || 1} s.` };
-  const own = error.type && TOLD[error.type];
+  // Where there is no question that another owner could answer, it is said in its own words: the last one cannot leave.
+  const own = error.type && !(error.type === "second_owner_required" && !error.approval) && TOLD[error.type];
   if (own) return { said: own, fix: "" };
   if (error.reason) return { said, fix: sentence(plain(error.reason)) };
   return { said, fix };
