@@ -46,6 +46,7 @@ pub(crate) const PAGES: &[&str] = &[
     "keys",
     "models",
     "routing",
+    "settings",
     "spend",
     "stop",
     "team",
@@ -97,6 +98,7 @@ static FILES: [File; FILES_COUNT] = files![
     "rights.js"
     "routing.js"
     "server.js"
+    "settings.js"
     "spend.js"
     "stop.js"
     "team.js"
@@ -105,7 +107,7 @@ static FILES: [File; FILES_COUNT] = files![
     "text.js"
     "upstreams.js"
 ];
-const FILES_COUNT: usize = 36;
+const FILES_COUNT: usize = 37;
 
 /// What every page needs at once: asked for together, not one after the other as each names the next.
 const FIRST: &[&str] = &[

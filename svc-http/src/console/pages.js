@@ -81,6 +81,13 @@ export const PAGES = [
     rights: ["ReadMembers"],
     load: () => import("./team.js"),
   },
+  {
+    name: "settings",
+    title: "Settings",
+    group: "Workspace",
+    rights: [],
+    load: () => import("./settings.js"),
+  },
 ];
 
 /** The names of the groups, in order. What is in none of them is reached from the person's own menu. */
