@@ -39,6 +39,7 @@ const HASH_CHARS: usize = 20;
 /// its own kind at its link.
 #[rustfmt::skip] // An entry a line.
 pub(crate) const PAGES: &[&str] = &[
+    "account",
     "activity",
     "agents",
     "approvals",
@@ -71,6 +72,7 @@ macro_rules! files {
 static FILES: [File; FILES_COUNT] = files![
     "LICENSE.htm.txt"
     "LICENSE.preact.txt"
+    "account.js"
     "activity.js"
     "agent.js"
     "agents.js"
@@ -107,7 +109,7 @@ static FILES: [File; FILES_COUNT] = files![
     "text.js"
     "upstreams.js"
 ];
-const FILES_COUNT: usize = 37;
+const FILES_COUNT: usize = 38;
 
 /// What every page needs at once: asked for together, not one after the other as each names the next.
 const FIRST: &[&str] = &[

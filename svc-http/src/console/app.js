@@ -230,7 +230,7 @@ function Bar({ address, isBarred }) {
       })}</nav>`}
       <div class="foot">
         <p class="who"><${Quoted} text=${me.name || me.email} /><small>${workspace.role}</small></p>
-        <p><a href=${new URL("sign-in", ROOT).pathname}>Account</a> · <a href=${new URL("docs", ROOT).pathname}>Reference</a></p>
+        <p><a href=${isBarred ? new URL("sign-in", ROOT).pathname : at(wid, "account")} aria-current=${current === "account" ? "page" : undefined}>Account</a> · <a href=${new URL("docs", ROOT).pathname}>Reference</a></p>
         <${Button} act=${out}>Sign out<//>
       </div>
     </div>

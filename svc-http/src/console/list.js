@@ -10,12 +10,12 @@ const PAGE = 50;
 // Parts of a list that are read again when something happens; what is beyond them is left out until it is asked for.
 const PARTS_MAX = 4;
 
-/** Addresses below a workspace. */
+/** Addresses below a workspace; one that begins with `/` is that of something of the person's own, whatever the workspace. */
 export function useApi() {
   const { wid } = usePlace();
   return useCallback(
     /** @param {string} method @param {string} path @param {unknown} [body] */
-    (method, path, body) => ask(method, `api/w/${wid}/${path}`, body),
+    (method, path, body) => ask(method, path.startsWith("/") ? `api${path}` : `api/w/${wid}/${path}`, body),
     [wid],
   );
 }

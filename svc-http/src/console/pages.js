@@ -88,6 +88,13 @@ export const PAGES = [
     rights: [],
     load: () => import("./settings.js"),
   },
+  {
+    name: "account",
+    title: "Your account",
+    group: "Account",
+    rights: [],
+    load: () => import("./account.js"),
+  },
 ];
 
 /** The names of the groups, in order. What is in none of them is reached from the person's own menu. */
