@@ -1,0 +1,510 @@
+"""A real browser at the pages of the console that say who may do what: keys and service tokens, members and teams, settings, and
+one's own account; by the keyboard alone, on a phone's screen, in several roles, with texts that want to mislead, and as axe sees
+them. What each write brings about is looked at where it counts: at the server.
+"""
+
+import json
+import os
+import pathlib
+
+import approving
+import browser
+import desk
+import person
+from console import at, console, heading, opened, press, second
+
+PATHS = ("/keys", "/keys?tab=tokens", "/team", "/team?tab=teams", "/settings", "/account")
+# What each page asks for in a dialog.
+DIALOGS = dict(zip(PATHS, ("New key", "New token", "Invite somebody", "New team", "Change Approvals", "Set it up"), strict=True))
+AXE = "async () => (await axe.run()).violations.map((it) => [it.id, it.nodes.map((node) => [node.html, node.failureSummary])])"
+ANOTHER = "another horse entirely"
+
+
+def answered(dev, path, key):
+    """The status of what a program is answered that shows this key."""
+    return person.browse(dev["baseUrl"] + path, headers={"authorization": f"Bearer {key}"})[0]
+
+
+def me(dev, cookie, path=""):
+    """What a person is answered about themselves."""
+    status, _, text = person.browse(f"{dev['baseUrl']}/api/me{path}", cookie=cookie)
+    return status, json.loads(text)
+
+
+def signed_in(dev, password=browser.PASSWORD):
+    """One more session of the owner's."""
+    body = json.dumps({"email": "owner@localhost", "password": password}).encode()
+    status, headers, text = person.browse(dev["baseUrl"] + "/api/sign-in", body, headers=approving.WRITES)
+    assert status == 200, (status, text)
+    return headers["set-cookie"].split(";")[0]
+
+
+def shown_once(page, title):
+    """A secret that is shown once, and not let go of by a slip."""
+    shown = opened(page, title)
+    secret = shown.locator(".secret code").inner_text()
+    page.keyboard.press("Escape")
+    page.keyboard.press("Escape")
+    shown.wait_for()
+    press(page, "I have kept it")
+    shown.wait_for(state="detached")
+    assert secret not in page.content(), "nothing of it stays on the page"
+    return secret
+
+
+def menu(page, name):
+    """Goes to a page by the frame's menu, by the keyboard."""
+    press(page, "Menu")
+    press(page, name)
+
+
+def keys(chromium, dev, cookie):
+    """A key is made, shown once and revoked without a mouse; it counts for whom it was made, and ends when it is revoked."""
+    team = desk.api(dev, "teams", {"name": "Desk team"})
+    with console(chromium, dev, cookie) as page:
+        page.get_by_text("Nothing waits for a person.").wait_for()
+        menu(page, "Keys")
+        heading(page, "Keys")
+        page.get_by_role("rowheader", name="first start").first.wait_for()
+        press(page, "New key")
+        dialog = opened(page, "New key")
+        dialog.get_by_label("Team").select_option(label="Desk team")
+        dialog.get_by_label("Label").focus()
+        page.keyboard.type("Night shift")
+        dialog.get_by_label("Ends in, days").fill("5000")
+        press(page, "Make a key")
+        dialog.locator(".field", has=page.get_by_label("Ends in, days")).locator(".wrong").wait_for()
+        assert page.get_by_label("Ends in, days").evaluate("it => it === document.activeElement")
+        page.keyboard.press("Control+A")
+        page.keyboard.type("9")
+        page.keyboard.press("Enter")
+        key = shown_once(page, "The new key")
+        made = next(it for it in desk.api(dev, "keys")["data"] if it["label"] == "Night shift")
+        assert (made["teamId"], made["scope"]) == (team["id"], "inference") and made["expiresAt"], made
+        assert answered(dev, "/v1/models", key) == 200
+        row = page.get_by_role("row").filter(has_text="Night shift")
+        row.get_by_text("in 8 days").wait_for()
+        assert "team Desk team" in row.inner_text(), row.inner_text()
+        press(page, "Revoke Night shift")
+        opened(page, "Revoke this key?")
+        press(page, "Revoke it")
+        row.wait_for(state="detached")
+        assert answered(dev, "/v1/models", key) == 401
+        page.get_by_label("Shown").select_option(label="All, ended ones too")
+        row.get_by_text("Revoked").wait_for()
+        assert not row.get_by_role("button", name="Revoke").count()
+
+
+def tokens(chromium, dev, cookie):
+    """A service token is an owner's: what is wrong with it is said at its field, and what it may is what was ticked."""
+    with console(chromium, dev, cookie, "/keys?tab=tokens") as page:
+        page.get_by_role("rowheader", name="first start").wait_for()
+        press(page, "New token")
+        dialog = opened(page, "New service token")
+        dialog.get_by_label("Name").fill("Watcher")
+        dialog.get_by_label("Only from").fill("127.0.0.1/8")
+        press(page, "Make a token")
+        dialog.locator("fieldset .wrong").wait_for()
+        dialog.get_by_label("Agents: read").check()
+        press(page, "Make a token")
+        dialog.get_by_text("Has host bits set").wait_for()
+        assert not dialog.locator("fieldset .wrong").count()
+        dialog.get_by_label("Only from").fill("127.0.0.0/8")
+        press(page, "Make a token")
+        token = shown_once(page, "The new service token")
+        assert answered(dev, "/v1/admin/agents", token) == 200
+        assert answered(dev, "/v1/admin/approvals", token) == 403, "what was not ticked it may not"
+        row = page.get_by_role("row").filter(has_text="Watcher")
+        assert "127.0.0.0/8" in row.inner_text() and "agents:read" in row.inner_text(), row.inner_text()
+        press(page, "Revoke Watcher")
+        opened(page, "Revoke this token?")
+        press(page, "Revoke it")
+        row.wait_for(state="detached")
+        assert answered(dev, "/v1/admin/agents", token) == 401
+    with console(chromium, dev, second(dev, "admin"), "/keys?tab=tokens") as page:
+        page.get_by_text("Service tokens are an owner's to make and to see.").wait_for()
+        assert not page.get_by_role("button", name="New token").count()
+        page.get_by_role("link", name="Keys", exact=True).last.click()
+        page.get_by_role("button", name="New key").wait_for()
+
+
+def members(chromium, dev, cookie):
+    """Somebody is invited by a link that signs them in, given another role and removed, which ends their session."""
+    with console(chromium, dev, cookie) as page:
+        page.get_by_text("Nothing waits for a person.").wait_for()
+        menu(page, "Team")
+        heading(page, "Team")
+        owner = page.get_by_role("row").filter(has_text="(you)")
+        owner.get_by_role("button", name="Change").wait_for()
+        assert not owner.get_by_role("button", name="Remove").count(), "the last owner cannot leave"
+        press(page, "Invite somebody")
+        dialog = opened(page, "Invite somebody")
+        press(page, "Invite")
+        dialog.locator(".field .wrong").wait_for()
+        dialog.get_by_label("E-mail").fill("nina@example.com")
+        dialog.get_by_label("Name").fill("Nina <i>new</i>")
+        dialog.get_by_label("Role").select_option("auditor")
+        dialog.get_by_label("Desk team").check()
+        press(page, "Invite")
+        link = shown_once(page, "The invitation")
+        row = page.get_by_role("row").filter(has_text="Nina <i>new</i>")
+        row.get_by_text("Invited").wait_for()
+        assert "Desk team" in row.inner_text(), row.inner_text()
+        token = json.dumps({"token": link.split("token=")[1]}).encode()
+        status, headers, _ = person.browse(dev["baseUrl"] + "/api/sign-in/link", token, headers=approving.WRITES)
+        assert status == 200
+        hers = headers["set-cookie"].split(";")[0]
+        page.reload()
+        row.wait_for()
+        assert "Invited" not in row.inner_text(), row.inner_text()
+        press(page, "Change Nina <i>new</i>")
+        dialog = opened(page, "Change a member")
+        dialog.get_by_label("Role").select_option("analyst")
+        with page.expect_request(lambda it: it.method == "PATCH") as sent:
+            press(page, "Save")
+        assert sent.value.post_data_json == {"role": "analyst"}, "what is left as it was is not sent"
+        row.get_by_text("Analyst").wait_for()
+        assert me(dev, hers)[1]["workspaces"][0]["role"] == "analyst"
+        press(page, "Change Nina <i>new</i>")
+        opened(page, "Change a member").get_by_label("Desk team").uncheck()
+        with page.expect_request(lambda it: it.method == "PATCH") as sent:
+            press(page, "Save")
+        assert sent.value.post_data_json == {"teamIds": []}, "and the role stays"
+        page.get_by_role("dialog").wait_for(state="detached")
+        press(page, "Remove Nina <i>new</i>")
+        dialog = opened(page, "Remove this member?")
+        assert "pass to their sponsors" in dialog.inner_text(), dialog.inner_text()
+        press(page, "Remove")
+        row.wait_for(state="detached")
+        assert me(dev, hers)[0] == 401
+        page.get_by_label("Shown").select_option(label="Removed")
+        row.get_by_role("button", name="Invite again").wait_for()
+
+
+def owners(chromium, dev, cookie):
+    """Where there are two owners the second agrees: nothing has changed before, and what waits is seen and led to."""
+    other = second(dev, "owner")
+    with console(chromium, dev, cookie, "/team") as page:
+        page.get_by_role("button", name="Invite somebody").click()
+        dialog = opened(page, "Invite somebody")
+        dialog.get_by_label("E-mail").fill("third@example.com")
+        dialog.get_by_label("Role").select_option("owner")
+        dialog.get_by_text("another one has to agree").wait_for()
+        dialog.get_by_role("button", name="Invite", exact=True).click()
+        dialog = opened(page, "Another owner has to agree")
+        assert "third@example.com" not in [it["email"] for it in desk.api(dev, "members")["data"]]
+        dialog.get_by_role("button", name="Close").click()
+        waits = page.locator(".note").filter(has_text="Waits for another owner")
+        waits.get_by_role("link", name="Look", exact=True).wait_for()
+        row = page.get_by_role("row").filter(has_text="second-owner@example.com")
+        row.get_by_role("button", name="Remove").click()
+        opened(page, "Remove this member?").get_by_role("button", name="Remove", exact=True).click()
+        opened(page, "Another owner has to agree").get_by_role("button", name="Close").click()
+        row.get_by_role("link", name="Waits for an owner").wait_for()
+        row.get_by_role("button", name="Remove").click()
+        dialog = opened(page, "Remove this member?")
+        dialog.get_by_role("button", name="Remove", exact=True).click()
+        approving.says(dialog, "alert", "Another owner has to agree: not the one who asked.")
+        page.keyboard.press("Escape")
+        with console(chromium, dev, other, "/team") as others:
+            others.locator(".note").get_by_role("link", name="Look and decide").first.wait_for()
+        for it in reversed(desk.api(dev, "approvals?state=waiting&kind=owner")["data"]):
+            status = person.browse(f"{dev['baseUrl']}/api/w/{dev['workspaceId']}/approvals/{it['id']}/approve", b"{}", other, approving.WRITES)[0]
+            assert status == 200, status
+        waits.wait_for(state="detached")
+        row.wait_for(state="detached")
+        page.get_by_role("row").filter(has_text="third@example.com").get_by_text("Owner").wait_for()
+    with console(chromium, dev, approving.invited(dev, "admin"), "/team") as page:
+        page.get_by_text("Owners are changed by owners").first.wait_for()
+        page.get_by_role("button", name="Invite somebody").click()
+        offered = opened(page, "Invite somebody").get_by_label("Role").locator("option").all_inner_texts()
+        assert offered == ["Admin", "Member", "Analyst", "Auditor"], offered
+
+
+def teams(chromium, dev, cookie):
+    """A team is made and changed, keeps whom somebody else lets in meanwhile, and is not removed while a key is bound to it."""
+    everybody = {it["email"]: it["principalId"] for it in desk.api(dev, "members")["data"]}
+    with console(chromium, dev, cookie, "/team?tab=teams") as page:
+        page.get_by_role("rowheader", name="Desk team").wait_for()
+        press(page, "New team")
+        dialog = opened(page, "New team")
+        press(page, "Make the team")
+        dialog.locator(".field .wrong").wait_for()
+        dialog.get_by_label("Name").fill("Research")
+        dialog.get_by_label("owner@localhost").check()
+        press(page, "Make the team")
+        row = page.get_by_role("row").filter(has_text="Research")
+        row.wait_for()
+        press(page, "Change Research")
+        dialog = opened(page, "Change a team")
+        dialog.get_by_label("owner@localhost").uncheck()
+        dialog.get_by_label("admin@example.com").first.check()
+        team = next(it for it in desk.api(dev, "teams")["data"] if it["name"] == "Research")
+        late = everybody["second-admin@example.com"]
+        desk.api(dev, f"teams/{team['id']}", {"memberIds": [everybody["owner@localhost"], late]}, "PATCH")
+        dialog.get_by_label("Answers for it").select_option(label="owner@localhost")
+        press(page, "Save")
+        dialog.wait_for(state="detached")
+        team = desk.api(dev, f"teams/{team['id']}")
+        assert late in team["memberIds"] and everybody["owner@localhost"] not in team["memberIds"], team
+        assert len(team["memberIds"]) == 2, team
+        assert team["owner"] == everybody["owner@localhost"], team
+        row.get_by_text("You").first.wait_for()
+        key = desk.api(dev, "keys", {"teamId": team["id"]})["binding"]["id"]
+        press(page, "Remove Research")
+        dialog = opened(page, "Remove this team?")
+        press(page, "Remove it")
+        dialog.get_by_role("alert").wait_for()
+        delete(dev, f"keys/{key}")
+        press(page, "Remove it")
+        row.wait_for(state="detached")
+        assert "Research" not in [it["name"] for it in desk.api(dev, "teams")["data"]]
+
+
+def delete(dev, path):
+    """Ends something below the workspace."""
+    address = f"{dev['baseUrl']}/api/w/{dev['workspaceId']}/{path}"
+    status, _, text = person.browse(address, None, person.sign_in(dev), approving.WRITES, "DELETE")
+    assert status == 204, (status, text)
+
+
+def settings(chromium, dev, cookie):
+    """Settings are changed one by one, in their bounds; nobody's change is lost, and none lets more through by a slip."""
+    with console(chromium, dev, cookie) as page:
+        page.get_by_text("Nothing waits for a person.").wait_for()
+        menu(page, "Settings")
+        heading(page, "Settings")
+        press(page, "Change Approvals")
+        dialog = opened(page, "Approvals")
+        press(page, "Save")
+        approving.says(dialog, "alert", "Nothing is changed yet.")
+        dialog.get_by_label("A question waits for").fill("200")
+        press(page, "Save")
+        dialog.locator(".field", has=page.get_by_label("A question waits for")).locator(".wrong").wait_for()
+        dialog.get_by_label("A question waits for").fill("48")
+        dialog.get_by_label("Two persons decide above").fill("EUR 1,000.00")
+        press(page, "Save")
+        dialog.get_by_text("Must be a currency and an amount on each line").wait_for()
+        dialog.get_by_label("Two persons decide above").fill("eur 1000.50\nJPY 90000")
+        with page.expect_request(lambda it: it.method == "PUT") as sent:
+            press(page, "Save")
+        assert sent.value.post_data_json == {"approvalHours": 48, "secondPersonAbove": {"EUR": 100_050, "JPY": 90_000}}
+        dialog.wait_for(state="detached")
+        page.get_by_text("EUR\u00a01,000.50").wait_for()
+        page.get_by_text("48 hours").wait_for()
+        press(page, "Change Approvals")
+        dialog = opened(page, "Approvals")
+        dialog.get_by_label("A question waits for").fill("30")
+        dialog.get_by_label("Two persons decide above").fill("")
+        desk.api(dev, "settings", {"approvalHours": 12, "maxWaiting": 7}, "PUT")
+        press(page, "Save")
+        approving.says(dialog, "alert", "Somebody else has changed the same meanwhile.")
+        dialog.locator(".note").get_by_text("12 hours").wait_for()
+        press(page, "Save")
+        approving.says(dialog, "alert", "Nothing is saved yet: this lets more through than before.")
+        dialog.locator(".note").get_by_text("Two persons decide above").wait_for()
+        assert desk.api(dev, "settings")["approvalHours"] == 12
+        press(page, "Save all the same")
+        dialog.wait_for(state="detached")
+        now = desk.api(dev, "settings")
+        assert (now["approvalHours"], now["secondPersonAbove"], now["maxWaiting"]) == (30, {}, 7), "what was not touched stays"
+        press(page, "Change Workspace")
+        dialog = opened(page, "Workspace")
+        dialog.get_by_label("Name").fill("Workshop <b>one</b>")
+        dialog.get_by_label("Time zone").fill("Mars/Olympus")
+        press(page, "Save")
+        dialog.locator(".field", has=page.get_by_label("Time zone")).locator(".wrong").wait_for()
+        dialog.get_by_label("Time zone").fill("Pacific/Kiritimati")
+        press(page, "Save")
+        dialog.wait_for(state="detached")
+        page.locator(".home").get_by_text("Workshop <b>one</b>").wait_for()
+        menu(page, "Keys")
+        page.locator("time[title*='GMT+14']").first.wait_for()
+        desk.api(dev, "settings", {"name": "First workspace", "timezone": None, "approvalHours": None, "maxWaiting": None}, "PUT")
+
+
+def no_single_sign_on(chromium, dev, cookie):
+    """What nobody may ask for from here is not offered, and said."""
+    with console(chromium, dev, cookie, "/settings") as page:
+        page.get_by_role("button", name="Change Signing in").click()
+        dialog = opened(page, "Signing in")
+        dialog.get_by_text("sign in that way, then it can be chosen here").wait_for()
+        assert not dialog.get_by_label("Only single sign-on counts").count()
+        dialog.get_by_text("You have none yourself").wait_for()
+
+
+def account(chromium, dev, cookie):
+    """A password is set, and a second factor set up and removed; other sessions end where that is said, one by one or all."""
+    one, two, three = signed_in(dev), signed_in(dev), signed_in(dev)
+    with console(chromium, dev, cookie) as page:
+        page.get_by_text("Nothing waits for a person.").wait_for()
+        menu(page, "Account")
+        heading(page, "Your account")
+        page.get_by_role("button", name="End all others").wait_for()
+        newest = me(dev, cookie, "/sessions")[1]["data"][0]
+        assert me(dev, three)[1]["session"]["id"] == newest["id"]
+        page.locator("tbody tr").first.get_by_role("button").focus()
+        page.keyboard.press("Enter")
+        opened(page, "End this session?")
+        press(page, "End")
+        page.get_by_role("dialog").wait_for(state="detached")
+        assert [me(dev, it)[0] for it in (one, two, three)] == [200, 200, 401]
+        press(page, "End all others")
+        opened(page, "End ")
+        press(page, "End")
+        page.get_by_text("Nowhere else.").wait_for()
+        assert [me(dev, it)[0] for it in (one, two, cookie)] == [401, 401, 200]
+        password(page, dev)
+        factor(page, dev, cookie)
+        press(page, "Sign out here")
+        page.wait_for_url("**/sign-in")
+        page.get_by_label("E-mail").wait_for()
+        assert me(dev, cookie)[0] == 401
+
+
+def password(page, dev):
+    """The password: the present one has to be right, the new one long enough and typed twice."""
+    other = signed_in(dev)
+    for present, new, again, wrong in (
+        (browser.PASSWORD, ANOTHER, "something else", "Is not the same as the new password."),
+        ("not this one at all", ANOTHER, ANOTHER, "Is not the present password."),
+        (browser.PASSWORD, "short", "short", "12 to 256 characters."),
+    ):
+        page.get_by_label("Present password").fill(present)
+        page.get_by_label("New password", exact=True).fill(new)
+        page.get_by_label("New password again").fill(again)
+        page.keyboard.press("Enter")
+        page.locator(".wrong").get_by_text(wrong).wait_for()
+    page.get_by_label("New password", exact=True).fill(ANOTHER)
+    page.get_by_label("New password again").fill(ANOTHER)
+    page.keyboard.press("Enter")
+    page.get_by_text("The password is set. Your other sessions have ended.").wait_for()
+    assert page.get_by_label("Present password").input_value() == "", "what was typed is let go of"
+    assert me(dev, other)[0] == 401
+    signed_in(dev, ANOTHER)
+
+
+def factor(page, dev, cookie):
+    """The second factor: shown as a picture and a text, in force by a code of it, gone by a recovery code."""
+    press(page, "Set it up")
+    dialog = opened(page, "Set up a second factor")
+    picture = dialog.get_by_role("img", name="QR code")
+    assert picture.evaluate("async (it) => (await it.decode(), it.naturalWidth)") > 0 and picture.bounding_box()["width"] > 100
+    dialog.get_by_label("Code that the app shows").fill("000000")
+    press(page, "Set it up")
+    dialog.locator(".field .wrong").wait_for()
+    dialog.get_by_label("Code that the app shows").fill(browser.code(dialog.locator(".secret code").inner_text()))
+    press(page, "Set it up")
+    dialog = opened(page, "Keep your recovery codes")
+    codes = dialog.locator("li").all_inner_texts()
+    page.keyboard.press("Escape")
+    page.keyboard.press("Escape")
+    assert len(set(codes)) == 10, codes
+    press(page, "I have kept them")
+    page.get_by_role("button", name="Remove it").wait_for()
+    assert me(dev, cookie)[1]["twoFactor"] and codes[0] not in page.content()
+    press(page, "Remove it")
+    dialog = opened(page, "Remove your second factor?")
+    dialog.get_by_label("A code of it").fill("000000")
+    press(page, "Remove it")
+    dialog.get_by_role("alert").wait_for()
+    dialog.get_by_label("A code of it").fill(codes[3].upper())
+    press(page, "Remove it")
+    page.get_by_role("button", name="Set it up").wait_for()
+    assert not me(dev, cookie)[1]["twoFactor"]
+
+
+def roles(chromium, dev):
+    """Each role is offered what it may do, and is told where it may not go."""
+    with console(chromium, dev, approving.invited(dev, "member"), "/settings") as page:
+        page.get_by_text("Owners and admins change these; your role here is member.").wait_for()
+        page.get_by_text("24 hours").wait_for()
+        assert not page.get_by_role("button", name="Change").count()
+        page.get_by_role("button", name="Menu").click()
+        named = page.get_by_role("navigation", name="Pages").get_by_role("link").all_inner_texts()
+        assert "Settings" in named and not {"Keys", "Team"} & set(named), named
+        for path in ("/keys", "/team"):
+            page.goto(at(dev, path))
+            page.get_by_text("Your role here, member, does not reach this page.").wait_for()
+        page.goto(at(dev, "/account"))
+        heading(page, "Your account")
+        page.locator("main").get_by_text("member@example.com").wait_for()
+    with console(chromium, dev, approving.invited(dev, "auditor"), "/team") as page:
+        page.get_by_text("Owners and admins invite, change and remove members.").wait_for()
+        page.get_by_role("row").filter(has_text="(you)").wait_for()
+        for path in ("/team", "/team?tab=teams"):
+            page.goto(at(dev, path))
+            page.locator("table").wait_for()
+            offered = {it.inner_text().split()[0] for it in page.locator("main").get_by_role("button").all()}
+            assert not {"Invite", "Change", "Remove", "New"} & offered, offered
+
+
+def texts_that_mislead(chromium, dev, cookie):
+    """What others wrote is text on these pages too: no markup, nothing turned round, nothing too wide for a phone."""
+    name = approving.WICKED[:100]
+    team = desk.api(dev, "teams", {"name": name})
+    desk.api(dev, "members", {"email": "wicked@example.com", "name": name, "role": "member", "teamIds": [team["id"]]})
+    desk.api(dev, "keys", {"label": name, "teamId": team["id"]})
+    desk.api(dev, "service-tokens", {"name": name, "scopes": ["agents:read"]})
+    desk.api(dev, "settings", {"name": name}, "PUT")
+    for path in PATHS:
+        with console(chromium, dev, cookie, path) as page:
+            page.locator("main bdi", has_text="<img src=x").first.wait_for()
+            page.locator(".loading").first.wait_for(state="detached")
+            body = page.locator("body")
+            assert not body.locator("img, i, b").count() and "\u202e" not in body.text_content(), path
+            page.get_by_role("button", name=DIALOGS[path]).first.click()
+            page.get_by_role("dialog").locator("form").wait_for()
+            if path == "/team":
+                page.get_by_role("dialog").locator("label", has_text="<img src=x").wait_for()
+            assert not body.locator("img:not(.picture), i, b").count() and "\u202e" not in body.text_content(), path
+            for size in (390, 360):
+                page.set_viewport_size({"width": size, "height": 800})
+                wide = page.evaluate("document.documentElement.scrollWidth")
+                assert wide <= size, (path, wide)
+            page.set_viewport_size({"width": 360, "height": 640})
+            page.evaluate(approving.TWICE)
+            wide = page.evaluate("document.documentElement.scrollWidth")
+            assert wide <= 360, (path, wide)
+    desk.api(dev, "settings", {"name": "First workspace"}, "PUT")
+
+
+def as_axe_sees_it(chromium, dev, cookie):
+    """No page, and no dialog, has a fault that axe finds, in either scheme, on a phone or a desk."""
+    axe = (pathlib.Path(os.environ["SVC_NODE_HOME"]) / "node_modules/axe-core/axe.min.js").read_text()
+    wrong = []
+    for scheme, size in (("light", (1280, 900)), ("dark", (390, 844))):
+        with console(chromium, dev, cookie, color_scheme=scheme) as page:
+            for path in PATHS:
+                page.set_viewport_size({"width": size[0], "height": size[1]})
+                page.goto(at(dev, path))
+                page.locator("h1").wait_for()
+                page.locator(".loading").first.wait_for(state="detached")
+                page.evaluate(axe)
+                wrong += [(scheme, path, it) for it in page.evaluate(AXE)]
+                page.get_by_role("button", name=DIALOGS[path]).first.click()
+                page.get_by_role("dialog").locator("form").wait_for()
+                # A key needs nothing to be said of it.
+                if path != "/keys":
+                    page.get_by_role("dialog").locator("form button").first.click()
+                    page.get_by_role("dialog").get_by_role("alert").wait_for()
+                wrong += [(scheme, path, it) for it in page.evaluate(AXE)]
+            page.set_viewport_size({"width": 360, "height": 640})
+    assert not wrong, wrong
+
+
+def test_people_and_what_they_may_are_administered():
+    with browser.browsing() as (dev, chromium):
+        cookie = browser.sign_in(chromium, dev["signInLink"])
+        person.COOKIES[dev["baseUrl"]] = cookie
+        keys(chromium, dev, cookie)
+        tokens(chromium, dev, cookie)
+        members(chromium, dev, cookie)
+        owners(chromium, dev, cookie)
+        teams(chromium, dev, cookie)
+        settings(chromium, dev, cookie)
+        no_single_sign_on(chromium, dev, cookie)
+        as_axe_sees_it(chromium, dev, cookie)
+        texts_that_mislead(chromium, dev, cookie)
+        roles(chromium, dev)
+        account(chromium, dev, cookie)
