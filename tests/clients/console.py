@@ -14,6 +14,7 @@ import urllib.parse
 from playwright.sync_api import sync_playwright
 
 import approving
+import axe
 import browser
 import desk
 import person
@@ -525,15 +526,6 @@ def below_a_path(chromium, dev, cookie):
         heading(page, "First agent")
 
 
-def axe(page):
-    """What axe finds wrong with the page as it stands."""
-    source = pathlib.Path(os.environ["SVC_NODE_HOME"]) / "node_modules/axe-core/axe.min.js"
-    page.evaluate(source.read_text())
-    return page.evaluate(
-        "async () => (await axe.run()).violations.map((it) => [it.id, it.nodes.map((node) => [node.html, node.failureSummary])])"
-    )
-
-
 def as_axe_sees_it(chromium, dev, cookie, paths, act=lambda page: None):
     """No page has a fault that axe finds, in either scheme, on a phone or a desk, nor has what `act` opens."""
     wrong = []
@@ -544,9 +536,9 @@ def as_axe_sees_it(chromium, dev, cookie, paths, act=lambda page: None):
                 page.goto(at(dev, path))
                 page.locator("h1").wait_for()
                 page.locator(".loading").first.wait_for(state="detached")
-                wrong += [(scheme, path, it) for it in axe(page)]
+                wrong += [(scheme, path, it) for it in axe.faults(page)]
             act(page)
-            wrong += [(scheme, "opened", it) for it in axe(page)]
+            wrong += [(scheme, "opened", it) for it in axe.faults(page)]
             page.set_viewport_size({"width": 360, "height": 640})
     assert not wrong, wrong
 
