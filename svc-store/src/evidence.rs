@@ -189,6 +189,26 @@ impl Gate {
         Ok((from.min(chain.size), end.max(from.min(chain.size))))
     }
 
+    /// The numbers of a workspace's records from the first of the instant `from` up to, not including, the first of `to`; nothing
+    /// said is no bound.
+    ///
+    /// # Errors
+    /// `not_found` where there is no such workspace, and what reading says.
+    pub fn numbers(
+        &self,
+        workspace: WorkspaceId,
+        from: Option<Timestamp>,
+        to: Option<Timestamp>,
+    ) -> Result<(u64, u64), Failed> {
+        if from.is_none() && to.is_none() {
+            return Ok((0, u64::MAX));
+        }
+        let chain = self.read(|scope| proof::chain(scope, workspace))?;
+        let from = from.map_or(Ok(0), |at| self.first_at(&chain, at))?;
+        let to = to.map_or(Ok(u64::MAX), |at| self.first_at(&chain, at))?;
+        Ok((from, to))
+    }
+
     /// The number of the first record that is not before `at`: the ledger's order is that of time, as far as clocks agree.
     pub(crate) fn first_at(&self, chain: &Chain, at: Timestamp) -> Result<u64, Failed> {
         let (mut low, mut high) = (0, chain.size);

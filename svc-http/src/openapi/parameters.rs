@@ -88,6 +88,9 @@ fn of_family(op: Op, name: &str) -> Option<(&'static str, Value)> {
         "kind" if matches!(op, Op::Integrations(_)) => {
             Some((".deliveries", words(IntegrationKind::ALL.iter().filter(|it| it.is_called()).map(|it| it.as_str()))))
         }
+        "kind" if matches!(op, Op::Evidence(_)) => {
+            Some((".ledger", told("A kind of records such as `action.denied`, or what stands before its dot.")))
+        }
         "state" if matches!(op, Op::OAuth(_)) => Some((".oauth", told("Given back as it came."))),
         "state" if matches!(op, Op::SignIn(_)) => Some((".sso", told("As the identity provider was sent it."))),
         "from" | "to" if op == Op::Reports(ReportsOp::ImportBill) => Some((".bill", date())),
@@ -106,6 +109,7 @@ fn anywhere(name: &str) -> Option<Value> {
         "status" => words(Status::ALL.map(Status::as_str)),
         "type" => told("A type of actions."),
         "agentId" => schemas::id("agt_"),
+        "about" => told("An id that the records name: what they are of, who did it, or in what they tell."),
         "upstreamId" => schemas::id("ups_"),
         "from" | "to" => schemas::time(),
         "by" => words(ReportBy::words()),

@@ -22,8 +22,11 @@ use crate::dispatch::Call;
 use crate::routes::EvidenceOp;
 use crate::shares::Shares;
 use crate::wire::evidence;
-use crate::wire::page::Query;
 
+/// Records that one part of the list looks at, at most; what is not found among them is looked for from the cursor on.
+const LOOKED_MAX: usize = 2_000;
+/// Records that are looked at together.
+const CHUNK: usize = 128;
 /// Pieces of a bundle that wait for a client that reads slowly.
 const PIECES_AHEAD: usize = 2;
 /// How long a client may read nothing at all of a bundle.
@@ -53,16 +56,31 @@ pub(super) async fn answer(
 }
 
 fn list(service: &GateService, workspace: WorkspaceId, call: &Call) -> Result<Answer, Refusal> {
-    let mut query = Query::of(&call.uri);
-    let page = query.page("ledger", workspace);
-    query.finish()?;
-    let all = Range { newest_first: true, ..Range::all(Index::LedgerOf, workspace.bits(), 0) };
-    let found = service.scan(&page.of(all))?;
-    let list = page.answer(&found, |found| match &found.row.record {
-        Some(Record::Entry(entry)) => Ok(entry.record_text().and_then(|it| serde_json::from_str(&it).ok())),
-        _ => Ok(None),
-    });
-    list.map(Answer::json)
+    let wish = evidence::Listing::read(&call.uri, workspace)?;
+    let (page, mut after) = (&wish.page, wish.page.after);
+    let (from, until) = service.gate.numbers(workspace, wish.from, wish.to).map_err(refusal)?;
+    let all = Range { newest_first: true, ..Range::all(Index::LedgerOf, workspace.bits(), CHUNK) };
+    let all = Range { from: from.into(), until: until.into(), ..all };
+    let (mut data, mut looked) = (Vec::new(), 0);
+    loop {
+        let chunk = service.scan(&Range { after, ..all.clone() })?;
+        for (place, found) in chunk.iter().enumerate() {
+            looked += 1;
+            after = Some((found.order, found.row.key));
+            if let Some(Record::Entry(entry)) = found.row.record.as_ref()
+                && wish.admits(entry)
+            {
+                data.extend(entry.record_text().and_then(|it| serde_json::from_str(&it).ok()));
+            }
+            let more = place + 1 < chunk.len() || chunk.len() == CHUNK;
+            if more && (data.len() >= page.limit || looked >= LOOKED_MAX) {
+                return Ok(Answer::json(page.list(data, Some(page.cursor(found.order, found.row.key)))?));
+            }
+        }
+        if chunk.len() < CHUNK {
+            return Ok(Answer::json(page.list(data, None)?));
+        }
+    }
 }
 
 /// Has what reads and signs done on a thread that may wait.

@@ -3,7 +3,7 @@
 use svc_core::refusal::Kind;
 use svc_core::state::people::{Right, TokenScope};
 
-use super::{Auth, CONSOLE, Content, Limit, OPEN, Op, PAGE, Route};
+use super::{Auth, CONSOLE, Content, Limit, OPEN, Op, Route};
 
 /// What these routes do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -28,6 +28,8 @@ pub enum EvidenceOp {
     KeyProof,
 }
 
+/// The parameters of the list.
+const LISTED: &[&str] = &["limit", "cursor", "kind", "about", "from", "to"];
 /// The parameters of a bundle.
 const WANTED: &[&str] = &["from", "to", "since", "agentId", "redact", "cursor"];
 /// The parameters of a scorecard.
@@ -46,8 +48,8 @@ pub(super) const ROUTES: &[Route] = &[
         op: Op::Evidence(EvidenceOp::List),
         path: "/api/w/{wid}/ledger",
         content: Content::Json("LedgerList"),
-        query: PAGE,
-        summary: "The ledger's records, newest first",
+        query: LISTED,
+        summary: "The ledger's records, newest first, as far as they are asked for",
         ..MEMBER
     },
     Route {

@@ -2,11 +2,12 @@
 
 use serde_json::json;
 use svc_core::refusal::Refusal;
+use svc_core::state::evidence::{Entry, KINDS};
 use svc_core::value::id::{AgentId, WorkspaceId};
 use svc_core::value::{Span, Timestamp};
 use svc_store::evidence::{Card, Wanted};
 
-use super::page::Query;
+use super::page::{Page, Query};
 
 /// How far back evidence goes where nothing is said.
 const DEFAULT_SPAN: Span = Span::hours(24);
@@ -17,6 +18,64 @@ fn instant(text: &str) -> Result<Timestamp, String> {
 
 fn agent(text: &str) -> Result<AgentId, String> {
     AgentId::parse(text).map_err(|_| "must be an agent's id".to_owned())
+}
+
+/// Characters of what records are asked about at most: more than any id has.
+pub const ABOUT_CHARS_MAX: usize = 250;
+
+/// Which records of the ledger are listed.
+#[derive(Debug)]
+pub struct Listing {
+    /// Of this kind, or of all kinds that begin with it and a dot.
+    kind: Option<String>,
+    /// That name this, as a JSON text: as what they are of, who did it, or in what they tell.
+    about: Option<String>,
+    /// From the first record of this instant on.
+    pub from: Option<Timestamp>,
+    /// Up to, not including, the first record of this instant.
+    pub to: Option<Timestamp>,
+    /// Which part of them.
+    pub page: Page,
+}
+
+impl Listing {
+    /// Reads the query.
+    ///
+    /// # Errors
+    /// `invalid_request` with every fault.
+    pub fn read(uri: &http::Uri, workspace: WorkspaceId) -> Result<Self, Refusal> {
+        let mut query = Query::of(uri);
+        let kind = query.take("kind", |text| {
+            let is_known = KINDS.iter().any(|it| *it == text || it.split_once('.').is_some_and(|it| it.0 == text));
+            if is_known { Ok(text.to_owned()) } else { Err("names no kind of records".to_owned()) }
+        });
+        let about = query.take("about", |text| {
+            let is_plain = text.bytes().all(|it| it.is_ascii_graphic() && it != b'"' && it != b'\\');
+            let fits = (1..=ABOUT_CHARS_MAX).contains(&text.len());
+            if is_plain && fits { Ok(format!("\"{text}\"")) } else { Err("must be an id".to_owned()) }
+        });
+        let (from, to) = (query.take("from", instant), query.take("to", instant));
+        if from.zip(to).is_some_and(|(from, to)| to <= from) {
+            query.fault("to", "must be after `from`");
+        }
+        let page = query.page("ledger", workspace);
+        query.finish()?;
+        Ok(Self { kind, about, from, to, page })
+    }
+
+    /// Whether a record is asked for.
+    #[must_use]
+    pub fn admits(&self, entry: &Entry) -> bool {
+        let is_kind = |kind: &String| {
+            entry.kind.strip_prefix(kind.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+        };
+        let names = |about: &String| {
+            about.trim_matches('"') == &*entry.subject
+                || entry.data.contains(about.as_str())
+                || entry.actor.contains(about.as_str())
+        };
+        self.kind.as_ref().is_none_or(is_kind) && self.about.as_ref().is_none_or(names)
+    }
 }
 
 /// The bundle that a query asks for.

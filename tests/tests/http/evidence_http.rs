@@ -98,6 +98,55 @@ async fn the_ledger_is_listed_newest_first() {
     assert_eq!(refused.fields(), ["cursor"]);
 }
 
+/// The ledger is listed as far as it is asked for: by kind, by an id that records name, by time; a part that holds nothing leads on.
+#[tokio::test]
+async fn the_ledger_is_listed_as_it_is_asked_for() {
+    let (site, mut client, evidence, _) = lived().await;
+    site.advance(Span::seconds(1));
+    let auditor = site.member(Role::Auditor);
+    let base = format!("/api/w/{}/ledger", site.workspace());
+    let all = auditor.ask(&mut client, "GET", &base, None).await.ok();
+    let all = all["data"].as_array().unwrap().clone();
+    let seqs =
+        |of: &dyn Fn(&Value) -> bool| all.iter().filter(|it| of(it)).map(|it| it["seq"].clone()).collect::<Vec<_>>();
+    let decided = all.iter().find(|it| it["id"] == evidence.as_str()).unwrap();
+    let text = |name: &str| decided[name].as_str().unwrap().to_owned();
+    let (subject, agent, at) = (text("subject"), decided["data"]["agentId"].as_str().unwrap(), text("at"));
+    let names_agent = |it: &Value| it.to_string().contains(agent);
+    let begins = |it: &Value, what: &str| it["kind"].as_str().unwrap().starts_with(what);
+    for (query, expected) in [
+        ("kind=action".to_owned(), seqs(&|it| begins(it, "action."))),
+        ("kind=action.allowed".to_owned(), seqs(&|it| it["kind"] == "action.allowed")),
+        ("kind=action.denied".to_owned(), Vec::new()),
+        (format!("about={subject}"), vec![decided["seq"].clone()]),
+        (format!("about={agent}"), seqs(&names_agent)),
+        (format!("about={agent}&kind=agent"), seqs(&|it| names_agent(it) && begins(it, "agent."))),
+        (format!("from={at}"), seqs(&|it| it["at"].as_str() >= Some(&at))),
+        (format!("to={at}"), seqs(&|it| it["at"].as_str() < Some(&at))),
+    ] {
+        let (mut found, mut cursor) = (Vec::new(), String::new());
+        loop {
+            let page = auditor.ask(&mut client, "GET", &format!("{base}?{query}&limit=1{cursor}"), None).await.ok();
+            found.extend(page["data"].as_array().unwrap().iter().map(|it| it["seq"].clone()));
+            let Some(next) = page["nextCursor"].as_str() else { break };
+            cursor = format!("&cursor={next}");
+        }
+        assert_eq!(found, expected, "{query}");
+    }
+    for (query, fields) in [
+        ("kind=act&about=%22", ["about", "kind"].as_slice()),
+        ("from=2026-10-02T00:00:00.000Z&to=2026-10-02T00:00:00.000Z", &["to"]),
+        ("from=yesterday", &["from"]),
+    ] {
+        let refused = auditor.ask(&mut client, "GET", &format!("{base}?{query}"), None).await;
+        assert_eq!(refused.fields(), fields, "{query}");
+    }
+    let page = auditor.ask(&mut client, "GET", &format!("{base}?limit=1"), None).await.ok();
+    let cursor = page["nextCursor"].as_str().unwrap();
+    let refused = auditor.ask(&mut client, "GET", &format!("{base}?kind=action&cursor={cursor}"), None).await;
+    assert_eq!(refused.fields(), ["cursor"], "a cursor is good for its own question");
+}
+
 /// Every fault of a query is named.
 #[tokio::test]
 async fn what_is_asked_wrongly_is_named() {
