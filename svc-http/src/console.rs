@@ -45,6 +45,7 @@ pub(crate) const PAGES: &[&str] = &[
     "approvals",
     "budgets",
     "keys",
+    "ledger",
     "models",
     "routing",
     "settings",
@@ -72,6 +73,7 @@ macro_rules! files {
 static FILES: [File; FILES_COUNT] = files![
     "LICENSE.htm.txt"
     "LICENSE.preact.txt"
+    "about.js"
     "account.js"
     "activity.js"
     "agent.js"
@@ -87,6 +89,7 @@ static FILES: [File; FILES_COUNT] = files![
     "icon.svg"
     "keys.js"
     "kit.js"
+    "ledger.js"
     "list.js"
     "live.js"
     "main.js"
@@ -97,6 +100,7 @@ static FILES: [File; FILES_COUNT] = files![
     "people.js"
     "preact.js"
     "prices.js"
+    "proof.js"
     "rights.js"
     "routing.js"
     "server.js"
@@ -109,7 +113,7 @@ static FILES: [File; FILES_COUNT] = files![
     "text.js"
     "upstreams.js"
 ];
-const FILES_COUNT: usize = 38;
+const FILES_COUNT: usize = 41;
 
 /// What every page needs at once: asked for together, not one after the other as each names the next.
 const FIRST: &[&str] = &[

@@ -68,6 +68,14 @@ export const PAGES = [
     load: () => import("./routing.js"),
   },
   {
+    name: "ledger",
+    title: "Ledger",
+    group: "Records",
+    rights: ["ReadEvidence"],
+    load: () => import("./ledger.js"),
+    item: () => import("./ledger.js"),
+  },
+  {
     name: "keys",
     title: "Keys",
     group: "Workspace",
@@ -102,5 +110,6 @@ export const GROUPS = [
   "Agents",
   "Spend",
   "Models",
+  "Records",
   "Workspace",
 ];
