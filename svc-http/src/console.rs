@@ -42,16 +42,24 @@ pub(crate) const PAGES: &[&str] = &[
     "account",
     "activity",
     "agents",
+    "applications",
     "approvals",
+    "bills",
     "budgets",
+    "connections",
+    "deliveries",
+    "integrations",
     "keys",
     "ledger",
+    "mcp-servers",
     "models",
     "routing",
     "settings",
     "spend",
     "stop",
     "team",
+    "templates",
+];
 ];
 
 /// A file of the console.
@@ -79,14 +87,20 @@ static FILES: [File; FILES_COUNT] = files![
     "agent.js"
     "agents.js"
     "app.js"
+    "applications.js"
     "approvals.js"
+    "bills.js"
     "budgets.js"
     "calls.js"
     "charts.js"
+    "connections.js"
     "console.css"
+    "deliveries.js"
     "hooks.js"
     "htm.js"
     "icon.svg"
+    "integration.js"
+    "integrations.js"
     "keys.js"
     "kit.js"
     "ledger.js"
@@ -94,6 +108,7 @@ static FILES: [File; FILES_COUNT] = files![
     "live.js"
     "main.js"
     "mandates.js"
+    "mcp.js"
     "models.js"
     "named.js"
     "pages.js"
@@ -109,11 +124,12 @@ static FILES: [File; FILES_COUNT] = files![
     "stop.js"
     "team.js"
     "teams.js"
+    "templates.js"
     "terms.js"
     "text.js"
     "upstreams.js"
 ];
-const FILES_COUNT: usize = 41;
+const FILES_COUNT: usize = 49;
 
 /// What every page needs at once: asked for together, not one after the other as each names the next.
 const FIRST: &[&str] = &[

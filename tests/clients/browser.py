@@ -52,11 +52,11 @@ def post(url, body, cookie=""):
 
 
 @contextlib.contextmanager
-def browsing():
+def browsing(*flags):
     """A server of its own and a browser."""
     chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
     assert chromium, "chromium is needed (Debian: apt-get install chromium)"
-    with run.serving("--json") as line, sync_playwright() as playwright:
+    with run.serving("--json", *flags) as line, sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
         yield json.loads(line), browser
         browser.close()

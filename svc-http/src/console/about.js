@@ -6,7 +6,10 @@ const PAGES_OF = /** @type {Record<string, [string, string]>} */ ({
   act: ["activity", "ReadActions"],
   agt: ["agents", "ReadAgents"],
   apv: ["approvals", "ReadApprovals"],
+  dlv: ["deliveries", "ManageIntegrations"],
   evd: ["ledger", "ReadEvidence"],
+  int: ["integrations", "ManageIntegrations"],
+  mcs: ["mcp-servers", "ManageIntegrations"],
 });
 const SHOWN_CHARS = 24;
 

@@ -204,6 +204,8 @@ export function Dialog({ title, close, children }) {
     };
   }, []);
   const leave = (/** @type {any} */ event) => {
+    // A choice of files that is given up says the same from its field.
+    if (event.target !== box.current) return;
     event.preventDefault();
     close();
   };

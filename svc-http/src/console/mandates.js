@@ -34,7 +34,7 @@ export function describe({ actions, limits = {}, merchants = {}, fields, tools =
 }
 
 /** @param {{ of: any }} props */
-const Words = ({ of }) => html`<ul>${describe(of).map((it) => html`<li key=${it}><${Quoted} text=${it} /></li>`)}</ul>`;
+export const Words = ({ of }) => html`<ul>${describe(of).map((it) => html`<li key=${it}><${Quoted} text=${it} /></li>`)}</ul>`;
 
 /** @param {{ agent: any, again: () => void }} props */
 export function Mandates({ agent, again }) {
@@ -169,22 +169,23 @@ function Change({ of, close, done }) {
   <//>`;
 }
 
-/** The terms of a mandate as fields. `within`: what stands before the names of its faults. @param {{ of?: any, currency: string, within?: string }} props */
-export function Terms({ of = {}, currency, within = "" }) {
+/** The terms of a mandate as fields. `within`: what stands before the names of its faults; `isNew`: what is there binds nothing yet. @param {{ of?: any, currency: string, within?: string, isNew?: boolean }} props */
+export function Terms({ of = {}, currency, within = "", isNew = false }) {
   const { zone } = usePlace();
   const { limits = {}, merchants = {}, fields = {}, tools = {} } = of;
   const [code, setCode] = useState(limits.currency ?? currency);
   const places = useMemo(() => digits(code), [code]);
   const shown = (/** @type {number | undefined} */ it) => (it === undefined ? "" : decimal(it, places));
   const list = (/** @type {string[] | undefined} */ it) => (it ?? []).join("\n");
-  const pick = { onInput: (/** @type {any} */ it) => setCode(it.currentTarget.value.trim().toUpperCase()), readonly: !!limits.currency };
+  const isFixed = !!limits.currency && !isNew;
+  const pick = { onInput: (/** @type {any} */ it) => setCode(it.currentTarget.value.trim().toUpperCase()), readonly: isFixed };
   const inUnits = { inputmode: "decimal" };
   return html`
     <${Field} name=${`${within}name`} label="Name" value=${of.name} needed />
     <${Field} name=${`${within}actions`} as="lines" label="Actions" value=${list(of.actions)} needed hint=${html`One a line: a type such as <code>payment</code>, or <code>crm.*</code> for every type that begins so.`} />
     <fieldset><legend>Limits</legend>
       <div class="pair">
-        <${Field} name=${`${within}currency`} label="Currency" fault=${`${within}limits.currency`} value=${code} more=${pick} hint=${limits.currency ? "Stays as it is; another needs a new mandate." : "Needed for payments; amounts are in it."} />
+        <${Field} name=${`${within}currency`} label="Currency" fault=${`${within}limits.currency`} value=${code} more=${pick} hint=${isFixed ? "Stays as it is; another needs a new mandate." : "Needed for payments; amounts are in it."} />
         <${Field} name=${`${within}perAction`} label="At most an action" fault=${`${within}limits.perAction`} value=${shown(limits.perAction)} more=${inUnits} />
         <${Field} name=${`${within}askAbove`} label="Ask a person above" fault=${`${within}limits.askAbove`} value=${shown(limits.askAbove)} more=${inUnits} />
       </div>

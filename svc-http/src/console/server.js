@@ -21,15 +21,17 @@ let ahead = 0;
 export const now = () => Date.now() + ahead;
 
 /**
- * Sends JSON to the server, below its address.
+ * Sends JSON to the server, below its address; or a text of another type as it is.
  * @param {string} method
  * @param {string} path
  * @param {unknown} [body]
+ * @param {string} [type]
  * @returns {Promise<Got>}
  */
-export async function ask(method, path, body) {
-  const headers = { "content-type": "application/json", "x-svc-csrf": "1" };
-  const init = method === "GET" ? {} : { headers, body: body === undefined ? undefined : JSON.stringify(body) };
+export async function ask(method, path, body, type) {
+  const headers = { "content-type": type ?? "application/json", "x-svc-csrf": "1" };
+  const sent = body === undefined ? undefined : type ? String(body) : JSON.stringify(body);
+  const init = method === "GET" ? {} : { headers, body: sent };
   try {
     const answer = await fetch(new URL(path, ROOT), { method, ...init, signal: AbortSignal.timeout(ANSWER_MS) });
     const text = await answer.text();

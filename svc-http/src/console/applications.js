@@ -1,0 +1,225 @@
+// What members asked for that their role cannot do: asking, deciding, taking back.
+import { Badge, Button, Dialog, Empty, Field, Form, Heading, Id, Pager, Quoted, ShownOnce, Shown, Tabs, Time, at, html, useNow, usePlace } from "./kit.js";
+import { useState } from "./hooks.js";
+import { TIERS } from "./agents.js";
+import { Who, useApi, useList, useRead, useRemembered } from "./list.js";
+import { Terms, Words, bodyOf } from "./mandates.js";
+import { query as asQuery } from "./server.js";
+import { decimal, dollars, left, minorUnits, plain } from "./text.js";
+
+const STATES = /** @type {Record<string, [any, string]>} */ ({ waiting: ["waits", "Waiting"], approved: ["good", "Approved"], denied: ["bad", "Denied"], withdrawn: ["plain", "Taken back"], expired: ["plain", "Expired"] });
+const TITLES = /** @type {Record<string, string>} */ ({ agent: "A new agent", mandate: "A mandate", tier: "Another tier", budget_raise: "More of a budget", role: "Another role" });
+/** @type {[string, string][]} */
+const ROLES = [["owner", "Owner"], ["admin", "Admin"], ["member", "Member"], ["analyst", "Analyst"], ["auditor", "Auditor"]];
+const MICRO_DIGITS = 6;
+const WITHIN = "change.";
+const OF_AGENT = "change.mandates.0.";
+
+/** @param {{ query: Record<string, string> }} props */
+export function Page({ query }) {
+  const { wid, may } = usePlace();
+  const state = query.state === "all" ? "all" : "waiting";
+  const list = useList("applications", {}, ["approval", "agent"]);
+  const [open, setOpen] = useState(/** @type {any} */ (null));
+  const [came, setCame] = useState(/** @type {any} */ (null));
+  const close = () => setOpen(null);
+  const shown = list.items.filter((/** @type {any} */ it) => state === "all" || it.state === "waiting");
+  const address = (/** @type {string | null} */ is) => at(wid, "applications") + asQuery({ state: is });
+  const done = (/** @type {any} */ got) => {
+    const { said } = got;
+    close();
+    list.again();
+    if (said?.made?.key || said?.pending) setCame(said);
+  };
+  return html`<${Heading} title="Applications"><${Button} kind="main" act=${() => setOpen({ act: "ask" })}>Ask for something<//><//>
+    <p class="lead">${may("ManageApplications") ? "What members asked for that their role cannot do. To approve one makes the change as your own; fourteen days without a word end it." : "Ask here for what your role cannot do. An owner or admin decides; fourteen days without a word end it."}</p>
+    <${Tabs} name="Which applications" of=${[{ label: "Waiting", href: address(null), on: state === "waiting" }, { label: "All", href: address("all"), on: state === "all" }]} />
+    <${Shown} of=${list}>${() =>
+      shown.length
+        ? html`<ul class="items">${shown.map((/** @type {any} */ it) => html`<${Item} key=${it.id} of=${it} open=${setOpen} />`)}</ul><${Pager} of=${list} />`
+        : list.more
+          ? html`<${Empty} title="Nothing waits among the newest."><p>Older ones were not looked at yet.</p><${Pager} of=${list} /><//>`
+          : html`<${Empty} title=${state === "all" ? "Nobody has asked for anything yet." : "Nothing waits."}>${state === "waiting" && list.items.length > 0 ? html`<p><a href=${address("all")}>See what was decided</a></p>` : html`<p>A new agent, a mandate, another tier, more of a budget, another role: whoever may not change it asks here.</p>`}<//>`}<//>
+    ${open && open.act === "ask" && html`<${Ask} close=${close} done=${done} />`}
+    ${open && open.act !== "ask" && html`<${Decide} act=${open.act} of=${open.of} close=${close} done=${done} />`}
+    ${came && came.made?.key && html`<${ShownOnce} title="The agent's key" secret=${came.made.key} close=${() => setCame(null)}><p>The agent is made. Hand the key to whoever runs it; it is sent as <code>authorization: Bearer</code>.</p><//>`}
+    ${came && !came.made?.key && came.pending && html`<${Dialog} title="Another owner has to agree" close=${() => setCame(null)}>
+      <p>Nothing is changed yet.${came.approval && html` Another owner finds the question among the <a href=${at(wid, "approvals", came.approval.id)}>approvals</a>.`}</p><p class="acts"><button type="button" onClick=${() => setCame(null)}>Close</button></p><//>`}`;
+}
+
+/** @param {{ of: any, open: (it: any) => void }} props */
+function Item({ of, open }) {
+  const { may, workspace, wid } = usePlace();
+  const moment = useNow();
+  const isOwn = of.createdBy === workspace.principalId;
+  const isOpen = of.state === "waiting";
+  const name = html`<span class="unseen"> ${TITLES[of.kind]} ${of.id.slice(-6)}</span>`;
+  return html`<li class="item">
+    <div>
+      <h2>${TITLES[of.kind] ?? of.kind}, asked by <${Who} id=${of.createdBy} /></h2>
+      <${Change} of=${of} />
+      <blockquote><${Quoted} text=${of.reason} /></blockquote>
+      <p class="meta"><span>Asked <${Time} at=${of.createdAt} ago /></span>${isOpen && html`<span>${left(of.expiresAt, moment)}</span>`}
+        ${of.decidedBy && html`<span>${STATES[of.state]?.[1]} by <${Who} id=${of.decidedBy} /> <${Time} at=${of.decidedAt} ago /></span>`}${of.note && html`<span>Note: <${Quoted} text=${of.note} /></span>`}</p>
+      ${isOpen && of.pending && html`<p class="note">Another owner has to agree${of.approval && html`: <a href=${at(wid, "approvals", of.approval.id)}>to the approval</a>`}.</p>`}
+    </div>
+    <div class="beside"><${Badge} kind=${STATES[of.state]?.[0]}>${STATES[of.state]?.[1] ?? of.state}<//>
+      ${isOpen && html`<div class="acts">
+        ${!isOwn && may("ManageApplications") && html`<${Button} kind="main" act=${() => open({ act: "approve", of })}>Approve${name}<//><${Button} kind="danger" act=${() => open({ act: "deny", of })}>Deny${name}<//>`}
+        ${isOwn && html`<${Button} act=${() => open({ act: "withdraw", of })}>Take it back${name}<//>`}</div>
+        ${isOwn && may("ManageApplications") && html`<small>You asked for this yourself: somebody else has to decide.</small>`}`}</div>
+  </li>`;
+}
+
+/** What would change, in words. @param {{ of: any }} props */
+function Change({ of: { kind, change, target } }) {
+  const { wid } = usePlace();
+  const agent = target?.startsWith("agt_") && html`<a href=${at(wid, "agents", target)}><${Who} id=${target} /></a>`;
+  if (kind === "agent") {
+    const mandates = change.mandates ?? [];
+    return html`<p><strong><${Quoted} text=${change.name} /></strong> for <${Quoted} text=${change.principalEmail} />${change.tier && change.tier !== "standard" && html`, tier ${change.tier}`}${change.sponsor && html`, sponsor <${Who} id=${change.sponsor} />`}${change.killOwner && html`, kill owner <${Who} id=${change.killOwner} />`}</p>
+      ${mandates.length ? mandates.map((/** @type {any} */ it, /** @type {number} */ place) => html`<${Wording} key=${place} of=${it} />`) : html`<p><small>without a mandate</small></p>`}`;
+  }
+  if (kind === "mandate") return agent ? html`<p>For ${agent}</p><${Wording} of=${change} />` : html`<${Changed} id=${target} change=${change} />`;
+  if (kind === "tier") return html`<p>${agent}: tier <strong>${change.tier}</strong></p>`;
+  if (kind === "budget_raise") return html`<p>The budget <${Id} id=${target} brief />, to <strong>${dollars(change.amountMicros)}</strong> for the period that runs${change.note && html`: <${Quoted} text=${change.note} />`}</p>`;
+  return html`<p>${target ? html`<${Who} id=${target} />` : "For themselves"}: ${change.role && html`role <strong>${change.role}</strong>`}${change.teamIds && html` teams <${Quoted} text=${change.teamIds.join(", ") || "none"} />`}</p>`;
+}
+
+/** A mandate that is asked for: by a template, or in its own words. @param {{ of: any }} props */
+function Wording({ of }) {
+  const isTemplate = !!of.template && !of.actions;
+  const template = useRemembered(isTemplate ? `templates/${encodeURIComponent(of.template)}` : null);
+  if (isTemplate) return html`<p>From the template <strong><${Quoted} text=${of.template} /></strong></p>${template && html`<${Words} of=${template.mandate} />`}`;
+  return html`<p>Mandate <strong><${Quoted} text=${of.name} /></strong></p><${Words} of=${of} />`;
+}
+
+/** @param {any} was @param {any} change */
+function merged(was, change) {
+  if (change === null || typeof change !== "object" || Array.isArray(change)) return change;
+  const out = { ...(was ?? {}) };
+  for (const [name, it] of Object.entries(change)) {
+    if (it === null) delete out[name];
+    else out[name] = merged(out[name], it);
+  }
+  return out;
+}
+
+/** A mandate as it is and as it would be. @param {{ id: string, change: any }} props */
+function Changed({ id, change }) {
+  const mandate = useRead(`mandates/${encodeURIComponent(id)}`);
+  const sent = html`<details><summary>As it was asked</summary><pre tabindex="0"><${Quoted} text=${JSON.stringify(change, null, 2)} dir="ltr" /></pre></details>`;
+  if (!mandate.data) return html`<p>A change of the mandate <${Id} id=${id} brief /></p>${sent}`;
+  const now = mandate.data;
+  return html`<p>A change of <strong><${Quoted} text=${now.name} /></strong> of <${Who} id=${now.agentId} />${change.state && html`: ${change.state === "paused" ? "paused" : "in force again"}`}</p>
+    <div class="pair"><div><p><small>As it is now</small></p><${Words} of=${now} /></div><div><p><small>As it is asked for</small></p><${Words} of=${merged(now, change)} /></div></div>${sent}`;
+}
+
+const ACTS = /** @type {Record<string, [string, string, string]>} */ ({
+  approve: ["Approve this application?", "Approve it", "The change is made at once, as your own. Where you could not make it yourself, the server says why and it waits on."],
+  deny: ["Deny this application?", "Deny it", "Nothing is changed. Whoever asked can read your note."],
+  withdraw: ["Take this application back?", "Take it back", "It ends, and nobody decides it any more. You can ask again."],
+});
+
+/** @param {{ act: string, of: any, close: () => void, done: (got: any) => void }} props */
+function Decide({ act, of, close, done }) {
+  const api = useApi();
+  const { say } = usePlace();
+  const [title, submit, what] = ACTS[act];
+  const run = (/** @type {Record<string, string>} */ { note }) =>
+    act === "withdraw" ? api("DELETE", `applications/${of.id}`) : api("POST", `applications/${of.id}/${act}`, note?.trim() ? { note } : {});
+  const ran = (/** @type {any} */ got) => {
+    if (got.status !== 202) say(act === "approve" ? "The change is made." : act === "deny" ? "It is denied." : "It is taken back.");
+    done(got);
+  };
+  return html`<${Dialog} title=${title} close=${close}>
+    <div class="quoted"><${Change} of=${of} /><blockquote><${Quoted} text=${of.reason} /></blockquote></div>
+    <p>${what}</p>
+    <${Form} act=${run} submit=${submit} kind=${act === "approve" ? "main" : "danger"} cancel=${close} done=${ran}>
+      ${act !== "withdraw" && html`<${Field} name="note" as="lines" label=${act === "deny" ? "Why not" : "Note"} hint="Whoever asked can read it." />`}
+    <//>
+  <//>`;
+}
+
+/** @param {{ close: () => void, done: (got: any) => void }} props */
+function Ask({ close, done }) {
+  const api = useApi();
+  const { zone, say, may } = usePlace();
+  const [kind, setKind] = useState("agent");
+  const kinds = Object.entries(TITLES).filter(([is]) => may("ReadAgents") || !["mandate", "tier"].includes(is));
+  const ask = (/** @type {Record<string, string>} */ values) => {
+    const change = changeOf(kind, values, zone);
+    if (typeof change === "string") return change;
+    return api("POST", "applications", { kind, reason: values.reason, ...change });
+  };
+  const asked = (/** @type {any} */ got) => {
+    say("It is asked for.");
+    done(got);
+  };
+  const pick = (/** @type {any} */ event) => setKind(event.currentTarget.value);
+  return html`<${Dialog} title="Ask for something" close=${close}>
+    <div class="field"><label for="kind">What</label><select id="kind" onChange=${pick}>${kinds.map(([is, named]) => html`<option key=${is} value=${is} selected=${is === kind}>${named}</option>`)}</select></div>
+    <${Form} key=${kind} act=${ask} submit="Ask for it" cancel=${close} done=${asked}>
+      <${Wish} kind=${kind} />
+      <${Field} name="reason" as="lines" label="Why" needed hint="For whoever decides." />
+    <//>
+  <//>`;
+}
+
+/** What goes with the kind. @param {{ kind: string }} props */
+function Wish({ kind }) {
+  const { me, workspace, may } = usePlace();
+  const agents = useRead(kind === "mandate" || kind === "tier" ? "agents?limit=500" : null);
+  const budgets = useRead(kind === "budget_raise" && may("ReadReports") ? "budgets?limit=500" : null);
+  const members = useRead(kind === "role" && may("ReadMembers") ? "members?limit=500" : null);
+  const of = (/** @type {any} */ it) => (it.data && it.data.data) || [];
+  const named = of(agents).filter((/** @type {any} */ it) => it.standing !== "removed").map((/** @type {any} */ it) => [it.id, it.name]);
+  if (kind === "agent") return html`<${Field} name="name" label="Name" fault="change.name" needed />
+    <${Field} name="principalEmail" as="email" label="Acts for" fault="change.principalEmail" value=${me.email} needed />
+    <${Mandate} within=${OF_AGENT} none />`;
+  if (kind === "mandate" || kind === "tier") {
+    if (agents.data && !named.length) return html`<p class="note">There is no agent of yours yet: ask for one first.</p>`;
+    const choice = html`<${Field} key=${named.length} name="target" as="choice" label="Agent" options=${named} />`;
+    return kind === "tier" ? html`${choice}<${Field} name="tier" as="choice" label="Tier" fault="change.tier" options=${TIERS} />` : html`${choice}<${Mandate} within=${WITHIN} />`;
+  }
+  if (kind === "budget_raise") {
+    const all = of(budgets).map((/** @type {any} */ it) => [it.id, it.name || it.id]);
+    return html`${all.length ? html`<${Field} key=${all.length} name="target" as="choice" label="Budget" options=${all} />` : html`<${Field} name="target" label="Budget" needed hint=${html`Its id, as the refusal named it: <code>bdg_…</code>`} more=${{ autocapitalize: "none", spellcheck: false }} />`}
+      <${Field} name="amount" label="To so many dollars" fault="change.amountMicros" needed hint="For the period that runs; the whole, not what is added." more=${{ inputmode: "decimal" }} />`;
+  }
+  const people = of(members).map((/** @type {any} */ it) => [it.principalId, it.principalId === workspace.principalId ? "You" : `${it.name ?? it.email} (${it.role})`]);
+  return html`${people.length > 0 && html`<${Field} key=${people.length} name="target" as="choice" label="For" options=${people} value=${workspace.principalId} />`}
+    <${Field} name="role" as="choice" label="Role" fault="change.role" options=${ROLES} value=${workspace.role} />`;
+}
+
+/** A mandate from a template or in its own words. @param {{ within: string, none?: boolean }} props */
+function Mandate({ within, none = false }) {
+  const { currency, may } = usePlace();
+  const templates = useRead(may("ReadTemplates") ? "templates?limit=500" : null);
+  const all = (templates.data && templates.data.data) || [];
+  const [from, setFrom] = useState(none ? "" : "own");
+  /** @type {[string, string][]} */
+  const options = [...(none ? [/** @type {[string, string]} */ (["", "None yet"])] : []), ["own", "Its own wording"], ...all.map((/** @type {any} */ it) => /** @type {[string, string]} */ ([`of ${it.name}`, it.name]))];
+  const template = all.find((/** @type {any} */ it) => from === `of ${it.name}`);
+  return html`<div class="field"><label for="from-template">Mandate</label><select id="from-template" name="from" onChange=${(/** @type {any} */ it) => setFrom(it.currentTarget.value)}>${options.map(([is, named]) => html`<option key=${is} value=${is} selected=${is === from}>${plain(named)}</option>`)}</select></div>
+    ${template && html`<${Words} of=${template.mandate} />`}
+    ${from === "own" && html`<fieldset><legend>The mandate</legend><${Terms} currency=${currency} within=${within} /></fieldset>`}`;
+}
+
+/** What is asked for, of the fields; a text where an amount is none. @param {string} kind @param {Record<string, string>} values @param {string} zone @returns {string | { target?: string, change: any }} */
+function changeOf(kind, values, zone) {
+  const { target, from = "" } = values;
+  if (kind === "tier") return { target, change: { tier: values.tier } };
+  if (kind === "role") return { ...(target && { target }), change: { role: values.role } };
+  if (kind === "budget_raise") {
+    const [, whole = "", part = ""] = /^([0-9]{1,9})(?:\.([0-9]{1,6}))?$/.exec(values.amount.trim()) ?? [];
+    if (!whole) return `An amount is a number like ${decimal(minorUnits("250", "USD") ?? 0, 2)}, in US dollars, without commas or spaces.`;
+    return { target: target.trim(), change: { amountMicros: Number(whole + part.padEnd(MICRO_DIGITS, "0")) } };
+  }
+  const isNamed = from.startsWith("of ");
+  const own = from === "own" ? bodyOf(values, zone, null, kind === "agent" ? OF_AGENT : WITHIN) : null;
+  if (typeof own === "string") return own;
+  const mandate = isNamed ? { template: from.slice(3) } : own;
+  if (kind === "mandate") return { target, change: mandate };
+  return { change: { name: values.name, principalEmail: values.principalEmail, ...(mandate && { mandates: [mandate] }) } };
+}

@@ -1,0 +1,87 @@
+// Templates: wordings of mandates that agents are made with, the workspace's own and the catalogue's.
+import { Badge, Button, Dialog, Empty, Field, Form, Heading, Pager, Quoted, Shown, Time, html, usePlace } from "./kit.js";
+import { useState } from "./hooks.js";
+import { Who, useApi, useList } from "./list.js";
+import { Terms, Words, bodyOf } from "./mandates.js";
+
+const WITHIN = "mandate.";
+
+export function Page() {
+  const { may } = usePlace();
+  const list = useList("templates", {}, ["agent"]);
+  const [open, setOpen] = useState(/** @type {any} */ (null));
+  const mayChange = !!may("ManageTemplates");
+  const close = () => setOpen(null);
+  const done = () => {
+    close();
+    return list.again();
+  };
+  return html`<${Heading} title="Templates">${mayChange && html`<${Button} kind="main" act=${() => setOpen({ act: "make" })}>New template<//>`}<//>
+    <p class="lead">What mandates are made from. A mandate keeps the wording that it was made with: changing or removing a template changes no mandate.${!mayChange && " An owner or admin makes templates; you can ask for a mandate by one of them among the applications."}</p>
+    <${Shown} of=${list}>${(/** @type {any[]} */ items) => (items.length ? html`<ul class="items">${items.map((it) => html`<${Template} key=${it.id} of=${it} mayChange=${mayChange} open=${setOpen} />`)}</ul><${Pager} of=${list} />` : html`<${Empty} title="There is no template." />`)}<//>
+    ${open && open.act === "make" && html`<${Make} close=${close} done=${done} />`}
+    ${open && open.act === "change" && html`<${Change} of=${open.of} close=${close} done=${done} />`}
+    ${open && open.act === "remove" && html`<${Remove} of=${open.of} close=${close} done=${done} />`}`;
+}
+
+/** @param {{ of: any, mayChange: boolean, open: (it: any) => void }} props */
+function Template({ of, mayChange, open }) {
+  const name = html`<span class="unseen"> <${Quoted} text=${of.name} /></span>`;
+  const isRenamed = of.mandate.name && of.mandate.name !== of.name;
+  return html`<li class="item">
+    <div><h2><${Quoted} text=${of.name} /></h2><${Words} of=${of.mandate} />
+      <p class="meta">${isRenamed && html`<span>mandates are called <${Quoted} text=${of.mandate.name} /></span>`}${!of.builtIn && html`<span><${Time} at=${of.createdAt} /> by <${Who} id=${of.createdBy} /></span>`}</p></div>
+    <div class="beside">${of.builtIn ? html`<${Badge}>Of the catalogue<//>` : html`<${Badge} kind="good">Your own<//>`}
+      ${mayChange && !of.builtIn && html`<div class="acts"><${Button} act=${() => open({ act: "change", of })}>Change${name}<//><${Button} kind="danger" act=${() => open({ act: "remove", of })}>Remove${name}<//></div>`}</div>
+  </li>`;
+}
+
+/** What a template says, of the fields; a text where an amount is none. @param {Record<string, string>} values @param {string} zone */
+function termsOf(values, zone) {
+  const body = bodyOf(values, zone, null, WITHIN);
+  return typeof body === "string" ? body : { ...body, name: body.name || undefined };
+}
+
+/** @param {{ close: () => void, done: () => any }} props */
+function Make({ close, done }) {
+  const api = useApi();
+  const { zone, currency } = usePlace();
+  const make = (/** @type {Record<string, string>} */ values) => {
+    const mandate = termsOf(values, zone);
+    return typeof mandate === "string" ? mandate : api("POST", "templates", { name: values.name, mandate });
+  };
+  return html`<${Dialog} title="New template" close=${close}>
+    <${Form} act=${make} submit="Make it" cancel=${close} done=${done}>
+      <${Field} name="name" label="Name of the template" needed hint="Agents and applications name it by this. It stays." />
+      <fieldset><legend>The mandate</legend><${Terms} currency=${currency} within=${WITHIN} /></fieldset>
+    <//>
+  <//>`;
+}
+
+/** @param {{ of: any, close: () => void, done: () => any }} props */
+function Change({ of, close, done }) {
+  const api = useApi();
+  const { zone, currency } = usePlace();
+  const change = (/** @type {Record<string, string>} */ values) => {
+    const mandate = termsOf(values, zone);
+    return typeof mandate === "string" ? mandate : api("PATCH", `templates/${encodeURIComponent(of.name)}`, { mandate });
+  };
+  return html`<${Dialog} title="Change a template" close=${close}>
+    <p><strong><${Quoted} text=${of.name} /></strong>: mandates that were made from it stay as they are.</p>
+    <${Form} act=${change} submit="Save" cancel=${close} done=${done}><${Terms} of=${of.mandate} currency=${currency} within=${WITHIN} isNew /><//>
+  <//>`;
+}
+
+/** @param {{ of: any, close: () => void, done: () => any }} props */
+function Remove({ of, close, done }) {
+  const api = useApi();
+  const { say } = usePlace();
+  const removed = () => {
+    say("It is removed.");
+    done();
+  };
+  return html`<${Dialog} title="Remove this template?" close=${close}>
+    <p><strong><${Quoted} text=${of.name} /></strong> cannot be chosen any more. Mandates that were made from it stay in force; applications that name it and wait cannot be approved.</p>
+    <${Form} act=${() => api("DELETE", `templates/${encodeURIComponent(of.name)}`)} submit="Remove it" kind="danger" cancel=${close} done=${removed} />
+  <//>`;
+}

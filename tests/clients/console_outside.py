@@ -1,0 +1,499 @@
+"""A real browser at the console's pages of integrations and deliveries, applications, templates, connections and MCP servers: what
+is shown is what the server has, each change takes effect, and nobody is offered what their role may not do.
+"""
+
+import contextlib
+import copy
+import hashlib
+import hmac
+import http.server
+import json
+import os
+import pathlib
+import tempfile
+import threading
+import time
+
+import approving
+import browser
+import console
+import desk
+import person
+from console_ledger import EVIL, answer_with, verdict
+
+PATHS = ("/ledger", "/deliveries", "/bills", "/applications", "/templates", "/connections", "/mcp-servers", "/integrations")
+
+
+class Room(http.server.BaseHTTPRequestHandler):
+    """Where messages are posted to, and an MCP server with tools."""
+
+    status, got, tools = 200, [], []
+
+    def do_POST(self):
+        body = self.rfile.read(int(self.headers["content-length"]))
+        if self.path != "/mcp":
+            Room.got.append((dict(self.headers), body))
+            return self.answer(Room.status, b"")
+        asked = json.loads(body)
+        result = {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}}, "serverInfo": {"name": "room", "version": "1"}}
+        if asked.get("method") == "tools/list":
+            result = {"tools": Room.tools}
+        if "id" not in asked or asked["method"] not in ("initialize", "tools/list"):
+            error = {"jsonrpc": "2.0", "id": asked.get("id"), "error": {"code": -32601, "message": "unknown"}}
+            return self.answer(202, b"") if "id" not in asked else self.answer(200, json.dumps(error).encode())
+        return self.answer(200, json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": result}).encode())
+
+    def do_GET(self):
+        self.answer(405, b"")
+
+    def answer(self, status, body):
+        self.send_response(status)
+        self.send_header("content-type", "application/json")
+        self.send_header("content-length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_):
+        pass
+
+
+@contextlib.contextmanager
+def outside():
+    """Something outside that answers; its address."""
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Room)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+
+
+def tool(name, description):
+    return {"name": name, "description": description, "inputSchema": {"type": "object"}}
+
+
+def signed(secret, body):
+    """The header by which such a body is known to be the other side's."""
+    at = str(int(time.time()))
+    return {"svc-signature": f"t={at},v1={hmac.new(secret.encode(), at.encode() + b'.' + body, hashlib.sha256).hexdigest()}"}
+
+
+def issuer(chromium, dev, cookie):
+    """A kind is set up by keyboard, its secret shown once and good; rotated, turned off and removed, each as it says."""
+    body = b'{"type":"something.else","id":"evt_%d"}'
+    number = iter(range(100))
+
+    def send(secret):
+        said = body % next(number)
+        headers = {"content-type": "application/json", **signed(secret, said)}
+        return person.browse(f"{dev['baseUrl']}/hooks/issuer/{dev['workspaceId']}", said, headers=headers)[0]
+
+    def shown(page, title):
+        dialog = console.opened(page, title)
+        secret = dialog.locator(".secret code").first.inner_text()
+        console.press(page, "I have kept it")
+        dialog.wait_for(state="detached")
+        assert secret not in page.content(), "it is shown this once"
+        return secret
+
+    with console.console(chromium, dev, cookie, "/integrations") as page:
+        page.get_by_role("heading", name="Card issuer").wait_for()
+        console.press(page, "Set up Card issuer")
+        console.opened(page, "Set up: Card issuer")
+        page.keyboard.type("short")
+        page.keyboard.press("Enter")
+        page.locator("[aria-invalid=true]").and_(page.locator(":focus")).wait_for()
+        page.keyboard.press("Control+A")
+        page.keyboard.press("Delete")
+        page.keyboard.press("Enter")
+        first = shown(page, "Card issuer: the secret")
+        assert send(first) == 200 and send("whsec_" + "x" * 30) == 401
+        console.press(page, "Card issuer")
+        page.get_by_role("heading", name="Card issuer", level=1).wait_for()
+        page.get_by_text("now", exact=True).or_(page.get_by_text(" s ago")).first.wait_for()
+        assert not page.get_by_role("button", name="Try it out").count(), "the other side sends"
+        console.press(page, "Rotate the secret")
+        console.opened(page, "Rotate the secret?")
+        page.keyboard.press("Control+A")
+        page.keyboard.type("200")
+        page.keyboard.press("Enter")
+        page.locator("[aria-invalid=true]").and_(page.get_by_label("Hours")).wait_for()
+        page.keyboard.press("Control+A")
+        page.keyboard.type("2")
+        page.keyboard.press("Enter")
+        second = shown(page, "The new secret")
+        assert page.get_by_role("region", name="Secrets").get_by_role("rowheader").count() == 2
+        assert send(first) == send(second) == 200
+        console.press(page, "Turn off")
+        console.press(page, "Turn it off")
+        page.get_by_text("Off", exact=True).wait_for()
+        assert send(second) == 401
+        console.press(page, "Turn on")
+        console.press(page, "Turn it on")
+        page.get_by_text("Works", exact=True).wait_for()
+        assert send(second) == 200
+        console.press(page, "Remove")
+        console.opened(page, "Remove this integration?")
+        page.keyboard.press("Escape")
+        page.get_by_role("dialog").wait_for(state="detached")
+        page.keyboard.press("Enter")
+        console.opened(page, "Remove this integration?")
+        console.press(page, "Remove it")
+        page.get_by_role("button", name="Set up Card issuer").wait_for()
+        assert send(second) == 401
+
+
+def room(chromium, dev, cookie, address):
+    """A room is tried out with what came of it; what could not be delivered is tried again; its address is changed."""
+    with console.console(chromium, dev, cookie, "/integrations") as page:
+        page.get_by_role("button", name="Set up Room of a chat").click()
+        dialog = console.opened(page, "Set up: Room of a chat")
+        dialog.get_by_label("Address").fill("nowhere")
+        dialog.get_by_role("button", name="Set it up").click()
+        dialog.locator(".field", has=page.get_by_label("Address")).locator(".wrong").wait_for()
+        dialog.get_by_label("Address").fill(f"{address}/one")
+        dialog.get_by_role("button", name="Set it up").click()
+        page.get_by_role("button", name="I have kept it").click()
+        page.get_by_role("link", name="Room of a chat").click()
+        Room.status = 500
+        page.get_by_role("button", name="Try it out").click()
+        console.opened(page, "Try it out").get_by_role("button", name="Try it").click()
+        page.get_by_role("region", name="What came of trying it out").get_by_text("Given up").wait_for()
+        page.get_by_text("Failing").wait_for()
+        Room.status = 200
+        page.get_by_role("link", name="Its deliveries").click()
+        console.heading(page, "Deliveries")
+        assert page.get_by_label("Kind").input_value() == "chat"
+        page.get_by_role("button", name="Try again").click()
+        page.get_by_text("Delivered", exact=True).and_(page.locator(".badge")).wait_for()
+        page.get_by_label("State").select_option("failed")
+        page.get_by_text("Nothing of this kind.").wait_for()
+        page.get_by_role("link", name="Show everything").click()
+        page.get_by_role("link", name="Rooms").click()
+        page.get_by_role("cell", name="200").wait_for()
+        page.go_back()
+        page.goto(console.at(dev, "/integrations"))
+        page.get_by_role("link", name="Room of a chat").click()
+        page.get_by_role("button", name="Change").click()
+        dialog = console.opened(page, "Change: Room of a chat")
+        assert dialog.get_by_label("Address").input_value() == f"{address}/one"
+        dialog.get_by_label("Address").fill(f"{address}/two")
+        dialog.get_by_role("button", name="Save").click()
+        page.get_by_text(f"{address}/two").wait_for()
+
+
+def who_is_who(chromium, dev, cookie):
+    """People are named by their address, and whoever is not a member is told; what is sent is the member's id."""
+    with console.console(chromium, dev, cookie, "/integrations") as page:
+        page.get_by_role("button", name="Set up Relay").click()
+        dialog = console.opened(page, "Set up: Relay of a team chat")
+        dialog.get_by_label("Who is who").fill("ann@chat = nobody@example.com")
+        dialog.get_by_role("button", name="Set it up").click()
+        approving.says(dialog, "alert", "No member of this workspace has the address nobody@example.com.")
+        dialog.get_by_label("Who is who").fill("ann@chat = owner@localhost\n\nben = admin@example.com")
+        with page.expect_request(lambda it: it.method == "POST") as sent:
+            dialog.get_by_role("button", name="Set it up").click()
+        linked = sent.value.post_data_json["config"]["members"]
+        assert set(linked) == {"ann@chat", "ben"} and all(it.startswith("prp_") for it in linked.values()), linked
+        page.get_by_role("button", name="I have kept it").click()
+        page.get_by_role("link", name="Relay").click()
+        page.get_by_role("region", name="Configuration").get_by_text("ann@chat").wait_for()
+
+
+def bills(chromium, dev, cookie, folder):
+    """A provider's CSV is held against what was metered, in days of both ends; what is wrong with it is told."""
+    changed = pathlib.Path(folder) / "changed.csv"
+    with console.console(chromium, dev, cookie, "/bills") as page:
+        page.get_by_text("No bill was compared yet.").wait_for()
+        console.press(page, "Compare a bill")
+        dialog = console.opened(page, "Compare a bill")
+        console.press(page, "Compare it")
+        approving.says(dialog, "alert", "Choose the file")
+        dialog.get_by_label("First day").fill("2026-01-02")
+        dialog.get_by_label("Last day").fill("2026-01-03")
+        changed.write_text("model,day,cost\n")
+        dialog.get_by_label("The bill").set_input_files(changed)
+        changed.write_text("model,day,cost,more\n")
+        console.press(page, "Compare it")
+        approving.says(dialog, "alert", "Choose it again.")
+        for place, (text, told) in enumerate((("day,cost\n", "must name the columns"), ("model,day,cost\ndemo-large,2026-01-04,1\n", "Lies outside"), ("{", "neither CSV nor JSON"))):
+            file = pathlib.Path(folder) / f"{place}.csv"
+            file.write_text(text)
+            dialog.get_by_label("The bill").set_input_files(file)
+            console.press(page, "Compare it")
+            approving.says(dialog, "alert", told)
+        file = pathlib.Path(folder) / "bill.csv"
+        file.write_text("model,day,cost\ndemo-large,2026-01-02,1.5\n<b>x</b>,2026-01-03,0.25\n")
+        dialog.get_by_label("The bill").set_input_files(file)
+        console.press(page, "Compare it")
+        dialog = console.opened(page, "What differs")
+        row = dialog.get_by_role("row").filter(has_text="<b>x</b>")
+        assert row.get_by_role("cell").all_inner_texts()[0] == "USD\u00a00.25", row.inner_text()
+        assert dialog.get_by_text("+USD\u00a01.50").count() == 1 and "2026-01-02 to 2026-01-03" in dialog.inner_text()
+        console.press(page, "Close")
+        page.get_by_role("cell", name="+USD\u00a01.75").wait_for()
+        made = desk.api(dev, "billing-imports")["data"][0]
+        assert (made["from"], made["to"], made["billedMicros"]) == ("2026-01-02", "2026-01-04", 1_750_000), made
+
+
+def templates(chromium, dev, cookie):
+    """A template is made, changed and removed; its faults are at their fields."""
+    with console.console(chromium, dev, cookie, "/templates") as page:
+        page.get_by_role("heading", name="coding-agent").wait_for()
+        console.press(page, "New template")
+        dialog = console.opened(page, "New template")
+        page.keyboard.type(EVIL[:60])
+        dialog.get_by_label("Actions", exact=True).fill("payment\n*")
+        dialog.get_by_label("At most an action").fill("40.50")
+        console.press(page, "Make it")
+        dialog.locator(".field", has=page.get_by_label("Actions", exact=True)).locator(".wrong").wait_for()
+        dialog.get_by_label("Actions", exact=True).fill("payment")
+        console.press(page, "Make it")
+        dialog.wait_for(state="detached")
+        item = page.get_by_role("listitem").filter(has_text="<img src=x")
+        item.get_by_text("up to EUR\u00a040.50 an action").wait_for()
+        item.get_by_role("button", name="Change").click()
+        dialog = console.opened(page, "Change a template")
+        assert dialog.get_by_label("At most an action").input_value() == "40.50"
+        dialog.get_by_label("At most an action").fill("")
+        dialog.get_by_label("At most a period").fill("900")
+        dialog.get_by_role("button", name="Save").click()
+        item.get_by_text("up to EUR\u00a0900.00 a month").wait_for()
+        assert "an action" not in item.inner_text(), "what is emptied is taken away"
+        item.get_by_role("button", name="Remove").click()
+        console.opened(page, "Remove this template?").get_by_role("button", name="Remove it").click()
+        item.wait_for(state="detached")
+        assert not page.get_by_role("listitem").filter(has_text="coding-agent").get_by_role("button").count()
+
+
+def applications(chromium, dev, cookie, member):
+    """A member asks by keyboard; whoever may decides, and the change is made; one's own is not offered to decide."""
+    with console.console(chromium, dev, member, "/applications") as page:
+        page.get_by_text("Nothing waits.").wait_for()
+        console.press(page, "Ask for something")
+        dialog = console.opened(page, "Ask for something")
+        for text in ("", "x", EVIL[:50]):
+            dialog.get_by_label("Name").fill(text)
+            if text == "x":
+                dialog.get_by_label("Mandate").select_option("coding-agent")
+                dialog.get_by_text("covers").first.wait_for()
+            dialog.get_by_label("Why").fill("" if text != EVIL[:50] else "For trips")
+            console.press(page, "Ask for it")
+            if text == "":
+                dialog.locator(".field", has=page.get_by_label("Name")).locator(".wrong").wait_for()
+            elif text == "x":
+                dialog.locator(".field", has=page.get_by_label("Why")).locator(".wrong").wait_for()
+        dialog.wait_for(state="detached")
+        page.get_by_role("heading", name="A new agent").wait_for()
+        assert page.locator("li.item button").count() == page.get_by_role("button", name="Take it back").count() == 1, "nobody decides their own"
+        for kind, name, value, reason in (("Another role", "Role", "analyst", "I count"), ("Another role", "Role", "auditor", "I read")):
+            page.get_by_role("button", name="Ask for something").click()
+            dialog = console.opened(page, "Ask for something")
+            dialog.get_by_label("What").select_option(label=kind)
+            dialog.get_by_label(name, exact=True).select_option(value)
+            dialog.get_by_label("Why").fill(reason)
+            dialog.get_by_role("button", name="Ask for it").click()
+            page.get_by_role("listitem").filter(has_text=reason).wait_for()
+        page.get_by_role("listitem").filter(has_text="I read").get_by_role("button").click()
+        console.opened(page, "Take this application back?").get_by_role("button", name="Take it back").click()
+        page.get_by_role("listitem").filter(has_text="I read").wait_for(state="detached")
+    with console.console(chromium, dev, cookie, "/applications") as page:
+        item = page.get_by_role("listitem").filter(has_text="I count")
+        item.get_by_role("button", name="Deny").click()
+        dialog = console.opened(page, "Deny this application?")
+        dialog.get_by_label("Why not").fill("Ask Ben to")
+        dialog.get_by_role("button", name="Deny it").click()
+        item.wait_for(state="detached")
+        item = page.get_by_role("listitem").filter(has_text="For trips")
+        item.get_by_text("From the template coding-agent").wait_for()
+        item.get_by_role("button", name="Approve").click()
+        console.opened(page, "Approve this application?").get_by_role("button", name="Approve it").click()
+        key = console.opened(page, "The agent's key").locator(".secret code").inner_text()
+        page.get_by_role("button", name="I have kept it").click()
+        assert console.asked(dev, key)["decision"] == "allow"
+        page.get_by_role("link", name="All", exact=True).click()
+        page.get_by_text("Note: Ask Ben to").wait_for()
+        agent = next(it for it in desk.api(dev, "agents")["data"] if it["name"].startswith("<img"))
+        desk.api(dev, "applications", {"kind": "tier", "target": agent["id"], "change": {"tier": "trusted"}, "reason": "mine"})
+        page.goto(console.at(dev, "/applications"))
+        page.get_by_text("somebody else has to decide").wait_for()
+        assert not page.get_by_role("button", name="Approve").count()
+        page.get_by_role("button", name="Take it back").wait_for()
+
+
+def connections(chromium, dev, cookie):
+    """A client that was let in is there with what it may, and is refused once it is ended."""
+    question = browser.question(dev["baseUrl"], 1)
+    back = person.allow(dev, question, "http://127.0.0.1:1/callback")
+    form = {
+        "grant_type": "authorization_code", "code": person.members(back)["code"], "client_id": person.members(question)["client_id"],
+        "redirect_uri": "http://127.0.0.1:1/callback", "code_verifier": browser.VERIFIER, "resource": dev["baseUrl"] + "/mcp",
+    }  # fmt: skip
+    status, _, text = person.browse(dev["baseUrl"] + "/oauth/token", form)
+    assert status == 200, text
+    token = json.loads(text)["access_token"]
+    with console.console(chromium, dev, cookie, "/connections") as page:
+        row = page.get_by_role("row").filter(has_text=browser.NAME)
+        row.get_by_text("First agent").wait_for()
+        row.get_by_text("saas-subscriptions").wait_for()
+        assert console.asked(dev, token)["decision"] == "allow"
+        console.press(page, f"End {browser.NAME}")
+        console.opened(page, "End this connection?")
+        console.press(page, "End it")
+        page.get_by_text("None of these.").wait_for()
+        headers = {"authorization": f"Bearer {token}", "content-type": "application/json"}
+        assert person.browse(dev["baseUrl"] + "/v1/actions/authorize", b"{}", headers=headers)[0] == 401
+        page.get_by_label("State").select_option("all")
+        page.get_by_text(": revoked").wait_for()
+
+
+def listed(dev, name):
+    """The names of the tools that an agent is shown."""
+    headers = {"authorization": f"Bearer {dev['agentKey']}", "content-type": "application/json", "accept": "application/json, text/event-stream"}
+    body = b'{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{}}'
+    status, _, text = person.browse(f"{dev['baseUrl']}/mcp/proxy/{name}", body, headers=headers)
+    assert status == 200, (status, text)
+    return [it["name"] for it in json.loads(text)["result"]["tools"]]
+
+
+def servers(chromium, dev, cookie, address):
+    """A server is added by keyboard; what waits of its tools is shown as it is told and accepted as it was looked at."""
+    Room.tools = [tool("read_it", EVIL)]
+    with console.console(chromium, dev, cookie, "/mcp-servers") as page:
+        page.get_by_text("There is no server behind this one.").wait_for()
+        console.press(page, "Add a server")
+        dialog = console.opened(page, "Add an MCP server")
+        page.keyboard.type("Rooms")
+        page.keyboard.press("Tab")
+        page.keyboard.type(address + "/mcp")
+        page.keyboard.press("Enter")
+        dialog.locator(".field", has=page.get_by_label("Name", exact=True)).locator(".wrong").wait_for()
+        page.keyboard.press("Control+A")
+        page.keyboard.type("rooms")
+        dialog.get_by_label("Kind").select_option("bearer")
+        dialog.get_by_label("Secret").fill("planted-behind-it")
+        console.press(page, "Add it")
+        console.heading(page, "rooms")
+        page.get_by_text("Works", exact=True).wait_for()
+        assert "planted" not in page.content() and listed(dev, "rooms") == ["read_it"]
+
+        def told(change):
+            """What waits, as the server would tell of it once it was asked again, which it is once a minute."""
+            answer_with(page, "**/mcp-servers/mcs_*", change)
+            page.get_by_role("button", name="Look again").click()
+
+        held = {"name": "read_it", "before": tool("read_it", "Reads."), "after": tool("read_it", EVIL), "diff": '  {\n-   "description": "Reads."\n+   "description": "%s"\n' % EVIL}
+        told(lambda it: it.update(state="held", held=[held, copy.deepcopy(held) | {"name": "other", "before": None}, copy.deepcopy(held) | {"name": "third", "reason": "no action can have it"}]))
+        page.get_by_role("heading", name="3 tools wait for a person").wait_for()
+        item = page.get_by_role("listitem").filter(has=page.get_by_role("heading", name="read_it"))
+        assert "\u2039U+202E\u203a" in item.inner_text() and item.locator(".added").count() == item.locator(".taken").count() == 1
+        assert not page.locator("main img").count() and not page.get_by_role("button", name="Accept third").count()
+        with page.expect_request("**/accept") as sent:
+            item.get_by_role("button", name="Accept").click()
+        server = desk.api(dev, "mcp-servers")["data"][0]
+        assert sent.value.post_data_json == {"tools": ["read_it"], "toolsHash": server["toolsHash"]}, "as it was looked at"
+        page.get_by_role("alert").first.wait_for()
+        page.unroute("**/mcp-servers/mcs_*")
+        page.get_by_role("button", name="Look again").click()
+        page.get_by_text("Works", exact=True).wait_for()
+        page.get_by_role("button", name="Change").click()
+        dialog = console.opened(page, "Change this server")
+        dialog.get_by_text("Which tools").click()
+        dialog.get_by_label("Never these tools").fill("read_*")
+        with page.expect_request(lambda it: it.method == "PATCH") as sent:
+            dialog.get_by_role("button", name="Save").click()
+        assert sent.value.post_data_json == {"tools": {"deny": ["read_*"]}}, "what is left as it was is not sent"
+        page.get_by_text("Never the tools").wait_for()
+        assert listed(dev, "rooms") == []
+        page.get_by_role("button", name="Turn off").click()
+        console.opened(page, "Turn it off?").get_by_role("button", name="Turn it off").click()
+        page.get_by_text("Off", exact=True).wait_for()
+        page.get_by_role("button", name="Remove").click()
+        console.opened(page, "Remove this server?").get_by_role("button", name="Remove it").click()
+        page.get_by_text("There is no server behind this one.").wait_for()
+    assert not desk.api(dev, "mcp-servers")["data"]
+
+
+def waiting_tools(chromium, dev, cookie, address):
+    """Tools of a server that did not answer when it was added wait, and agents see them once a person has accepted them."""
+    made = desk.api(dev, "mcp-servers", {"name": "late", "url": address + "/none"})
+    assert made["state"] == "unreachable", made
+    Room.tools = [tool("one", "First."), tool("two", "Second.")]
+    desk.api(dev, f"mcp-servers/{made['id']}", {"url": address + "/mcp"}, "PATCH")
+    assert listed(dev, "late") == []
+    with console.console(chromium, dev, cookie, f"/mcp-servers/{made['id']}") as page:
+        page.get_by_role("heading", name="2 tools wait for a person").wait_for()
+        page.get_by_role("button", name="Accept one").click()
+        page.get_by_role("heading", name="1 tool waits for a person").wait_for()
+        assert listed(dev, "late") == ["one"]
+        console.press(page, "Accept two")
+        page.get_by_text("Works", exact=True).wait_for()
+        assert listed(dev, "late") == ["one", "two"]
+
+
+def roles(chromium, dev, admin, member):
+    """Each role is offered what it may do, and is told where it may not go."""
+    with console.console(chromium, dev, admin, "/integrations") as page:
+        page.get_by_text("An owner sets this up.").wait_for()
+        assert not page.get_by_role("button", name="Set up Single sign-on").count()
+    with console.console(chromium, dev, member, "/templates") as page:
+        page.get_by_role("heading", name="coding-agent").wait_for()
+        assert not page.locator("main button").count(), page.inner_text("main")
+        for path in ("/ledger", "/integrations", "/deliveries", "/bills", "/mcp-servers"):
+            page.goto(console.at(dev, path))
+            page.get_by_text("Your role here, member, does not reach this page.").wait_for()
+        page.goto(console.at(dev, "/connections"))
+        console.heading(page, "Connections")
+        assert browser.NAME not in page.inner_text("main"), "those of others' agents are not theirs to see"
+    with console.console(chromium, dev, approving.invited(dev, "auditor"), "/ledger") as page:
+        page.get_by_role("link", name="Member joined").first.click()
+        verdict(page, ("The checkpoint is signed", "Fits"))
+        page.goto(console.at(dev, "/integrations"))
+        page.get_by_text("Your role here, auditor, does not reach this page.").wait_for()
+
+
+def as_axe_sees_it(chromium, dev, cookie, record):
+    """No page has a fault that axe finds, in either scheme, on a phone or a desk, and none is too wide at twice the letters."""
+    axe = (pathlib.Path(os.environ["SVC_NODE_HOME"]) / "node_modules/axe-core/axe.min.js").read_text()
+    look = "async () => (await axe.run()).violations.map((it) => [it.id, it.nodes.map((node) => [node.html, node.failureSummary])])"
+    integration = desk.api(dev, "integrations")["data"][0]["id"]
+    server = desk.api(dev, "mcp-servers")["data"][0]["id"]
+    delivery = desk.api(dev, "deliveries")["data"][0]["id"]
+    paths = [*PATHS, f"/ledger/{record}", f"/integrations/{integration}", f"/mcp-servers/{server}", f"/deliveries/{delivery}", "/applications?state=all"]
+    wrong = []
+    for scheme, size in (("light", (1280, 900)), ("dark", (390, 844))):
+        with console.console(chromium, dev, cookie, color_scheme=scheme) as page:
+            page.set_viewport_size({"width": size[0], "height": size[1]})
+            for path in paths:
+                page.goto(console.at(dev, path))
+                page.locator("h1").wait_for()
+                page.locator(".loading").first.wait_for(state="detached")
+                page.evaluate(axe)
+                wrong += [(scheme, path, it) for it in page.evaluate(look)]
+            page.set_viewport_size({"width": 360, "height": 640})
+            for path in paths:
+                page.goto(console.at(dev, path))
+                page.locator("h1").wait_for()
+                page.locator(".loading").first.wait_for(state="detached")
+                page.evaluate(approving.TWICE)
+                wide = page.evaluate("document.documentElement.scrollWidth")
+                wrong += [(path, wide)] if wide > 360 else []
+    assert not wrong, wrong
+
+
+def test_the_console_connects_a_workspace():
+    with browser.browsing("--allow-private-callbacks") as (dev, chromium), outside() as address:
+        cookie = person.sign_in(dev)
+        admin, member = approving.invited(dev, "admin"), approving.invited(dev, "member")
+        issuer(chromium, dev, cookie)
+        room(chromium, dev, cookie, address)
+        who_is_who(chromium, dev, cookie)
+        with tempfile.TemporaryDirectory() as folder:
+            bills(chromium, dev, cookie, folder)
+        templates(chromium, dev, cookie)
+        applications(chromium, dev, cookie, member)
+        connections(chromium, dev, cookie)
+        servers(chromium, dev, cookie, address)
+        waiting_tools(chromium, dev, cookie, address)
+        approving.ask(dev, 31_000, summary=EVIL)
+        roles(chromium, dev, admin, member)
+        record = desk.api(dev, "ledger?kind=action.asked")["data"][0]["id"]
+        as_axe_sees_it(chromium, dev, cookie, record)
