@@ -60,7 +60,6 @@ pub(crate) const PAGES: &[&str] = &[
     "team",
     "templates",
 ];
-];
 
 /// A file of the console.
 #[derive(Debug)]

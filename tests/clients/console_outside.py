@@ -8,13 +8,13 @@ import hashlib
 import hmac
 import http.server
 import json
-import os
 import pathlib
 import tempfile
 import threading
 import time
 
 import approving
+import axe
 import browser
 import console
 import desk
@@ -452,8 +452,6 @@ def roles(chromium, dev, admin, member):
 
 def as_axe_sees_it(chromium, dev, cookie, record):
     """No page has a fault that axe finds, in either scheme, on a phone or a desk, and none is too wide at twice the letters."""
-    axe = (pathlib.Path(os.environ["SVC_NODE_HOME"]) / "node_modules/axe-core/axe.min.js").read_text()
-    look = "async () => (await axe.run()).violations.map((it) => [it.id, it.nodes.map((node) => [node.html, node.failureSummary])])"
     integration = desk.api(dev, "integrations")["data"][0]["id"]
     server = desk.api(dev, "mcp-servers")["data"][0]["id"]
     delivery = desk.api(dev, "deliveries")["data"][0]["id"]
@@ -466,8 +464,7 @@ def as_axe_sees_it(chromium, dev, cookie, record):
                 page.goto(console.at(dev, path))
                 page.locator("h1").wait_for()
                 page.locator(".loading").first.wait_for(state="detached")
-                page.evaluate(axe)
-                wrong += [(scheme, path, it) for it in page.evaluate(look)]
+                wrong += [(scheme, path, it) for it in axe.faults(page)]
             page.set_viewport_size({"width": 360, "height": 640})
             for path in paths:
                 page.goto(console.at(dev, path))

@@ -4,10 +4,9 @@ them. What each write brings about is looked at where it counts: at the server.
 """
 
 import json
-import os
-import pathlib
 
 import approving
+import axe
 import browser
 import desk
 import person
@@ -16,7 +15,6 @@ from console import at, console, heading, opened, press, second
 PATHS = ("/keys", "/keys?tab=tokens", "/team", "/team?tab=teams", "/settings", "/account")
 # What each page asks for in a dialog.
 DIALOGS = dict(zip(PATHS, ("New key", "New token", "Invite somebody", "New team", "Change Approvals", "Set it up"), strict=True))
-AXE = "async () => (await axe.run()).violations.map((it) => [it.id, it.nodes.map((node) => [node.html, node.failureSummary])])"
 ANOTHER = "another horse entirely"
 
 
@@ -471,7 +469,6 @@ def texts_that_mislead(chromium, dev, cookie):
 
 def as_axe_sees_it(chromium, dev, cookie):
     """No page, and no dialog, has a fault that axe finds, in either scheme, on a phone or a desk."""
-    axe = (pathlib.Path(os.environ["SVC_NODE_HOME"]) / "node_modules/axe-core/axe.min.js").read_text()
     wrong = []
     for scheme, size in (("light", (1280, 900)), ("dark", (390, 844))):
         with console(chromium, dev, cookie, color_scheme=scheme) as page:
@@ -480,15 +477,14 @@ def as_axe_sees_it(chromium, dev, cookie):
                 page.goto(at(dev, path))
                 page.locator("h1").wait_for()
                 page.locator(".loading").first.wait_for(state="detached")
-                page.evaluate(axe)
-                wrong += [(scheme, path, it) for it in page.evaluate(AXE)]
+                wrong += [(scheme, path, it) for it in axe.faults(page)]
                 page.get_by_role("button", name=DIALOGS[path]).first.click()
                 page.get_by_role("dialog").locator("form").wait_for()
                 # A key needs nothing to be said of it.
                 if path != "/keys":
                     page.get_by_role("dialog").locator("form button").first.click()
                     page.get_by_role("dialog").get_by_role("alert").wait_for()
-                wrong += [(scheme, path, it) for it in page.evaluate(AXE)]
+                wrong += [(scheme, path, it) for it in axe.faults(page)]
             page.set_viewport_size({"width": 360, "height": 640})
     assert not wrong, wrong
 

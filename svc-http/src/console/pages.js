@@ -91,13 +91,6 @@ export const PAGES = [
     load: () => import("./bills.js"),
   },
   {
-    name: "keys",
-    title: "Keys",
-    group: "Workspace",
-    rights: ["ManageKeys", "ManageTokens"],
-    load: () => import("./keys.js"),
-  },
-  {
     name: "team",
     title: "Team",
     group: "Workspace",
@@ -105,11 +98,11 @@ export const PAGES = [
     load: () => import("./team.js"),
   },
   {
-    name: "settings",
-    title: "Settings",
+    name: "keys",
+    title: "Keys",
     group: "Workspace",
-    rights: [],
-    load: () => import("./settings.js"),
+    rights: ["ManageKeys", "ManageTokens"],
+    load: () => import("./keys.js"),
   },
   {
     name: "applications",
@@ -147,6 +140,13 @@ export const PAGES = [
     rights: ["ManageIntegrations"],
     load: () => import("./integrations.js"),
     item: () => import("./integration.js"),
+  },
+  {
+    name: "settings",
+    title: "Settings",
+    group: "Workspace",
+    rights: [],
+    load: () => import("./settings.js"),
   },
   {
     name: "account",
