@@ -164,10 +164,16 @@ impl Live {
         }
     }
 
+    /// Has every ledger that is watched looked at. Whoever's session has ended meanwhile is told nothing of it: that is looked at
+    /// before they are told of anything.
+    fn tell_followers(&self) {
+        self.watched().followers.values().filter_map(Weak::upgrade).for_each(|it| it.grown.notify_one());
+    }
+
     /// Wakes everybody: something may have been missed.
     fn tell_all(&self) {
+        self.tell_followers();
         let watched = self.watched();
-        watched.followers.values().filter_map(Weak::upgrade).for_each(|it| it.grown.notify_one());
         watched.seats.values().for_each(|it| it.notify_one());
     }
 }
@@ -202,6 +208,7 @@ async fn listen(live: Arc<Live>, mut changes: Changes, mut growth: Changes) {
             }
         };
         match timeout(PATIENCE, heard).await {
+            Ok(Ok(change)) if change.any => live.tell_followers(),
             Ok(Ok(change)) => live.tell(&change.keys),
             Ok(Err(RecvError::Lagged(_))) => live.tell_all(),
             Ok(Err(RecvError::Closed)) => return,

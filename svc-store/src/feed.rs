@@ -1,4 +1,5 @@
-//! What changed, told in process: streams are cut, caches refreshed, consoles told.
+//! What changed, told in process: streams are cut, caches refreshed, consoles told. Where several processes share a store, what the
+//! others commit is told here too.
 //!
 //! **Invariant:** nothing is told that is not durable.
 
@@ -10,11 +11,14 @@ use tokio::sync::broadcast;
 /// Changes that a slow listener may be behind before it misses some and has to look for itself.
 const BEHIND_MAX: usize = 1_024;
 
-/// The rows that one commit changed, as far as people and streams care.
+/// What changed, as far as people and streams care.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Change {
-    /// Their keys.
+    /// The keys of rows that a commit changed.
     pub keys: Arc<[Key]>,
+    /// Whether any other row may have changed too: other servers commit to the same store, and what they do may not have been told.
+    /// Where there are such, this is told once a second, so that whoever looks then sees everything within that time.
+    pub any: bool,
 }
 
 /// Hears of changes; a listener that lags is told how many it missed.
@@ -42,6 +46,15 @@ impl Feed {
         self.ledgers.subscribe()
     }
 
+    /// Tells that any row may have changed.
+    pub(crate) fn tell_any(&self) {
+        for listeners in [&self.rows, &self.ledgers] {
+            if listeners.receiver_count() > 0 {
+                let _ = listeners.send(Change { keys: Arc::new([]), any: true });
+            }
+        }
+    }
+
     /// Tells of rows that a commit wrote.
     pub(crate) fn tell(&self, written: &[Key]) {
         pass_on(&self.rows, written, is_told);
@@ -56,7 +69,7 @@ fn pass_on(to: &broadcast::Sender<Change>, written: &[Key], fits: impl Fn(Table)
     let keys: Arc<[Key]> = written.iter().filter(|key| fits(key.table())).copied().collect();
     if !keys.is_empty() {
         // Whoever has stopped listening meanwhile misses nothing.
-        let _ = to.send(Change { keys });
+        let _ = to.send(Change { keys, any: false });
     }
 }
 
@@ -76,4 +89,15 @@ const fn is_told(table: Table) -> bool {
             | Table::Session
             | Table::Workspace
     )
+}
+
+/// Whether a store that several processes share tells all of them of a commit that writes a row of this table. Calls to the outside
+/// are not among them: whoever makes them looks for what is due twice a second.
+#[must_use]
+pub const fn is_told_to_others(table: Table) -> bool {
+    match table {
+        Table::Job => false,
+        Table::Chain | Table::SigningKey => true,
+        table => is_told(table),
+    }
 }

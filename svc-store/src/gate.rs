@@ -3,6 +3,7 @@
 #[cfg(feature = "sqlite")]
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use svc_core::answer::Decided;
 use svc_core::command::Operation;
@@ -37,6 +38,7 @@ use crate::health::Health;
 use crate::lane::{Outcome, Sees};
 use crate::lanes::Lanes;
 use crate::newest::Newest;
+use crate::others::Listening;
 use crate::reader::{Bounded, Readers};
 use crate::seal::{MasterKey, fresh_salt};
 use crate::timers::{self, Timers};
@@ -75,6 +77,7 @@ pub struct Gate {
 struct Shared {
     core: Arc<Core>,
     timers: Mutex<Option<Timers>>,
+    others: Mutex<Option<Listening>>,
 }
 
 /// What the gate and its timers have in common.
@@ -85,8 +88,11 @@ pub(crate) struct Core {
     pub(crate) newest: Arc<Newest>,
     health: Arc<Health>,
     pub(crate) signer: Arc<dyn Signer>,
-    feed: Arc<Feed>,
+    pub(crate) feed: Arc<Feed>,
     bindings: Bindings,
+    is_shared: bool,
+    /// When the signing keys were last looked at for one that is not known.
+    keys_looked_at: Mutex<Option<Instant>>,
     vault: Option<MasterKey>,
     bundle_max: u64,
 }
@@ -146,6 +152,7 @@ impl Gate {
         let newest = Arc::new(Newest::default());
         let health = Arc::new(Health::default());
         let sees = Sees { feed: Arc::clone(&feed), newest: Arc::clone(&newest), health: Arc::clone(&health) };
+        let is_shared = readers.backend().is_shared();
         let lanes = Lanes::start(readers.backend(), &clock, &sees, &settings)?;
         let readers = Box::new(readers);
         let (vault, bundle_max) = (settings.vault, settings.bundle_max.clamp(1, RECORDS_MAX));
@@ -158,11 +165,14 @@ impl Gate {
             signer,
             feed,
             bindings: Bindings::default(),
+            is_shared,
+            keys_looked_at: Mutex::default(),
             vault,
             bundle_max,
         });
         // A store that does not answer yet decides nothing either.
         let _ = core.look_back();
+        let others = if is_shared { Some(Listening::start(Arc::clone(&core))?) } else { None };
         let timers = if settings.timers {
             // What another kind of writer left waiting in the ledger has its place before anything newer.
             let _ = (0..SHARDS).try_for_each(|shard| timers::place(&core, shard).map(drop));
@@ -170,7 +180,7 @@ impl Gate {
         } else {
             None
         };
-        Ok(Self { shared: Arc::new(Shared { core, timers: Mutex::new(timers) }) })
+        Ok(Self { shared: Arc::new(Shared { core, timers: Mutex::new(timers), others: Mutex::new(others) }) })
     }
 
     /// Has `operation` done and waits for it, on this thread.
@@ -309,6 +319,23 @@ impl Gate {
         stored.iter().map(|row| PublicKey::of(row).map_err(weak)).collect()
     }
 
+    /// Takes in the signing keys as they stand, for one that is not known here: another server may have had it follow a moment ago. Of
+    /// many who ask within a second only the first has them looked up, and is told that it is worth another try.
+    ///
+    /// # Errors
+    /// Rows could not be read.
+    pub fn look_for_keys(&self) -> Result<bool, Failure<StoreError>> {
+        let core = self.core();
+        let mut looked = core.keys_looked_at.lock().unwrap_or_else(PoisonError::into_inner);
+        if core.signer.ring().is_none() || looked.is_some_and(|at| at.elapsed() < KEYS_PAUSE) {
+            return Ok(false);
+        }
+        *looked = Some(Instant::now());
+        drop(looked);
+        timers::renew(core)?;
+        Ok(true)
+    }
+
     /// Every signing key that the store has, private halves sealed, as it stands now.
     ///
     /// # Errors
@@ -384,6 +411,12 @@ impl Gate {
     #[must_use]
     pub fn changes(&self) -> Changes {
         self.core().feed.listen()
+    }
+
+    /// Whether other servers commit to the same store.
+    #[must_use]
+    pub fn is_shared(&self) -> bool {
+        self.core().is_shared
     }
 
     /// Hears of ledgers that have grown, from here on: of nearly every commit.
@@ -467,6 +500,7 @@ impl Gate {
         if let Some(mut timers) = self.shared.timers.lock().unwrap_or_else(PoisonError::into_inner).take() {
             timers.stop();
         }
+        drop(self.shared.others.lock().unwrap_or_else(PoisonError::into_inner).take());
         self.core().lanes.close();
     }
 
@@ -498,6 +532,8 @@ impl AgentKey {
     }
 }
 
+/// Between two looks for a signing key that is not known: whoever shows made-up ones costs no more.
+const KEYS_PAUSE: Duration = Duration::from_secs(1);
 /// How often a rotation is tried where others come before it.
 const ROTATIONS_MAX: u32 = 100;
 /// Workspaces that are looked up at once.

@@ -155,7 +155,7 @@ pub(crate) struct Lane<S> {
     pub(crate) batch_max: usize,
     pub(crate) rows: Rows,
     pub(crate) last: Timestamp,
-    /// Whether ledger records are placed in the commits that write them: for the one lane of a store.
+    /// Whether ledger records are placed in the commits that write them: for the one lane of a store that no other process commits to.
     pub(crate) places: bool,
 }
 

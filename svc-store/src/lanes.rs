@@ -43,7 +43,7 @@ impl Lanes {
                 batch_max: settings.batch_max.max(1),
                 rows: Rows::new(settings.rows_kept),
                 last: Timestamp::default(),
-                places: count == 1,
+                places: count == 1 && !backend.is_shared(),
             };
             let queue = Arc::new(Queue::new(settings.queue_max));
             let closing = Closing { queue: Arc::clone(&queue), health: Arc::clone(&sees.health) };

@@ -60,6 +60,8 @@ fn instant(found: &Found) -> Option<Timestamp> {
 #[derive(Debug, Default)]
 pub(crate) struct Newest {
     at_ms: AtomicI64,
+    /// By how many milliseconds this machine's clock was certainly apart from the database's own when they were last compared.
+    apart_ms: AtomicI64,
     /// The workspace behind which the next look goes on.
     behind: Mutex<Option<Place>>,
     /// Whether the log was told that the clock is behind.
@@ -79,21 +81,27 @@ impl Newest {
         }
     }
 
+    /// Takes in how far this clock is apart from the database's.
+    pub(crate) fn see_apart(&self, apart: Span) {
+        self.apart_ms.store(apart.as_millis(), Ordering::Release);
+    }
+
     /// Whether the time of `clock` is further behind than nodes may differ, also where the clock itself does not go back: behind
     /// the newest record, or behind what it has told before. What was decided at a time that was told in error would stand in
     /// the ledger, and then nothing could be decided until that time had come.
     pub(crate) fn is_ahead_of(&self, clock: &dyn Clock) -> bool {
         let lag = clock.lag();
         let recorded = Timestamp::from_millis(self.at_ms.load(Ordering::Acquire)).since(clock.now().minus(lag));
-        let behind = recorded.max(lag);
+        let apart = Span::millis(self.apart_ms.load(Ordering::Acquire));
+        let behind = recorded.max(lag).max(apart);
         let is_behind = behind > CLOCK_SLACK;
         if self.told.swap(is_behind, Ordering::AcqRel) != is_behind {
             let by_ms = behind.as_millis();
             if is_behind {
                 tracing::error!(
                     by_ms,
-                    "this clock is behind the newest record of the store, or behind what it told before: nothing is decided until it \
-                     is not. Where it was wrong then and nothing was decided meanwhile, a restart is enough"
+                    "this clock is behind the newest record of the store, or behind what it told before, or apart from the \
+                     database's own: nothing is decided until it is not. Where it was wrong then and nothing was decided meanwhile, a restart is enough"
                 );
             } else {
                 tracing::info!("this clock is not behind the store any more");

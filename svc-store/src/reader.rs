@@ -5,8 +5,9 @@
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use svc_core::store::{Found, Key, Loaded, Range, Store, all_answered};
+use svc_core::value::Timestamp;
 
-use crate::backend::Backend;
+use crate::backend::{Backend, Others};
 use crate::error::{StoreError, caught};
 
 /// How many readers look at once; more wait for their turn.
@@ -15,6 +16,10 @@ const READERS_MAX: usize = 16;
 /// A backend's readers, whatever the backend.
 pub(crate) trait Readers: Send + Sync {
     fn open(&self) -> Result<Box<dyn Snapshot + '_>, StoreError>;
+    /// [`Backend::others`].
+    fn others(&self) -> Result<Option<Box<dyn Others>>, StoreError>;
+    /// [`Backend::time`].
+    fn time(&self) -> Result<Option<Timestamp>, StoreError>;
 }
 
 /// One reader's view.
@@ -56,6 +61,14 @@ impl<B: Backend> Readers for Bounded<B> {
         let place = Place(self);
         let session = caught(|| self.backend.reader().map_err(StoreError::of))??;
         Ok(Box::new(Open { session, _place: place }))
+    }
+
+    fn others(&self) -> Result<Option<Box<dyn Others>>, StoreError> {
+        caught(|| self.backend.others().map_err(StoreError::of))?
+    }
+
+    fn time(&self) -> Result<Option<Timestamp>, StoreError> {
+        caught(|| self.backend.time().map_err(StoreError::of))?
     }
 }
 

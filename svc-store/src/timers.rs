@@ -91,7 +91,7 @@ fn earlier(a: Option<Timestamp>, b: Option<Timestamp>) -> Option<Timestamp> {
 }
 
 /// Takes in the signing keys as they stand: another process may have had one follow another.
-fn renew(core: &Core) -> Result<(), Failure<StoreError>> {
+pub(crate) fn renew(core: &Core) -> Result<(), Failure<StoreError>> {
     if core.signer.ring().is_some() {
         let mut reader = core.readers.open().map_err(Failure::Load)?;
         core.signer.renew(crate::keys::stored(&mut |keys| reader.load(keys)).map_err(Failure::Load)?);

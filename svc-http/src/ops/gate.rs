@@ -88,7 +88,13 @@ impl GateService {
     fn look_at(&self, asked: verdict::Asked) -> Result<Verify, Fault> {
         let parsed = parse(&asked.receipt).map_err(|_| Fault::Malformed)?;
         let signer = &**self.gate.signer();
-        let signed_by = self.keys.receipts(signer).verify_own(&parsed, signer).map_err(|fault| match fault {
+        let looked = || self.keys.receipts(signer).verify_own(&parsed, signer);
+        let signed_by = match looked() {
+            // Another server may sign with a key that has just followed.
+            Err(KeyFault::Unknown) if self.gate.look_for_keys().unwrap_or(false) => looked(),
+            signed_by => signed_by,
+        };
+        let signed_by = signed_by.map_err(|fault| match fault {
             KeyFault::Unknown => Fault::UnknownKey,
             KeyFault::BadSignature => Fault::BadSignature,
         })?;

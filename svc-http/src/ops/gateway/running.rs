@@ -93,8 +93,14 @@ impl RunningCalls {
 
     /// Cuts the calls of whoever is stopped, as rows change; ends when the gate does.
     pub(crate) async fn watch(self: Arc<Self>, gate: Gate, mut changes: Changes) {
+        let mut blind = 0;
         loop {
             match changes.recv().await {
+                // Any may be stopped by another server: a store that is away for a moment is no stop yet.
+                Ok(change) if change.any => {
+                    let is_sure = self.cut_stopped(&gate, |_| true, blind >= BLIND_MAX).await;
+                    blind = if is_sure { 0 } else { blind + 1 };
+                }
                 Ok(change) => {
                     let touched = |owner: &Owner| {
                         change.keys.iter().any(|key| match key {
@@ -103,40 +109,46 @@ impl RunningCalls {
                             _ => false,
                         })
                     };
-                    self.cut_stopped(&gate, touched).await;
+                    self.cut_stopped(&gate, touched, true).await;
                 }
                 // What was missed could have been anything.
-                Err(RecvError::Lagged(_)) => self.cut_stopped(&gate, |_| true).await,
+                Err(RecvError::Lagged(_)) => drop(self.cut_stopped(&gate, |_| true, true).await),
                 Err(RecvError::Closed) => return,
             }
         }
     }
 
-    async fn cut_stopped(&self, gate: &Gate, touched: impl Fn(&Owner) -> bool) {
+    /// Cuts the calls of those who are stopped among whom `touched` means, and where `unsure`, of those too whose rows cannot be read.
+    /// Whether all could be read.
+    async fn cut_stopped(&self, gate: &Gate, touched: impl Fn(&Owner) -> bool, unsure: bool) -> bool {
         let calls: Vec<(Owner, Arc<Switch>)> = {
             let calls = self.held();
             calls.running.values().filter(|(owner, _)| touched(owner)).cloned().collect()
         };
         if calls.is_empty() {
-            return;
+            return true;
         }
         let gate = gate.clone();
         // Reading blocks; the answers that are cut wait for nothing else.
         let cut = tokio::task::spawn_blocking(move || {
-            let mut known: HashMap<Owner, bool> = HashMap::new();
+            let mut known: HashMap<Owner, Option<bool>> = HashMap::new();
             for (owner, switch) in calls {
-                let stopped =
-                    *known.entry(owner).or_insert_with(|| gate.read(|scope| is_stopped(scope, owner)).unwrap_or(true));
-                if stopped {
+                let stopped = *known.entry(owner).or_insert_with(|| gate.read(|scope| is_stopped(scope, owner)).ok());
+                if stopped.unwrap_or(unsure) {
                     switch.cut(Stop::Agent);
                 }
             }
+            known.values().all(Option::is_some)
         });
-        if let Err(error) = cut.await {
+        cut.await.unwrap_or_else(|error| {
             tracing::error!(%error, "calls of stopped agents could not be cut");
-        }
+            false
+        })
     }
 }
+
+/// So many looks, a second apart, may fail before calls are cut of which nobody can tell whether another server has stopped them.
+const BLIND_MAX: u32 = 4;
 
 /// Whether calls of `owner` are to go on.
 fn is_stopped(scope: &mut Scope<'_>, owner: Owner) -> Result<bool, Halt> {

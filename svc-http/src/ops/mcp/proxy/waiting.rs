@@ -1,16 +1,17 @@
 //! The calls that wait for a person, so that the same call finds the action that was approved for it.
 //!
 //! They are in memory. What waited when the process began is found in the store, once for each agent, by what was asked: an approval
-//! is for the same call after a restart as before it.
+//! is for the same call after a restart as before it. Where other servers serve the same store, what an agent was asked about since the
+//! last look is looked for at each of its calls: whichever server a call comes to finds what another was told.
 
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::collections::{BTreeSet, HashMap};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use svc_core::refusal::Refusal;
 use svc_core::state::gate::{Action, ActionKind, Approval, ApprovalState, Request, State, salt_text};
 use svc_core::store::{Range, Row as _};
 use svc_core::value::digest::Digest;
-use svc_core::value::id::{ActionId, AgentId, McpServerId};
+use svc_core::value::id::{ActionId, AgentId, McpServerId, ulid_bits};
 use svc_core::value::link::Index;
 use svc_core::value::text::SessionId;
 use svc_core::value::{Id as _, Span, Timestamp};
@@ -29,6 +30,11 @@ const LIFE: Span = Span::hours(24 * 8);
 const ASKED_MAX: usize = 1_000;
 /// Agents whose earlier calls are remembered; beyond, all are looked up again.
 const AGENTS_MAX: usize = 10_000;
+/// How far back each further look goes behind the one before: servers' clocks differ, and an approval is committed a while after the
+/// instant in its id.
+const OVERLAP: Span = Span::minutes(1);
+/// For how long a denial that another server may have told of is told here too, once.
+const DENIED_LIFE: Span = Span::hours(1);
 /// The longest that a receipt is good.
 const RECEIPT_LIFE: Span = Span::hours(24);
 
@@ -36,8 +42,41 @@ const RECEIPT_LIFE: Span = Span::hours(24);
 #[derive(Debug, Default)]
 pub(super) struct Waiting {
     calls: Mutex<HashMap<Digest, (Vec<ActionId>, Timestamp)>>,
-    /// By agent, what its calls waited for before this process began and was not called since.
-    earlier: Mutex<HashMap<AgentId, Vec<Arc<Action>>>>,
+    /// By agent, what its calls waited for before this process began, or at another server, and was not called here since.
+    earlier: Mutex<HashMap<AgentId, Earlier>>,
+}
+
+/// What an agent's calls waited for elsewhere.
+#[derive(Debug, Default)]
+struct Earlier {
+    actions: Vec<Arc<Action>>,
+    /// When it was looked for last.
+    looked: Timestamp,
+    /// Of what was found then, all that the next look finds again.
+    seen: BTreeSet<ActionId>,
+}
+
+impl Earlier {
+    /// Takes in what a look at `now` found, and gives what is the same call.
+    fn take(&mut self, found: Vec<Arc<Action>>, now: Timestamp, sought: &Sought<'_>) -> Vec<Arc<Action>> {
+        let again = now.minus(OVERLAP);
+        let seen = found.iter().map(|it| it.id).filter(|it| it.time() >= again).collect();
+        let known = std::mem::replace(&mut self.seen, seen);
+        self.looked = now;
+        self.actions.extend(found.into_iter().filter(|it| !known.contains(&it.id)));
+        let same = self.same(sought);
+        if let Some(over) = self.actions.len().checked_sub(ASKED_MAX) {
+            self.actions.drain(..over);
+        }
+        same
+    }
+
+    /// Gives what is the same call, and keeps the others.
+    fn same(&mut self, sought: &Sought<'_>) -> Vec<Arc<Action>> {
+        let (same, others) = std::mem::take(&mut self.actions).into_iter().partition(|it| sought.is_asked_by(it));
+        self.actions = others;
+        same
+    }
 }
 
 /// A call as it is looked for among those of before.
@@ -59,7 +98,7 @@ impl Sought<'_> {
 }
 
 impl Waiting {
-    /// Remembers what the same call waited for before this process began.
+    /// Remembers what the same call waited for before this process began, or waits for at another server.
     ///
     /// # Errors
     /// Those of reading.
@@ -70,19 +109,28 @@ impl Waiting {
         sought: &Sought<'_>,
         now: Timestamp,
     ) -> Result<(), Refusal> {
-        let is_known = self.earlier.lock().unwrap_or_else(PoisonError::into_inner).contains_key(&sought.agent);
-        let found = if is_known { Vec::new() } else { asked_before(service, sought.agent, now)? };
-        let mut earlier = self.earlier.lock().unwrap_or_else(PoisonError::into_inner);
-        if earlier.len() >= AGENTS_MAX {
+        let looked = self.earlier().get(&sought.agent).map(|it| it.looked);
+        let found = match looked {
+            Some(_) if !service.gate.is_shared() => None,
+            looked => Some(asked_before(service, sought.agent, looked.map(|it| it.minus(OVERLAP)), now)?),
+        };
+        let mut earlier = self.earlier();
+        if earlier.len() >= AGENTS_MAX && !earlier.contains_key(&sought.agent) {
             earlier.clear();
         }
-        let all = earlier.entry(sought.agent).or_insert(found);
-        let (same, others) = std::mem::take(all).into_iter().partition(|it| sought.is_asked_by(it));
-        *all = others;
+        let of_agent = earlier.entry(sought.agent).or_default();
+        let same = match found {
+            Some(found) => of_agent.take(found, now, sought),
+            None if of_agent.actions.is_empty() => return Ok(()),
+            None => of_agent.same(sought),
+        };
         drop(earlier);
-        let same: Vec<Arc<Action>> = same;
         same.iter().for_each(|it| self.put(*call, it.id, now));
         Ok(())
+    }
+
+    fn earlier(&self) -> MutexGuard<'_, HashMap<AgentId, Earlier>> {
+        self.earlier.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The actions that the call waits for, the oldest first. They stay: whoever finds one over forgets it.
@@ -123,22 +171,38 @@ impl Waiting {
     }
 }
 
-/// The calls of an agent that a person was asked about and that are not over, the oldest first.
-fn asked_before(service: &GateService, agent: AgentId, now: Timestamp) -> Result<Vec<Arc<Action>>, Refusal> {
-    let range = Range { newest_first: true, ..Range::all(Index::AskedOf, agent.bits(), ASKED_MAX) };
+/// The calls of an agent that a person was asked about and that are not over, the oldest first; where `since` is named, those asked
+/// about from then on. Where other servers may have been asked, what was denied lately is among them.
+fn asked_before(
+    service: &GateService,
+    agent: AgentId,
+    since: Option<Timestamp>,
+    now: Timestamp,
+) -> Result<Vec<Arc<Action>>, Refusal> {
+    let from = since.map_or(0, |it| ulid_bits(it, 0));
+    let range = Range { from, newest_first: true, ..Range::all(Index::AskedOf, agent.bits(), ASKED_MAX) };
     let asked = service.scan(&range)?;
+    let is_shared = service.gate.is_shared();
     let open = asked.iter().filter_map(|it| Approval::peel(it.row.record.as_ref()?)).filter(|it| match it.state {
         ApprovalState::Waiting => true,
         ApprovalState::Approved { at } => now.since(at) < RECEIPT_LIFE,
-        ApprovalState::Denied { .. } | ApprovalState::Expired { .. } => false,
+        ApprovalState::Denied { .. } => is_shared && now.since(it.id.time()) < DENIED_LIFE,
+        ApprovalState::Expired { .. } => false,
     });
     let ids: Vec<ActionId> = open.filter_map(|it| Some(it.asked_action()?.action)).collect();
+    if ids.is_empty() {
+        return Ok(Vec::new());
+    }
     let actions = service.read(|scope| {
         scope.want(&ids.iter().map(|it| Action::key(*it)).collect::<Vec<_>>())?;
         ids.iter().rev().map(|it| scope.get::<Action>(*it)).collect::<Result<Vec<_>, _>>()
     })?;
     let is_open = |it: &Arc<Action>| {
-        it.kind == ActionKind::MCP_CALL && matches!(it.state, State::Pending { .. } | State::Allowed(_))
+        it.kind == ActionKind::MCP_CALL
+            && matches!(
+                (&it.state, is_shared),
+                (State::Pending { .. } | State::Allowed(_), _) | (State::Denied { .. }, true)
+            )
     };
     Ok(actions.into_iter().flatten().filter(is_open).collect())
 }

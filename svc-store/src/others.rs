@@ -1,0 +1,172 @@
+//! What other processes commit to the same store, told to whoever waits here; and how far this machine's clock is apart from the
+//! database's.
+//!
+//! **Invariant:** nothing is decided by what is heard, and nothing rests on hearing it: once a second everybody who waits is told to
+//! look, so that what was not told is seen within that time.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Condvar, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use svc_core::store::{Key, Table};
+use svc_core::value::Span;
+
+use crate::backend::{Heard, Others};
+use crate::error::{StoreError, caught};
+use crate::gate::Core;
+use crate::timers;
+
+/// How often everybody who waits is told to look, whatever was heard.
+const LOOK: Duration = Duration::from_secs(1);
+/// How long is listened at a time: a gate that closes waits for this.
+const PATIENCE: Duration = Duration::from_millis(100);
+
+/// The thread that listens; ends when this is dropped.
+#[derive(Debug)]
+pub(crate) struct Listening {
+    end: Arc<End>,
+    thread: Option<JoinHandle<()>>,
+}
+
+#[derive(Debug, Default)]
+struct End {
+    ended: AtomicBool,
+    waiting: Mutex<()>,
+    told: Condvar,
+}
+
+impl End {
+    fn has_come(&self) -> bool {
+        self.ended.load(Ordering::Acquire)
+    }
+
+    /// Waits so long, or until the end.
+    fn wait(&self, pause: Duration) {
+        let waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        // Whether it was told or not is looked at where this is called.
+        let _ = self.told.wait_timeout_while(waiting, pause, |()| !self.has_come());
+    }
+
+    fn come(&self) {
+        let waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        self.ended.store(true, Ordering::Release);
+        drop(waiting);
+        self.told.notify_all();
+    }
+}
+
+impl Listening {
+    /// Compares the clocks before anything is decided, and listens from then on.
+    pub(crate) fn start(core: Arc<Core>) -> Result<Self, StoreError> {
+        compare_clocks(&core);
+        let end = Arc::new(End::default());
+        let own = Arc::clone(&end);
+        let thread = std::thread::Builder::new()
+            .name("svc-others".to_owned())
+            .spawn(move || listen(&core, &own))
+            .map_err(|cause| StoreError::Thread(Arc::new(cause)))?;
+        Ok(Self { end, thread: Some(thread) })
+    }
+}
+
+impl Drop for Listening {
+    fn drop(&mut self) {
+        self.end.come();
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+fn listen(core: &Core, end: &End) {
+    let (mut others, mut looked) = (None, None::<Instant>);
+    while !end.has_come() {
+        if looked.is_none_or(|at| at.elapsed() >= LOOK) {
+            looked = Some(Instant::now());
+            compare_clocks(core);
+            if others.is_none() {
+                others = open(core);
+            }
+            // After it was opened: what was committed before is looked for now, what comes later is heard.
+            core.feed.tell_any();
+        }
+        let heard = match others.as_mut() {
+            Some(listener) => hear(listener.as_mut()),
+            None => {
+                end.wait(PATIENCE);
+                Ok(Heard::Nothing)
+            }
+        };
+        match heard {
+            Ok(heard) => pass_on(core, &heard),
+            Err(error) => {
+                tracing::warn!(
+                    error = &error as &dyn std::error::Error,
+                    "what other servers commit is not heard of for now; it is looked for once a second"
+                );
+                others = None;
+            }
+        }
+    }
+}
+
+/// Whoever tells of others, where there is anybody and the store answers; asked for again the next time.
+fn open(core: &Core) -> Option<Box<dyn Others>> {
+    match core.readers.others() {
+        Ok(others) => others,
+        Err(error) => {
+            tracing::warn!(
+                error = &error as &dyn std::error::Error,
+                "what other servers commit cannot be heard of; it is looked for once a second"
+            );
+            None
+        }
+    }
+}
+
+fn hear(others: &mut dyn Others) -> Result<Heard, StoreError> {
+    caught(|| others.hear(PATIENCE))?
+}
+
+fn pass_on(core: &Core, heard: &Heard) {
+    let keys_may_have_changed = match heard {
+        Heard::Nothing => return,
+        Heard::Rows(rows) => {
+            core.feed.tell(rows);
+            rows.iter().any(is_signing_key)
+        }
+        Heard::Missed => {
+            core.feed.tell_any();
+            true
+        }
+    };
+    if keys_may_have_changed && let Err(failure) = timers::renew(core) {
+        tracing::warn!(error = &failure as &dyn std::error::Error, "the signing keys could not be looked at");
+    }
+}
+
+fn is_signing_key(key: &Key) -> bool {
+    key.table() == Table::SigningKey
+}
+
+/// Holds this machine's clock against the database's. What the answer took is in this server's favour: it may have been read at any
+/// moment of it.
+fn compare_clocks(core: &Core) {
+    let compared = caught(|| {
+        let before = core.clock.now();
+        let time = core.readers.time()?;
+        Ok(time.map(|time| (before, time, core.clock.now())))
+    });
+    match compared.unwrap_or_else(Err) {
+        Ok(Some((before, time, after))) => {
+            core.newest.see_apart(before.since(time).max(time.since(after)).max(Span::default()));
+        }
+        Ok(None) => {}
+        // It takes no commit either, as long as it does not answer.
+        Err(error) => {
+            tracing::warn!(error = &error as &dyn std::error::Error, "the database's clock could not be read");
+        }
+    }
+}
