@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU8, Ordering};
+
 use std::sync::{Arc, Mutex};
 
 use base64::Engine as _;
@@ -17,10 +17,7 @@ use svc_core::rules::people::settings::ChangeSettings;
 use svc_core::state::evidence::Entry;
 use svc_core::state::gate::receipt::{DalekSigner, PublicKeys, Signer};
 use svc_core::state::people::{Credential, KeyScope, Settings, SigningKey, SigningUse, Workspace};
-use svc_core::store::{
-    Clock as _, Commit, CommitError, Committed, Found, Key, Loaded, MemoryStore, Range, Record, Row as _, Stamp, Store,
-    Write,
-};
+use svc_core::store::{Clock as _, Commit, Key, MemoryStore, Record, Row as _, Stamp, Store as _, Write};
 use svc_core::testing::audit::{Report, audit, audit_approvals, audit_lists};
 use svc_core::testing::world::{BASE_URL, terms};
 use svc_core::testing::{Dice, FakeClock};
@@ -32,13 +29,16 @@ use svc_core::value::{Span, Timestamp};
 use svc_http::Server;
 use svc_http::config::{BaseUrl, Config};
 use svc_store::seal::MasterKey;
-use svc_store::{Backend, Gate, SqliteStore};
+use svc_store::{Backend as _, Gate, SqliteStore};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
 use crate::client::{Client, PATIENCE};
 use crate::receiver::Names;
+use crate::shaky::Shaky;
+pub use crate::shaky::{Fault, FaultSwitch};
+use crate::wire::Wire;
 use crate::witness::Witness;
 
 /// What a site is made of.
@@ -60,7 +60,12 @@ pub struct Plan {
     pub bundle_max: Option<u64>,
     /// Who sees each commit to a store in memory, before anybody else sees what it changed.
     pub witness: Witness,
+    /// Where it is one of several servers on a store in memory: how they hear of each other.
+    pub wire: Option<Wire>,
+    /// Whether what is due is seen to without a tick; by the clock of the site all the same.
+    pub timers: bool,
     memory: MemoryStore,
+    workspace: Option<WorkspaceId>,
 }
 
 impl Default for Plan {
@@ -82,7 +87,10 @@ impl Default for Plan {
             proof_port: None,
             bundle_max: None,
             witness,
+            wire: None,
+            timers: false,
             memory,
+            workspace: None,
         }
     }
 }
@@ -116,6 +124,7 @@ pub struct Site {
     stop: Option<oneshot::Sender<()>>,
     done: JoinHandle<()>,
     witness: Witness,
+    wire: Option<Wire>,
 }
 
 impl Site {
@@ -130,7 +139,7 @@ impl Site {
         change(&mut plan);
         let (clock, fault, seed) = (plan.clock, FaultSwitch::default(), [7; 32]);
         let mut settings = svc_store::Settings::default();
-        settings.timers = false;
+        settings.timers = plan.timers;
         settings.bundle_max = plan.bundle_max.unwrap_or(settings.bundle_max);
         settings.vault = Some(MasterKey::new(Secret::new([8; 32])));
         let base_url = plan.config.base_url.clone();
@@ -150,7 +159,12 @@ impl Site {
             server = Server::new(listener, &plan.config, &base_url, gate.clone()).expect("a server");
         } else {
             let store = plan.memory;
-            let shaky = Shaky { inner: store.clone(), fault: fault.clone(), witness: plan.witness.clone() };
+            let shaky = Shaky {
+                inner: store.clone(),
+                fault: fault.clone(),
+                witness: plan.witness.clone(),
+                wire: plan.wire.clone(),
+            };
             let signer = DalekSigner::new(&Secret::new(seed), BASE_URL);
             let mut keys = PublicKeys::default();
             keys.insert(signer.public_key(Timestamp::default()));
@@ -169,7 +183,8 @@ impl Site {
         };
         let name = Label::parse("Site").expect("a name");
         let owner = Email::parse("owner@example.com").expect("an address");
-        let workspace = gate.execute(CreateWorkspace { name, owner, settings: plan.settings }).expect("a workspace").id;
+        let new = CreateWorkspace { name, owner, settings: plan.settings };
+        let workspace = plan.workspace.unwrap_or_else(|| gate.execute(new).expect("a workspace").id);
         let address = server.address().expect("an address");
         let metrics = server.metrics_address().expect("an address");
         let (stop, stopped) = oneshot::channel::<()>();
@@ -177,10 +192,14 @@ impl Site {
             let _ = stopped.await;
         }));
         // Servers over one memory do not draw the same keys.
-        let seed = Digest::of(workspace.to_string()).as_bytes().first_chunk().copied().unwrap_or_default();
+        let seed = Digest::of(format!("{workspace} {}", plan.workspace.map_or(0, |_| address.port())))
+            .as_bytes()
+            .first_chunk()
+            .copied()
+            .unwrap_or_default();
         let dice = Mutex::new(Dice::new(u64::from_be_bytes(seed)));
-        let witness = plan.witness;
-        Self { address, metrics, gate, fault, clock, memory, workspace, dice, stop: Some(stop), done, witness }
+        let (witness, wire) = (plan.witness, plan.wire);
+        Self { address, metrics, gate, fault, clock, memory, workspace, dice, stop: Some(stop), done, witness, wire }
     }
 
     /// One more server over the same memory, whose clock is ahead or behind.
@@ -201,6 +220,20 @@ impl Site {
         let (memory, clock) = (self.memory.clone().expect("rows in memory"), self.clock.clone());
         Self::with(|plan| {
             (plan.memory, plan.clock) = (memory, clock);
+            change(plan);
+        })
+        .await
+    }
+
+    /// One more server on the same store, beside this one in the same workspace and at the same time. They hear of each other where
+    /// the plan of the first has a wire.
+    ///
+    /// # Panics
+    /// Where the rows are not in memory.
+    pub async fn beside(&self, change: impl FnOnce(&mut Plan)) -> Self {
+        let (workspace, wire) = (self.workspace, self.wire.clone());
+        self.anew(|plan| {
+            (plan.workspace, plan.wire) = (Some(workspace), wire);
             change(plan);
         })
         .await
@@ -360,121 +393,18 @@ impl Site {
         waited.expect("the rows become so in time").expect("the sender is the site's own");
     }
 
+    /// Ends the server in the midst of whatever it does, as a process that is killed: nothing is told or given back.
+    pub async fn kill(self) {
+        self.done.abort();
+        let _ = self.done.await;
+    }
+
     /// Stops the server and waits until it and its gate have ended.
     pub async fn stop(mut self) {
         if let Some(stop) = self.stop.take() {
             let _ = stop.send(());
         }
         self.done.await.expect("the server ends well");
-    }
-}
-
-/// How a store fails; clones are one switch.
-#[derive(Clone, Debug, Default)]
-pub struct FaultSwitch(Arc<AtomicU8>);
-
-/// What a store does instead of its work.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-pub enum Fault {
-    /// Its work.
-    None = 0,
-    /// It reads nothing.
-    Load = 1,
-    /// It takes nothing.
-    Unavailable = 2,
-    /// It took the commit and nobody knows.
-    UnknownApplied = 3,
-    /// It did not take the commit and nobody knows.
-    UnknownLost = 4,
-    /// It took the commit, nobody knows, and from then on it reads nothing.
-    UnknownDeaf = 5,
-}
-
-impl FaultSwitch {
-    /// From here on.
-    pub fn set(&self, fault: Fault) {
-        self.0.store(fault as u8, Ordering::SeqCst);
-    }
-
-    fn is(&self, fault: Fault) -> bool {
-        self.0.load(Ordering::SeqCst) == fault as u8
-    }
-}
-
-/// Memory that fails when it is told to.
-#[derive(Clone, Debug)]
-struct Shaky {
-    inner: MemoryStore,
-    fault: FaultSwitch,
-    witness: Witness,
-}
-
-/// What such a store says.
-#[derive(Debug)]
-struct Told;
-
-impl std::fmt::Display for Told {
-    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        out.write_str("the test told it to fail")
-    }
-}
-
-impl std::error::Error for Told {}
-
-impl Store for Shaky {
-    type Error = Told;
-
-    fn load(&mut self, keys: &[Key]) -> Result<Vec<Loaded>, Told> {
-        if self.fault.is(Fault::Load) {
-            return Err(Told);
-        }
-        self.inner.load(keys).map_err(|never| match never {})
-    }
-
-    fn commit(&mut self, commit: &Commit) -> Result<Committed, CommitError<Told>> {
-        if self.fault.is(Fault::Unavailable) {
-            return Err(CommitError::Unavailable(Told));
-        }
-        if self.fault.is(Fault::UnknownLost) {
-            return Err(CommitError::Unknown(Told));
-        }
-        let done = self.inner.commit(commit).map_err(|_| CommitError::Rejected(Told))?;
-        if matches!(done, Committed::Applied(_)) {
-            self.witness.see(commit);
-        }
-        if self.fault.is(Fault::UnknownDeaf) {
-            self.fault.set(Fault::Load);
-            return Err(CommitError::Unknown(Told));
-        }
-        if self.fault.is(Fault::UnknownApplied) {
-            return Err(CommitError::Unknown(Told));
-        }
-        Ok(done)
-    }
-
-    fn scan(&mut self, range: &Range) -> Result<Vec<Found>, Told> {
-        self.witness.hold(range);
-        if self.fault.is(Fault::Load) {
-            return Err(Told);
-        }
-        self.inner.scan(range).map_err(|never| match never {})
-    }
-}
-
-impl Backend for Shaky {
-    type Session = Self;
-
-    fn lanes(&self) -> usize {
-        1
-    }
-
-    fn writer(&self) -> Result<Self, Told> {
-        Ok(self.clone())
-    }
-
-    fn reader(&self) -> Result<Self, Told> {
-        Ok(self.clone())
     }
 }
 

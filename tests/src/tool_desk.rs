@@ -21,7 +21,7 @@ use tokio::time::timeout;
 use crate::client::{Client, Got, PATIENCE, bearer, request};
 use crate::oauth::HOST;
 use crate::people::Person;
-use crate::site::{Agent, Site};
+use crate::site::{Agent, Plan, Site};
 use crate::tool_server::{Speaks, ToolServer};
 
 /// Calls of tools are allowed, and payments by a person's word.
@@ -51,9 +51,15 @@ impl ToolDesk {
 
     /// The same with another mandate.
     pub async fn with(speaks: Speaks, mandate: &str) -> Self {
+        Self::over(speaks, mandate, |_| {}).await
+    }
+
+    /// The same at a site that differs from the usual one.
+    pub async fn over(speaks: Speaks, mandate: &str, change: impl FnOnce(&mut Plan)) -> Self {
         let site = Site::with(|plan| {
             plan.config.outbound.allow = Allowed::loopback();
             plan.config.timeouts.drain = Duration::from_secs(1);
+            change(plan);
         })
         .await;
         let server = ToolServer::start(speaks).await;
