@@ -104,7 +104,7 @@ fn listen(core: &Core, end: &End) {
             Err(error) => {
                 tracing::warn!(
                     error = &error as &dyn std::error::Error,
-                    "what other servers commit is not heard of for now; it is looked for once a second"
+                    "what other servers commit is not heard of at present; it is looked for once a second"
                 );
                 others = None;
             }
