@@ -89,7 +89,7 @@ fn listen(core: &Core, end: &End) {
             if others.is_none() {
                 others = open(core);
             }
-            // After it was opened: what was committed before is looked for now, what comes later is heard.
+            // After it was opened: what was committed before is looked for at once, what comes later is heard.
             core.feed.tell_any();
         }
         let heard = match others.as_mut() {
