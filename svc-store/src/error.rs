@@ -71,6 +71,43 @@ pub enum StoreError {
     /// Another process kept the database to itself for too long.
     #[error("another process holds the database: {}", self.advice())]
     Locked(#[source] Cause),
+    /// What was given as the address of a database server is none, or secures the way too little. The text is not repeated: it may
+    /// hold a password.
+    #[error("the database's address {why}: {}", self.advice())]
+    DatabaseAddress {
+        /// What is wrong with it.
+        why: &'static str,
+    },
+    /// The database server does not answer, or lets nobody in, or the connection to it was lost.
+    #[error("the database server cannot be reached: {}", self.advice())]
+    Unreachable(#[source] Cause),
+    /// The database server did not answer a moment ago, and is not asked again so soon.
+    #[error("the database server could not be reached a moment ago: {}", self.advice())]
+    Resting,
+    /// The database server is none that this service can work on.
+    #[error("the database server is not fit for use: {why}")]
+    UnfitServer {
+        /// Why not.
+        why: &'static str,
+    },
+    /// The database server may lose what it has confirmed.
+    #[error("the database server may lose what it has confirmed, as its `{setting}` is off: {}", self.advice())]
+    Lossy {
+        /// The setting that is off.
+        setting: &'static str,
+    },
+    /// The role that the service uses may not do what it has to.
+    #[error("the database cannot be written by this role: {}", self.advice())]
+    NoRight(#[source] Cause),
+    /// There is a schema of the service's name that is not the service's.
+    #[error("the database has a schema `svc` that is not of this service: {}", self.advice())]
+    ForeignSchema,
+    /// The database has no tables of this release.
+    #[error("the database has no tables of this release: {}", self.advice())]
+    NoTables,
+    /// Other servers were faster again and again.
+    #[error("other servers kept writing the same rows")]
+    Overrun,
     /// A file could not be read or written.
     #[error("`{}` cannot be used: {doing}", path.display())]
     File {
@@ -138,6 +175,19 @@ impl StoreError {
             Self::ForeignDatabase { .. } => "move it away or name another data directory",
             Self::BaseAddress { .. } => "give the address at which others reach this server",
             Self::NoData { .. } => "name the right data directory, or start one with `svc init`",
+            Self::DatabaseAddress { .. } => {
+                "give it as `postgres://user:password@host/database`, with `sslmode=disable` where the way needs no encryption"
+            }
+            Self::Unreachable(_) | Self::Resting => {
+                "see that it runs and can be reached, and that database, user and password are right"
+            }
+            Self::UnfitServer { .. } => {
+                "name a primary server of PostgreSQL 13 or newer, with a database of encoding UTF8"
+            }
+            Self::Lossy { .. } => "turn it on, for this database and its role",
+            Self::NoRight(_) => "let it make a schema in the database and write there, on a server that is no standby",
+            Self::ForeignSchema => "name a database of its own",
+            Self::NoTables => "run `svc migrate`, or start a server of this release",
             Self::NewerSchema { .. } => "run the newer release again, or restore a backup",
             Self::Full(_) => "make room and decisions go on by themselves",
             Self::ReadOnly(_) => {
@@ -152,7 +202,13 @@ impl StoreError {
             Self::MasterKeyMissing { .. } => "put it back, or set SVC_MASTER_KEY",
             Self::MasterKeyMalformed | Self::Sealed => "put back the master key that this database was begun with",
             Self::Entropy(_) | Self::Thread(_) => "look at this machine's limits for the user that runs it",
-            Self::Malformed(_) | Self::LeftOut | Self::Backend(_) | Self::NoVault | Self::Panicked | Self::Closed => {
+            Self::Malformed(_)
+            | Self::LeftOut
+            | Self::Overrun
+            | Self::Backend(_)
+            | Self::NoVault
+            | Self::Panicked
+            | Self::Closed => {
                 return None;
             }
         })

@@ -37,7 +37,7 @@ pub fn dalek(seed: &Secret<[u8; 32]>, issuer: &str) -> Arc<dyn Signer> {
 ///
 /// # Errors
 /// The store does not answer; the master key is missing, malformed or another database's.
-pub fn receipt_signer<S: Store>(
+pub fn receipt_signer<S: Store + ?Sized>(
     store: &mut S,
     directory: &Path,
     master: Option<MasterKey>,
@@ -119,7 +119,7 @@ pub(crate) fn stored(load: &mut Load<'_>) -> Result<Vec<SigningKey>, StoreError>
     Ok(rows)
 }
 
-fn keep<S: Store>(store: &mut S, row: SigningKey) -> Result<SigningKey, StoreError> {
+fn keep<S: Store + ?Sized>(store: &mut S, row: SigningKey) -> Result<SigningKey, StoreError> {
     let key = SigningKey::key(row.id);
     let record = SigningKey::wrap(Arc::new(row.clone()));
     let link = record.links();

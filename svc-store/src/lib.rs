@@ -47,6 +47,8 @@ mod lanes;
 pub mod newest;
 mod others;
 mod parking;
+#[cfg(feature = "postgres")]
+pub mod postgres;
 mod reader;
 mod scorecard;
 pub mod seal;
@@ -61,6 +63,8 @@ pub use feed::{Change, Changes, is_told_to_others};
 pub use fleet::FleetRequest;
 pub use gate::{AgentHandle, AgentKey, Gate, Settings};
 pub use parking::about_to_park;
+#[cfg(feature = "postgres")]
+pub use postgres::PostgresStore;
 #[cfg(feature = "sqlite")]
 pub use sqlite::SqliteStore;
 

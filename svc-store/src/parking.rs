@@ -49,6 +49,15 @@ pub fn about_to_park() {
     });
 }
 
+/// To be called by a thread before it waits for something of its own: the lanes are woken, and as a runtime may have given its place to
+/// another thread meanwhile, what is queued afterwards wakes its lane at once, until the thread tells again that it sleeps.
+#[cfg(feature = "postgres")]
+pub(crate) fn about_to_wait() {
+    let owed = OWED.try_with(|owed| owed.try_borrow_mut().ok().and_then(|mut owed| owed.take()));
+    // It pays where it ends.
+    drop(owed);
+}
+
 /// Remembers that this thread has to wake the lane of `queue` before it sleeps; false where it does not tell when it does.
 pub(crate) fn owe(queue: &Arc<Queue>) -> bool {
     let noted = OWED.try_with(|owed| {

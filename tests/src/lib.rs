@@ -8,6 +8,7 @@
 )]
 
 pub mod client;
+pub mod database;
 pub mod desk;
 pub mod evidence;
 pub mod explore;

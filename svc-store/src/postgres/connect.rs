@@ -1,0 +1,245 @@
+//! One connection, set up: what it may assume of the server, how long it waits, and the statements it will run.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use tokio_postgres::{AsyncMessage, Client, Connection, NoTls, Row, Socket, Statement};
+
+use super::address::{Address, Roots};
+use super::errors::{database, silent};
+use super::io::{CONNECT_ALL, LOCK, STATEMENT};
+use super::schema;
+use super::statements;
+use super::tls::Tls;
+use crate::error::StoreError;
+
+/// The oldest server whose planner sorts what an index gives half sorted.
+const VERSION_MIN: i32 = 130_000;
+/// The first pause after a connection that failed, and the longest.
+const PAUSES: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(5));
+/// How long a reader may keep its snapshot without asking anything, and a writer its locks.
+const IDLE: (&str, &str) = ("5min", "10s");
+
+/// What a server has to be so that what it confirmed is still there after it lost power.
+const ABOUT: &str = "SELECT current_setting('server_version_num')::int, pg_is_in_recovery(), current_setting('server_encoding'), \
+     current_setting('synchronous_commit'), current_setting('fsync'), current_setting('full_page_writes')";
+
+/// Where and how connections are made.
+#[derive(Debug)]
+pub(super) struct Door {
+    pub(super) address: Address,
+    /// Whether a server is taken that may lose what it has confirmed.
+    pub(super) may_lose: bool,
+    waits: Mutex<Waits>,
+}
+
+/// After a failure nobody knocks for a while: a server that comes up is not run over by all who wait for it.
+#[derive(Debug, Default)]
+struct Waits {
+    until: Option<Instant>,
+    pause: Duration,
+}
+
+/// A connection that is ready. It closes when it is dropped.
+pub(super) struct Live {
+    pub(super) client: Client,
+    pub(super) statements: Statements,
+}
+
+/// What a connection prepares once.
+pub(super) struct Statements {
+    pub(super) load: Statement,
+    pub(super) lock_written: Statement,
+    pub(super) lock_read: Statement,
+    pub(super) schema: Statement,
+    pub(super) stamp: Statement,
+    pub(super) insert: Statement,
+    pub(super) update: Statement,
+    pub(super) delete: Statement,
+    pub(super) link: Statement,
+    pub(super) unlink: Statement,
+    pub(super) tell: Statement,
+    pub(super) oldest: Statement,
+    pub(super) newest: Statement,
+}
+
+impl Door {
+    pub(super) fn new(address: Address, may_lose: bool) -> Self {
+        Self { address, may_lose, waits: Mutex::default() }
+    }
+
+    /// A connection for rows, of whichever use; the database has this release's schema.
+    ///
+    /// # Errors
+    /// The server does not answer, is not fit for use, or has another schema; or it failed a moment ago.
+    pub(super) async fn open(&self, reads: bool) -> Result<Live, StoreError> {
+        self.knock()?;
+        let opened = tokio::time::timeout(CONNECT_ALL, self.set_up(reads)).await;
+        let opened = opened.unwrap_or_else(|_| Err(silent()));
+        self.answered(opened.is_ok());
+        opened
+    }
+
+    async fn set_up(&self, reads: bool) -> Result<Live, StoreError> {
+        let client = self.plain().await?;
+        let (idle, read_only) = if reads { (IDLE.0, "on") } else { (IDLE.1, "off") };
+        let settings = format!(
+            "{}; SET idle_in_transaction_session_timeout='{idle}'; SET default_transaction_read_only={read_only}",
+            settings()
+        );
+        client.batch_execute(&settings).await.map_err(|cause| database(&cause))?;
+        schema::check(&client).await?;
+        let statements = prepare(&client).await.map_err(|cause| database(&cause))?;
+        Ok(Live { client, statements })
+    }
+
+    /// A connection to a server that is fit for use, whatever the database holds.
+    pub(super) async fn plain(&self) -> Result<Client, StoreError> {
+        let client = match &self.address.tls {
+            None => drive(self.address.config.connect(NoTls).await),
+            Some(roots) => self.secured(roots).await,
+        }?;
+        let about = client.query_one(ABOUT, &[]).await.map_err(|cause| database(&cause))?;
+        is_fit(&about, self.may_lose)?;
+        Ok(client)
+    }
+
+    async fn secured(&self, roots: &Roots) -> Result<Client, StoreError> {
+        drive(self.address.config.connect(Tls::new(roots)?).await)
+    }
+
+    /// A connection that listens, and where what it hears goes.
+    pub(super) async fn listen(&self, heard: tokio::sync::mpsc::Sender<Option<String>>) -> Result<Client, StoreError> {
+        let client = match &self.address.tls {
+            None => forward(self.address.config.connect(NoTls).await, heard),
+            Some(roots) => forward(self.address.config.connect(Tls::new(roots)?).await, heard),
+        }?;
+        client.batch_execute(statements::LISTEN).await.map_err(|cause| database(&cause))?;
+        Ok(client)
+    }
+
+    fn knock(&self) -> Result<(), StoreError> {
+        match self.waits().until {
+            Some(until) if Instant::now() < until => Err(StoreError::Resting),
+            _ => Ok(()),
+        }
+    }
+
+    fn answered(&self, well: bool) {
+        let mut waits = self.waits();
+        if well {
+            *waits = Waits::default();
+        } else {
+            waits.pause = waits.pause.saturating_mul(2).clamp(PAUSES.0, PAUSES.1);
+            waits.until = Instant::now().checked_add(waits.pause);
+        }
+    }
+
+    fn waits(&self) -> MutexGuard<'_, Waits> {
+        self.waits.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+type Connected<S> = Result<(Client, Connection<Socket, S>), tokio_postgres::Error>;
+
+/// Has a connection's bytes moved for as long as it lasts.
+fn drive<S>(connected: Connected<S>) -> Result<Client, StoreError>
+where
+    S: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin + Send + 'static,
+{
+    let (client, connection) = connected.map_err(|cause| database(&cause))?;
+    // How it ended, whoever asks next is told.
+    tokio::spawn(async move { drop(connection.await) });
+    Ok(client)
+}
+
+/// The same, and passes on what others tell: `None` where a message was dropped, because nobody took them.
+fn forward<S>(connected: Connected<S>, heard: tokio::sync::mpsc::Sender<Option<String>>) -> Result<Client, StoreError>
+where
+    S: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin + Send + 'static,
+{
+    let (client, mut connection) = connected.map_err(|cause| database(&cause))?;
+    tokio::spawn(async move {
+        let mut missed = false;
+        while let Some(Ok(message)) = std::future::poll_fn(|cx| connection.poll_message(cx)).await {
+            let AsyncMessage::Notification(told) = message else { continue };
+            let full = heard.try_send(Some(told.payload().to_owned())).is_err();
+            missed = (missed || full) && heard.try_send(None).is_err();
+        }
+    });
+    Ok(client)
+}
+
+/// How a session waits and plans. Every statement here finds its rows by an index, so that no other plan is ever a better one,
+/// whatever the planner believes of a table that grew since it looked.
+fn settings() -> String {
+    format!(
+        "SET statement_timeout={}; SET lock_timeout={}; SET default_transaction_isolation='read committed'; SET client_encoding='UTF8'; \
+         SET plan_cache_mode=force_generic_plan; SET jit=off; SET enable_seqscan=off; SET enable_bitmapscan=off; \
+         SET enable_hashjoin=off; SET enable_mergejoin=off; SET enable_sort=off; SET search_path=pg_catalog",
+        STATEMENT.as_millis(),
+        LOCK.as_millis()
+    )
+}
+
+/// Whether a server keeps what it confirms, and takes writes.
+fn is_fit(about: &Row, may_lose: bool) -> Result<(), StoreError> {
+    let text = |column: usize| about.try_get::<_, String>(column).map_err(|cause| database(&cause));
+    let version: i32 = about.try_get(0).map_err(|cause| database(&cause))?;
+    if version < VERSION_MIN {
+        return Err(StoreError::UnfitServer { why: "it is older than PostgreSQL 13" });
+    }
+    if about.try_get(1).map_err(|cause| database(&cause))? {
+        return Err(StoreError::UnfitServer { why: "it is a standby, which takes no writes" });
+    }
+    if text(2)? != "UTF8" {
+        return Err(StoreError::UnfitServer { why: "the database's encoding is not UTF8" });
+    }
+    if may_lose {
+        return Ok(());
+    }
+    for (column, setting) in [(3, "synchronous_commit"), (4, "fsync"), (5, "full_page_writes")] {
+        let value = text(column)?;
+        if value == "off" {
+            return Err(StoreError::Lossy { setting });
+        }
+    }
+    Ok(())
+}
+
+/// All statements in one round: they are sent before the first answer is waited for.
+async fn prepare(client: &Client) -> Result<Statements, tokio_postgres::Error> {
+    let (oldest, newest) = (statements::listing(false), statements::listing(true));
+    let (load, lock_written, lock_read, schema, stamp, insert, update) = tokio::try_join!(
+        client.prepare(statements::LOAD),
+        client.prepare(statements::LOCK_WRITTEN),
+        client.prepare(statements::LOCK_READ),
+        client.prepare(statements::SCHEMA),
+        client.prepare(statements::STAMP),
+        client.prepare(statements::INSERT),
+        client.prepare(statements::UPDATE),
+    )?;
+    let (delete, link, unlink, tell, oldest, newest) = tokio::try_join!(
+        client.prepare(statements::DELETE),
+        client.prepare(statements::LINK),
+        client.prepare(statements::UNLINK),
+        client.prepare(statements::TELL),
+        client.prepare(&oldest),
+        client.prepare(&newest),
+    )?;
+    Ok(Statements {
+        load,
+        lock_written,
+        lock_read,
+        schema,
+        stamp,
+        insert,
+        update,
+        delete,
+        link,
+        unlink,
+        tell,
+        oldest,
+        newest,
+    })
+}

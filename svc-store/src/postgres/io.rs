@@ -1,0 +1,92 @@
+//! The threads that talk with the database, apart from those that wait for it: a session is used from lanes, from tasks of a server
+//! and from plain threads alike.
+
+use std::future::Future;
+use std::sync::Arc;
+use std::sync::mpsc::sync_channel;
+use std::time::Duration;
+
+use tokio::runtime::{Builder, Handle, Runtime, RuntimeFlavor};
+use tokio::time::timeout;
+
+use crate::error::StoreError;
+
+/// How long one host may take to answer a connection.
+pub(super) const CONNECT: Duration = Duration::from_secs(5);
+/// How long a connection may take in all, several hosts and the settings of the session included.
+pub(super) const CONNECT_ALL: Duration = Duration::from_secs(15);
+/// How long the database works on one statement at most, before it gives up.
+pub(super) const STATEMENT: Duration = Duration::from_secs(10);
+/// How long a statement waits for a row that another server has locked.
+pub(super) const LOCK: Duration = Duration::from_secs(5);
+/// After how long a commit, a read or a scan counts as lost: longer than the database takes to give up by itself.
+pub(super) const LOST: Duration = Duration::from_secs(25);
+/// Threads that move bytes. They wait for nothing but the network.
+const THREADS: usize = 2;
+
+/// The runtime of a store's connections.
+#[derive(Debug)]
+pub(super) struct Io {
+    /// Taken out on drop alone.
+    runtime: Option<Runtime>,
+}
+
+impl Io {
+    pub(super) fn start() -> Result<Self, StoreError> {
+        let runtime = Builder::new_multi_thread()
+            .worker_threads(THREADS)
+            .thread_name("svc-postgres")
+            .enable_io()
+            .enable_time()
+            .build()
+            .map_err(|cause| StoreError::Thread(Arc::new(cause)))?;
+        Ok(Self { runtime: Some(runtime) })
+    }
+
+    /// Has `work` done and waits for it on this thread, at most for as long as said; `None` where that was not enough.
+    ///
+    /// # Errors
+    /// The threads have ended, or the work panicked.
+    pub(super) fn wait<T: Send + 'static>(
+        &self,
+        within: Duration,
+        work: impl Future<Output = T> + Send + 'static,
+    ) -> Result<Option<T>, StoreError> {
+        let runtime = self.runtime.as_ref().ok_or(StoreError::Closed)?;
+        let (done, outcome) = sync_channel(1);
+        runtime.spawn(async move {
+            // Whoever waits is there until it has come.
+            let _ = done.send(timeout(within, work).await.ok());
+        });
+        aside(move || outcome.recv()).map_err(|_| StoreError::Panicked)
+    }
+
+    /// Has `work` done, and waits for nothing.
+    pub(super) fn leave(&self, work: impl Future<Output = ()> + Send + 'static) {
+        if let Some(runtime) = &self.runtime {
+            runtime.spawn(work);
+        }
+    }
+}
+
+impl Drop for Io {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.runtime.take() {
+            // The last clone of a store may be dropped by a task of another runtime, where nothing may be waited for.
+            runtime.shutdown_background();
+        }
+    }
+}
+
+/// Waits so that the tasks behind this one on the same thread go on elsewhere, where this is a thread of a server.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the lanes are woken before, and at once by whatever this thread queues after"
+)]
+fn aside<T>(wait: impl FnOnce() -> T) -> T {
+    crate::parking::about_to_wait();
+    match Handle::try_current().map(|it| it.runtime_flavor()) {
+        Ok(RuntimeFlavor::MultiThread) => tokio::task::block_in_place(wait),
+        _ => wait(),
+    }
+}

@@ -1,0 +1,223 @@
+//! PostgreSQL: one database under any number of servers.
+//!
+//! No server owns anything: whatever two of them decide is compared by stamps in the database, whose locks put commits that share a
+//! row one after the other. Bodies are JSON that `psql` can ask.
+//!
+//! **Invariant:** what the server has not confirmed is not told to anybody, and a server that may lose what it confirmed is refused.
+
+mod address;
+mod commit;
+mod connect;
+mod errors;
+mod io;
+mod listen;
+mod plan;
+mod schema;
+mod session;
+mod statements;
+mod tls;
+
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use svc_core::value::Timestamp;
+
+use self::address::Address;
+use self::connect::{Door, Live};
+use self::errors::{database, silent};
+use self::io::{CONNECT_ALL, Io, LOST};
+use crate::backend::{Backend, Others};
+use crate::error::StoreError;
+
+pub use self::schema::SCHEMA;
+pub use self::session::PostgresSession;
+
+/// Commits of one server that are under way at once. While one waits for the disk, others are decided; more would meet on the same
+/// rows more often.
+const LANES: usize = 4;
+/// Connections of readers that wait for the next one; more are closed.
+const IDLE_MAX: usize = 16;
+
+/// A database of PostgreSQL. Clones share it; its connections close with the last of them.
+#[derive(Clone)]
+pub struct PostgresStore {
+    shared: Arc<Shared>,
+}
+
+pub(crate) struct Shared {
+    door: Arc<Door>,
+    idle: Mutex<Vec<Live>>,
+    /// The last: what is above lives on its threads.
+    io: Io,
+}
+
+impl Shared {
+    fn idle(&self) -> MutexGuard<'_, Vec<Live>> {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn give_back(&self, live: Live) {
+        let mut idle = self.idle();
+        if idle.len() < IDLE_MAX && !live.client.is_closed() {
+            idle.push(live);
+        }
+    }
+}
+
+/// How a database is taken.
+#[derive(Clone, Copy, Debug, Default)]
+#[non_exhaustive]
+pub struct Terms {
+    /// Whether it is taken although it may lose what it has confirmed when it loses power: with `fsync`, `full_page_writes` or
+    /// `synchronous_commit` off. For tests alone.
+    pub may_lose: bool,
+}
+
+impl PostgresStore {
+    /// Opens the database at `address`, `postgres://user:password@host:port/database`, and makes its tables where there are none.
+    ///
+    /// # Errors
+    /// [`StoreError::DatabaseAddress`], [`StoreError::Unreachable`], [`StoreError::UnfitServer`], [`StoreError::Lossy`],
+    /// [`StoreError::ForeignSchema`], [`StoreError::NewerSchema`], or the tables cannot be made.
+    pub fn open(address: &str, terms: Terms) -> Result<Self, StoreError> {
+        let store = Self::at(address, terms)?;
+        store.plain(async |client| schema::migrate(&client).await)?;
+        Ok(store)
+    }
+
+    /// Opens the database, and makes nothing in it.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open), and [`StoreError::NoTables`] where it has none of this release.
+    pub fn existing(address: &str, terms: Terms) -> Result<Self, StoreError> {
+        let store = Self::at(address, terms)?;
+        store.plain(async |client| schema::check(&client).await)?;
+        Ok(store)
+    }
+
+    /// Where it is, without whatever lets anybody in.
+    #[must_use]
+    pub fn place(&self) -> String {
+        self.shared.door.address.to_string()
+    }
+
+    fn at(address: &str, terms: Terms) -> Result<Self, StoreError> {
+        let door = Arc::new(Door::new(Address::parse(address)?, terms.may_lose));
+        Ok(Self { shared: Arc::new(Shared { door, idle: Mutex::default(), io: Io::start()? }) })
+    }
+
+    /// Does something on a connection of its own.
+    fn plain<T, F, W>(&self, work: W) -> Result<T, StoreError>
+    where
+        T: Send + 'static,
+        F: Future<Output = Result<T, StoreError>> + Send,
+        W: FnOnce(tokio_postgres::Client) -> F + Send + 'static,
+    {
+        let door = Arc::clone(&self.shared.door);
+        let within = CONNECT_ALL.saturating_add(MIGRATION);
+        let done = self.shared.io.wait(within, async move { work(door.plain().await?).await })?;
+        done.unwrap_or_else(|| Err(silent()))
+    }
+}
+
+/// That one process at a time makes what a first start makes, of all that share the database: it ends with this value, and with the
+/// process that holds it.
+pub struct Turn {
+    /// In this order: the connection ends, and then the threads that move its bytes.
+    _client: tokio_postgres::Client,
+    _store: PostgresStore,
+}
+
+impl Turn {
+    /// Waits until no other process has it.
+    ///
+    /// # Errors
+    /// As [`PostgresStore::existing`], or another process has it for too long.
+    pub fn wait(address: &str, terms: Terms) -> Result<Self, StoreError> {
+        let store = PostgresStore::at(address, terms)?;
+        let client = store.plain(async |client| {
+            client.batch_execute(statements::TURN).await.map_err(|cause| database(&cause))?;
+            Ok(client)
+        })?;
+        Ok(Self { _client: client, _store: store })
+    }
+}
+
+impl fmt::Debug for Turn {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("Turn").finish_non_exhaustive()
+    }
+}
+
+/// How long the tables may take to be made, or another server to make them.
+const MIGRATION: std::time::Duration = std::time::Duration::from_secs(120);
+
+/// The schema of the database at `address`, [`SCHEMA`] or another one; 0 where nothing was made yet. Nothing is changed.
+///
+/// # Errors
+/// As [`PostgresStore::open`].
+pub fn schema_of(address: &str, terms: Terms) -> Result<i64, StoreError> {
+    let store = PostgresStore::at(address, terms)?;
+    store.plain(async |client| Ok(schema::found(&client).await?.unwrap_or(0)))
+}
+
+/// Where `address` is, without whatever lets anybody in: for logs and people.
+///
+/// # Errors
+/// [`StoreError::DatabaseAddress`] where it is none; the message repeats nothing of it.
+pub fn place_of(address: &str) -> Result<String, StoreError> {
+    Address::parse(address).map(|it| it.to_string())
+}
+
+impl Backend for PostgresStore {
+    type Session = PostgresSession;
+
+    fn lanes(&self) -> usize {
+        LANES
+    }
+
+    fn writer(&self) -> Result<PostgresSession, StoreError> {
+        Ok(PostgresSession::writer(Arc::clone(&self.shared)))
+    }
+
+    fn reader(&self) -> Result<PostgresSession, StoreError> {
+        Ok(PostgresSession::reader(Arc::clone(&self.shared)))
+    }
+
+    fn is_shared(&self) -> bool {
+        true
+    }
+
+    fn others(&self) -> Result<Option<Box<dyn Others>>, StoreError> {
+        listen::Ear::open(Arc::clone(&self.shared)).map(|ear| Some(Box::new(ear) as Box<dyn Others>))
+    }
+
+    fn time(&self) -> Result<Option<Timestamp>, StoreError> {
+        let idle = self.shared.idle().pop();
+        let door = Arc::clone(&self.shared.door);
+        let asked = self.shared.io.wait(LOST, async move {
+            let live = match idle {
+                Some(live) if !live.client.is_closed() => live,
+                _ => door.open(true).await?,
+            };
+            let row = live.client.query_one(statements::TIME, &[]).await.map_err(|cause| database(&cause))?;
+            let ms: i64 = plan::column(&row, 0)?;
+            Ok((live, Timestamp::from_millis(ms)))
+        })?;
+        let (live, time) = asked.unwrap_or_else(|| Err(silent()))?;
+        self.shared.give_back(live);
+        Ok(Some(time))
+    }
+}
+
+impl fmt::Debug for PostgresStore {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_tuple("PostgresStore").field(&self.shared.door.address).finish()
+    }
+}
+
+impl fmt::Debug for Shared {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("Shared").field("door", &self.door).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,306 @@
+//! A commit as columns for statements, and rows of the database as rows of the service.
+
+use svc_core::store::{Commit, Found, Key, Loaded, Range, Record, Stamp, Table, Undecodable};
+use svc_core::value::link::{Link, Order};
+use tokio_postgres::Row;
+
+use super::errors::database;
+use crate::error::StoreError;
+
+/// Bytes of one message to the other servers: the database takes less than 8,000.
+const TOLD_BYTES_MAX: usize = 7_900;
+/// Messages of one commit; more than that, and everybody looks for themselves.
+const TOLD_MAX: usize = 8;
+/// Says that everybody has to look.
+const LOOK: &str = "*";
+
+/// Rows by name: their tables, and their keys.
+#[derive(Debug, Default)]
+pub(super) struct Keys {
+    pub(super) tables: Vec<&'static str>,
+    pub(super) keys: Vec<Vec<u8>>,
+}
+
+impl Keys {
+    pub(super) fn of<'a>(keys: impl IntoIterator<Item = &'a Key>) -> Self {
+        let mut all = Self::default();
+        keys.into_iter().for_each(|key| all.push(*key));
+        all
+    }
+
+    pub(super) const fn is_empty(&self) -> bool {
+        self.tables.is_empty()
+    }
+
+    fn push(&mut self, key: Key) {
+        self.tables.push(key.table().name());
+        self.keys.push(key.encode().as_ref().to_vec());
+    }
+}
+
+/// New images of rows.
+#[derive(Debug, Default)]
+pub(super) struct Images {
+    pub(super) rows: Keys,
+    pub(super) formats: Vec<i16>,
+    pub(super) bodies: Vec<String>,
+}
+
+impl Images {
+    fn push(&mut self, key: Key, record: &Record) -> Result<(), StoreError> {
+        let encoded = record.encode()?;
+        self.formats.push(i16::try_from(encoded.format).map_err(|_| FORMAT)?);
+        let mut body = String::from_utf8(encoded.body).map_err(|_| StoreError::Malformed("a body is not UTF-8"))?;
+        // The room that a row leaves for later is of no use here: a row that changes is written anew.
+        body.truncate(body.trim_end().len());
+        self.bodies.push(body);
+        self.rows.push(key);
+        Ok(())
+    }
+}
+
+/// Entries of indexes.
+#[derive(Debug, Default)]
+pub(super) struct Entries {
+    pub(super) indexes: Vec<&'static str>,
+    pub(super) prefixes: Vec<Vec<u8>>,
+    /// None: the number of the commit that writes them.
+    pub(super) orders: Vec<Option<Vec<u8>>>,
+    pub(super) rows: Keys,
+}
+
+impl Entries {
+    fn push(&mut self, key: Key, link: Link, written: Option<Stamp>) {
+        self.indexes.push(link.index.name());
+        self.prefixes.push(wide(link.prefix));
+        self.orders.push(match (link.order, written) {
+            (Order::At(order), _) => Some(wide(order)),
+            (Order::Stamp, Some(stamp)) => Some(wide(u128::from(stamp.0))),
+            (Order::Stamp, None) => None,
+        });
+        self.rows.push(key);
+    }
+}
+
+/// Rows that are locked in one way, one after the other.
+#[derive(Debug)]
+pub(super) struct Locks {
+    pub(super) written: bool,
+    /// Where in the checks the first of them stands.
+    pub(super) first: usize,
+    pub(super) rows: Keys,
+}
+
+/// All that a commit has the database do.
+#[derive(Debug, Default)]
+pub(super) struct Plan {
+    pub(super) checks: Vec<(Key, Stamp)>,
+    pub(super) locks: Vec<Locks>,
+    pub(super) inserts: Images,
+    pub(super) updates: Images,
+    pub(super) deletes: Keys,
+    pub(super) unlinks: Entries,
+    pub(super) links: Entries,
+    pub(super) told: Vec<String>,
+}
+
+impl Plan {
+    /// # Errors
+    /// The commit is malformed, or a row cannot be written.
+    pub(super) fn of(commit: &Commit, is_told: impl Fn(Table) -> bool) -> Result<Self, StoreError> {
+        let mut plan = Self { checks: commit.checks.clone(), ..Self::default() };
+        let mut writes = commit.writes.iter().peekable();
+        for (at, (key, seen)) in commit.checks.iter().enumerate() {
+            let write = writes.next_if(|it| it.key == *key);
+            plan.lock(at, *key, write.is_some());
+            let Some(write) = write else { continue };
+            match &write.record {
+                Some(record) if *seen == Stamp::ABSENT => plan.inserts.push(*key, record)?,
+                Some(record) => plan.updates.push(*key, record)?,
+                None => plan.deletes.push(*key),
+            }
+            write.unlink.iter().for_each(|link| plan.unlinks.push(*key, *link, Some(*seen)));
+            write.link.iter().for_each(|link| plan.links.push(*key, *link, None));
+        }
+        if writes.next().is_some() {
+            return Err(StoreError::Malformed("a row is written that is not checked, or rows are not in order"));
+        }
+        plan.told = told(commit.writes.iter().map(|it| it.key).filter(|key| is_told(key.table())));
+        Ok(plan)
+    }
+
+    fn lock(&mut self, at: usize, key: Key, written: bool) {
+        match self.locks.last_mut().filter(|it| it.written == written) {
+            Some(run) => run.rows.push(key),
+            None => self.locks.push(Locks { written, first: at, rows: Keys::of([&key]) }),
+        }
+    }
+
+    /// Which rows it locks, and whether to write them.
+    pub(super) fn locked(&self) -> impl Iterator<Item = (Key, bool)> + '_ {
+        let modes = self.locks.iter().flat_map(|run| run.rows.tables.iter().map(|_| run.written));
+        self.checks.iter().map(|(key, _)| *key).zip(modes)
+    }
+}
+
+/// What the others are told: the keys, in as few messages as they fit in.
+fn told(keys: impl Iterator<Item = Key>) -> Vec<String> {
+    let mut messages: Vec<String> = Vec::new();
+    for key in keys {
+        let name = format!("{}:{:?} ", key.table().name(), key.encode());
+        match messages.last_mut().filter(|it| it.len().saturating_add(name.len()) <= TOLD_BYTES_MAX) {
+            Some(message) => message.push_str(&name),
+            None => messages.push(name),
+        }
+    }
+    if messages.len() > TOLD_MAX { vec![LOOK.to_owned()] } else { messages }
+}
+
+/// The keys that a message names; `None` where everybody has to look, also because it is of a release that knows other tables.
+pub(super) fn heard(message: &str) -> Option<Vec<Key>> {
+    let key = |name: &str| {
+        let (table, key) = name.split_once(':')?;
+        let table = Table::ALL.iter().find(|it| it.name() == table)?;
+        let bytes: Option<Vec<u8>> =
+            (0..key.len()).step_by(2).map(|at| byte(key.get(at..at.checked_add(2)?)?)).collect();
+        Key::decode(*table, &bytes?)
+    };
+    message.split_ascii_whitespace().map(key).collect()
+}
+
+fn byte(digits: &str) -> Option<u8> {
+    u8::from_str_radix(digits, 16).ok()
+}
+
+/// A number of 128 bits as a column.
+pub(super) fn wide(number: u128) -> Vec<u8> {
+    number.to_be_bytes().to_vec()
+}
+
+fn narrow(bytes: &[u8]) -> Result<u128, StoreError> {
+    bytes.try_into().map(u128::from_be_bytes).map_err(|_| ENTRY)
+}
+
+/// A stretch of an index as the parameters of its statement.
+#[derive(Debug)]
+pub(super) struct Listing {
+    pub(super) newest_first: bool,
+    pub(super) index: &'static str,
+    pub(super) prefix: Vec<u8>,
+    pub(super) from: Vec<u8>,
+    pub(super) until: Vec<u8>,
+    pub(super) limit: i64,
+    pub(super) tables: Vec<&'static str>,
+    /// The place in `tables`, from 1, of the last entry that was seen; -1 where none was.
+    pub(super) seen_table: i32,
+    pub(super) seen_order: Vec<u8>,
+    pub(super) seen_key: Vec<u8>,
+}
+
+impl Listing {
+    pub(super) fn of(range: &Range) -> Self {
+        let tables: Vec<Table> = Table::ALL.iter().copied().filter(|it| it.indexes().contains(&range.index)).collect();
+        let (mut from, mut until) = (range.from, range.until);
+        let (mut seen_table, mut seen_order, mut seen_key) = (-1, 0, Vec::new());
+        if let Some((order, key)) = &range.after {
+            // Tables sort as they are declared; one without such an index stands between two that have it.
+            let before = tables.iter().filter(|it| **it <= key.table()).count();
+            let own = tables.contains(&key.table());
+            seen_table = i32::try_from(before).unwrap_or(i32::MAX);
+            seen_order = *order;
+            // Behind a table that is not of the list come all keys of the next, and before it all of the one before.
+            seen_key = if own { key.encode().as_ref().to_vec() } else { vec![0xff; 32] };
+            if range.newest_first {
+                until = until.min(order.saturating_add(1));
+            } else {
+                from = from.max(*order);
+            }
+        }
+        Self {
+            newest_first: range.newest_first,
+            index: range.index.name(),
+            prefix: wide(range.prefix),
+            from: wide(from),
+            until: wide(until),
+            limit: i64::try_from(range.limit).unwrap_or(i64::MAX),
+            tables: tables.iter().map(|it| it.name()).collect(),
+            seen_table,
+            seen_order: wide(seen_order),
+            seen_key,
+        }
+    }
+}
+
+/// The rows of [`LOAD`](super::statements::LOAD) as answers to `keys`, each once.
+pub(super) fn loaded(keys: &[Key], rows: &[Row]) -> Result<Vec<Loaded>, StoreError> {
+    let mut answers: Vec<Loaded> =
+        keys.iter().map(|key| Loaded { key: *key, stamp: Stamp::ABSENT, record: None }).collect();
+    for row in rows {
+        let at: i64 = column(row, 0)?;
+        let at = usize::try_from(at).ok().and_then(|it| it.checked_sub(1));
+        let answer = at.and_then(|at| answers.get_mut(at)).ok_or(StoreError::LeftOut)?;
+        if let Some(stamp) = column::<Option<i64>>(row, 1)? {
+            answer.stamp = stamp_of(stamp)?;
+            answer.record = Some(record(answer.key.table(), row, 2)?);
+        }
+    }
+    Ok(answers)
+}
+
+/// The rows of a listing, in order.
+pub(super) fn listed(rows: &[Row]) -> Result<Vec<Found>, StoreError> {
+    let found = rows.iter().map(|row| {
+        let order = narrow(column::<&[u8]>(row, 0)?)?;
+        let name: &str = column(row, 1)?;
+        let table = Table::ALL.iter().find(|it| it.name() == name).copied().ok_or(ENTRY)?;
+        let key = Key::decode(table, column::<&[u8]>(row, 2)?).ok_or(ENTRY)?;
+        let stamp = stamp_of(column(row, 3)?)?;
+        Ok(Found { order, row: Loaded { key, stamp, record: Some(record(table, row, 4)?) } })
+    });
+    found.collect()
+}
+
+/// format and body, in the columns from `first` on.
+fn record(table: Table, row: &Row, first: usize) -> Result<Record, StoreError> {
+    let format = u16::try_from(column::<i16>(row, first)?).map_err(|_| FORMAT)?;
+    let body: &str = column(row, first.saturating_add(1))?;
+    Record::decode(table, format, body.as_bytes()).map_err(|cause: Undecodable| cause.into())
+}
+
+pub(super) fn column<'a, T: tokio_postgres::types::FromSql<'a>>(row: &'a Row, at: usize) -> Result<T, StoreError> {
+    row.try_get(at).map_err(|cause| database(&cause))
+}
+
+pub(super) fn stamp_of(number: i64) -> Result<Stamp, StoreError> {
+    u64::try_from(number).map(Stamp).map_err(|_| StoreError::Malformed("a stamp is negative"))
+}
+
+const FORMAT: StoreError = StoreError::Malformed("a row's format is no small number");
+const ENTRY: StoreError = StoreError::Malformed("an index entry is not what its table holds");
+
+#[cfg(test)]
+mod tests {
+    use svc_core::testing::sample;
+
+    use super::*;
+
+    /// Every key is told so that the others know it; a message that names what they do not know has them look.
+    #[test]
+    fn what_is_told_is_understood() {
+        let keys: Vec<Key> = sample::rows().iter().map(Record::key).collect();
+        let messages = told(keys.iter().copied());
+        let understood: Vec<Key> = messages.iter().filter_map(|it| heard(it)).flatten().collect();
+        assert_eq!(understood, keys);
+        assert!(messages.iter().all(|it| it.len() <= TOLD_BYTES_MAX));
+        for message in [LOOK, "agent", "agent:0g", "agent:00", "of_tomorrow:00000000000000000000000000000001"] {
+            assert_eq!(heard(message), None, "{message}");
+        }
+    }
+
+    /// A commit of very many rows has everybody look.
+    #[test]
+    fn too_many_keys_are_not_told() {
+        let keys = (0..5_000_u128).map(|bits| sample::payload(sample::id(bits), "x").key());
+        assert_eq!(told(keys), [LOOK]);
+    }
+}

@@ -1,0 +1,108 @@
+//! The tables, and how servers that start at once agree on who makes them.
+//!
+//! There is one table for all rows, one for all entries of indexes, and the counter of commits: a new kind of row needs no new
+//! table. The number of the schema counts what rows hold, as SQLite's does.
+
+use tokio_postgres::Client;
+
+use super::errors::database;
+use super::statements::SCHEMA as READ;
+use crate::error::StoreError;
+
+/// The schema that this release writes. It is the number of the rows' members (`sqlite::SCHEMA`), as the tables know nothing of
+/// them: a program that does not know a member drops it when it writes the row again.
+pub const SCHEMA: i64 = 3;
+
+/// Held by whoever makes or changes tables: `svc1` in ASCII.
+const LOCK: i64 = 0x7376_6331;
+
+/// The first tables. Text sorts by its bytes: the order of an index is the same whatever the language of the database. Rows leave
+/// room in their page, so that a row that is written again stays in it and no index has to know.
+const TABLES: &str = "CREATE SCHEMA svc; \
+     CREATE TABLE svc.meta (name text PRIMARY KEY, value bigint NOT NULL); \
+     CREATE SEQUENCE svc.stamp AS bigint CACHE 1; \
+     CREATE TABLE svc.records (tab text COLLATE \"C\" NOT NULL, key bytea NOT NULL, stamp bigint NOT NULL, format smallint NOT NULL, \
+     body json NOT NULL, PRIMARY KEY (tab, key)) WITH (fillfactor = 80); \
+     CREATE TABLE svc.links (idx text COLLATE \"C\" NOT NULL, prefix bytea NOT NULL, ord bytea NOT NULL, \
+     tab text COLLATE \"C\" NOT NULL, key bytea NOT NULL, PRIMARY KEY (idx, prefix, ord, tab, key)); \
+     INSERT INTO svc.meta (name, value) VALUES ('schema', 0)";
+
+/// Keeps every commit of a server out while the schema changes: whoever comes after it sees the new number and commits nothing.
+const ALONE: &str = "LOCK TABLE svc.records IN EXCLUSIVE MODE";
+
+/// Whether there is a schema of this name, and whether it has what ours has. The catalogue is read as a table: what looks names up may
+/// remember that there was none before another server made it.
+const MARKS: &str = "SELECT EXISTS (SELECT FROM pg_catalog.pg_namespace WHERE nspname = 'svc'), EXISTS (SELECT FROM pg_catalog.pg_class c \
+     JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = 'svc' AND c.relname = 'meta')";
+
+/// What the database is now: its schema; `None` where nothing was made yet.
+pub(super) async fn found(client: &Client) -> Result<Option<i64>, StoreError> {
+    let marks = client.query_one(MARKS, &[]).await.map_err(|cause| database(&cause))?;
+    let (named, ours): (bool, bool) = (marks.get(0), marks.get(1));
+    match (named, ours) {
+        (false, _) => Ok(None),
+        (true, false) => Err(StoreError::ForeignSchema),
+        (true, true) => {
+            let row = client.query_opt(READ, &[]).await.map_err(|cause| database(&cause))?;
+            row.map(|row| row.get(0)).map(Some).ok_or(StoreError::ForeignSchema)
+        }
+    }
+}
+
+/// That the database has this release's schema.
+///
+/// # Errors
+/// [`StoreError::NewerSchema`], [`StoreError::ForeignSchema`], or that it has none yet or an older one.
+pub(super) async fn check(client: &Client) -> Result<(), StoreError> {
+    match found(client).await? {
+        Some(found) => is_ours(found),
+        None => Err(StoreError::NoTables),
+    }
+}
+
+/// That a number which was read is this release's.
+pub(super) fn is_ours(found: i64) -> Result<(), StoreError> {
+    match found {
+        SCHEMA => Ok(()),
+        newer if newer > SCHEMA => Err(StoreError::NewerSchema { found, known: SCHEMA }),
+        _ => Err(StoreError::NoTables),
+    }
+}
+
+/// Brings the database to [`SCHEMA`] in one transaction. Another server that starts at once waits and finds it done.
+///
+/// # Errors
+/// [`StoreError::NewerSchema`], [`StoreError::ForeignSchema`], or the tables cannot be made.
+pub(super) async fn migrate(client: &Client) -> Result<(), StoreError> {
+    if found(client).await? == Some(SCHEMA) {
+        return Ok(());
+    }
+    let run = async |sql: &str| client.batch_execute(sql).await.map_err(|cause| database(&cause));
+    // The lock is the connection's, which ends with this: whoever comes next begins after the tables are there.
+    run(&format!("SET lock_timeout='60s'; SET synchronous_commit=on; SELECT pg_advisory_lock({LOCK})")).await?;
+    run("BEGIN").await?;
+    let from = match found(client).await? {
+        Some(found) if found > SCHEMA => return Err(StoreError::NewerSchema { found, known: SCHEMA }),
+        Some(found) => found,
+        None => {
+            run(TABLES).await?;
+            0
+        }
+    };
+    if from < SCHEMA {
+        run(ALONE).await?;
+        run(&format!("UPDATE svc.meta SET value={SCHEMA} WHERE name='schema'")).await?;
+    }
+    run("COMMIT").await
+}
+
+#[cfg(all(test, feature = "sqlite"))]
+mod tests {
+    use super::*;
+
+    /// One number says what rows hold, in whichever database they are.
+    #[test]
+    fn both_databases_count_alike() {
+        assert_eq!(SCHEMA, crate::sqlite::SCHEMA);
+    }
+}
