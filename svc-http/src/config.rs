@@ -46,6 +46,10 @@ pub struct Config {
     pub data: PathBuf,
     /// The database file, always called [`DATABASE`]; `None` is the one in the data directory.
     pub database: Option<PathBuf>,
+    /// The address of a PostgreSQL database, instead of a file; it may hold a password.
+    pub postgres: Option<Secret<String>>,
+    /// Whether a database server is taken that may lose what it has confirmed (`store.mayLose`).
+    pub may_lose: bool,
     /// What seals secrets at rest; `None` where it is kept in the data directory.
     pub master_key: Option<Secret<String>>,
     /// Networks of the proxies whose `x-forwarded-for` is believed.
@@ -257,6 +261,8 @@ impl Default for Config {
             base_url: None,
             data: PathBuf::from("svc-data"),
             database: None,
+            postgres: None,
+            may_lose: false,
             master_key: None,
             trusted_proxies: Vec::new(),
             outbound: OutboundConfig::default(),

@@ -1,5 +1,7 @@
 //! Somebody who watches the live events of a workspace, over a connection of their own.
 
+use std::net::SocketAddr;
+
 use serde_json::Value;
 use svc_core::testing::world::BASE_URL;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -37,17 +39,25 @@ impl Watch {
     /// # Panics
     /// Where that is refused.
     pub async fn open(site: &Site, sid: &str, last: Option<u64>) -> Self {
-        let mut watch = Self::ask(site, sid, last).await;
+        Self::at(site.address, &site.workspace().to_string(), sid, last).await
+    }
+
+    /// The same at any server.
+    ///
+    /// # Panics
+    /// Where that is refused.
+    pub async fn at(address: SocketAddr, workspace: &str, sid: &str, last: Option<u64>) -> Self {
+        let mut watch = Self::ask(address, workspace, sid, last).await;
         let head = watch.head().await;
         assert!(head.starts_with("HTTP/1.1 200 OK\r\n"), "{head}");
         assert!(head.contains("content-type: text/event-stream\r\n"), "{head}");
         watch
     }
 
-    async fn ask(site: &Site, sid: &str, last: Option<u64>) -> Self {
-        let mut stream = TcpStream::connect(site.address).await.expect("the server accepts");
+    async fn ask(address: SocketAddr, workspace: &str, sid: &str, last: Option<u64>) -> Self {
+        let mut stream = TcpStream::connect(address).await.expect("the server accepts");
         let host = BASE_URL.trim_start_matches("https://");
-        let mut head = format!("GET /api/w/{}/events HTTP/1.1\r\nhost: {host}\r\n", site.workspace());
+        let mut head = format!("GET /api/w/{workspace}/events HTTP/1.1\r\nhost: {host}\r\n");
         head.push_str(&format!("cookie: __Host-sid={sid}\r\n"));
         if let Some(last) = last {
             head.push_str(&format!("last-event-id: {last}\r\n"));

@@ -20,6 +20,12 @@ const MIB: u64 = 1024 * 1024;
 /// # Errors
 /// [`Problem`] where there is no database, the file is there already, it cannot be written, or the database is damaged.
 pub(crate) fn run(loaded: &Loaded, to: &Path, json: bool) -> Result<ExitCode, Problem> {
+    if loaded.config.postgres.is_some() {
+        return Err(Problem::new(
+            "the database lies on a server of PostgreSQL, which has its own backups",
+            "Use `pg_dump --schema=svc`, or back the server up; and keep the master key.",
+        ));
+    }
     let (began, mut told_at) = (Instant::now(), Instant::now());
     let every = if std::io::stderr().is_terminal() { TELL / 4 } else { TELL };
     let mut tell = |it: Progress| {

@@ -35,6 +35,12 @@ pub(crate) fn run(loaded: Loaded, wish: Wish) -> Result<ExitCode, Problem> {
             "Leave the address out, or serve others with `svc serve`.",
         ));
     }
+    if loaded.config.postgres.is_some() {
+        return Err(Problem::new(
+            "`svc dev` is for one machine and a database of its own, and `store.url` names a server",
+            "Leave `store.url` out, or make what there is to be with `svc init` and serve it with `svc serve`.",
+        ));
+    }
     let mut config = serve::begin(loaded);
     if config.outbound.allow.is_empty() {
         config.outbound.allow = Allowed::loopback();

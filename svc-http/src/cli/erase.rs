@@ -37,7 +37,7 @@ pub(crate) fn run(config: &Config, wish: &Erasure) -> Result<ExitCode, Problem> 
     let whole = gate.is_whole(workspace.id)?;
     gate.close();
     drop(gate);
-    let log_cut = is_log_cut(config.database_directory())?;
+    let log_cut = config.postgres.is_none() && is_log_cut(config.database_directory())?;
     if wish.json {
         print_json(&json!({ "subject": named, "erased": erased, "ledgerWhole": whole, "logCut": log_cut }))?;
     } else {
@@ -47,7 +47,9 @@ pub(crate) fn run(config: &Config, wish: &Erasure) -> Result<ExitCode, Problem> 
         } else {
             "But the ledger is not what its checkpoint says: take a bundle and see `svc evidence verify`"
         };
-        let of_log = if log_cut {
+        let of_log = if config.postgres.is_some() {
+            "the database server holds them in dead rows until it vacuums, and in its log until it recycles that"
+        } else if log_cut {
             "the database's log holds none of the texts"
         } else {
             "the database's log may hold the texts until the running server cuts it off, as soon as nothing reads from it"

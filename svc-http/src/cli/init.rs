@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use svc_core::value::text::Email;
 use svc_http::config::Config;
 
+use super::database::FirstStart;
 use super::output::{Problem, writable};
 use super::store::{Missing, Use, open};
 use super::welcome::tell_unseen;
@@ -19,6 +20,7 @@ pub(crate) fn run(config: &Config, owner: &Email, json: bool) -> Result<ExitCode
     let base_url = config.base_url(config.listen);
     let gate = open(config, &base_url, Missing::Make, Use::Command)?;
     let directory = config.database_directory();
+    let _first = FirstStart::wait(config)?;
     let home = setup::ensure(&gate, &directory, owner, false)?;
     tell_unseen(&home);
     let models = home.keys.as_ref().map(|_| providers::begin(&gate, &directory, &home)).transpose();

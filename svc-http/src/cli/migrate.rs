@@ -4,8 +4,8 @@ use std::process::ExitCode;
 
 use serde_json::json;
 use svc_http::config::Config;
-use svc_store::{SqliteStore, sqlite};
 
+use super::database::{self, Database};
 use super::output::{Problem, print, print_json};
 
 /// Migrates and tells from which schema to which.
@@ -13,17 +13,17 @@ use super::output::{Problem, print, print_json};
 /// # Errors
 /// [`Problem`] where there is no database, it is newer than this release, or it cannot be written.
 pub(crate) fn run(config: &Config, json: bool) -> Result<ExitCode, Problem> {
-    let directory = config.database_directory();
-    let from = sqlite::schema_of(&directory)?;
-    drop(SqliteStore::existing(&directory)?);
-    let to = sqlite::schema_of(&directory)?;
-    let shown = config.database();
+    let from = database::schema_of(config)?;
+    // A database server has its tables from the first that asks; a file is made by a first start alone.
+    drop(if config.postgres.is_some() { Database::make(config) } else { Database::existing(config) }?);
+    let to = database::schema_of(config)?;
+    let shown = database::place(config);
     if json {
         print_json(&json!({ "from": from, "to": to }))?;
     } else if from == to {
-        print(&format!("{} has schema {to} already\n", shown.display()))?;
+        print(&format!("{} has schema {to} already\n", shown))?;
     } else {
-        print(&format!("{} was brought from schema {from} to schema {to}\n", shown.display()))?;
+        print(&format!("{} was brought from schema {from} to schema {to}\n", shown))?;
     }
     Ok(ExitCode::SUCCESS)
 }

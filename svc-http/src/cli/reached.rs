@@ -24,6 +24,10 @@ pub(crate) struct Note {
 
 /// Notes where a server is reached. One that cannot write it serves all the same.
 pub(crate) fn note(config: &Config, base_url: &BaseUrl) -> Note {
+    // With database and key elsewhere there need not be a directory here.
+    if config.postgres.is_some() && !config.data.is_dir() {
+        return Note { _locked: None };
+    }
     let written = write(config, base_url).inspect_err(|error| {
         tracing::warn!(%error, "it cannot be noted where this server is reached: `svc sign-in-link` goes by the settings");
     });

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use svc_core::engine::Failure;
 use svc_core::refusal::Refusal;
 use svc_core::state::gate::receipt::Signer;
-use svc_core::store::{CommitError, Store as _};
+use svc_core::store::CommitError;
 use svc_core::value::secret::Secret;
 use svc_http::clock;
 use svc_http::config::{BaseUrl, Config};
@@ -16,8 +16,9 @@ use svc_http::signer::AwsSigner;
 use svc_store::keys::{dalek, receipt_signer};
 use svc_store::newest::{CLOCK_SLACK, newest_record};
 use svc_store::seal::MasterKey;
-use svc_store::{Backend as _, Gate, Settings, SqliteStore, StoreError, SystemClock};
+use svc_store::{Gate, Settings, StoreError, SystemClock};
 
+use super::database::Database;
 use super::occupancy::Occupancy;
 use super::output::Problem;
 
@@ -86,17 +87,16 @@ pub(crate) enum Use {
 /// # Errors
 /// [`Problem`] where there is no data directory to be had, or its key is not the one that it was made with.
 pub(crate) fn open(config: &Config, base_url: &BaseUrl, missing: Missing, purpose: Use) -> Result<Gate, Problem> {
-    let directory = config.database_directory();
     let store = match missing {
         Missing::Make => {
-            make_place_of_key(config)?;
-            SqliteStore::open(directory)
+            make_place_of_key(config, purpose)?;
+            Database::make(config)
         }
-        Missing::Refuse => SqliteStore::existing(directory),
+        Missing::Refuse => Database::existing(config),
     }?;
     let master = config.master_key.as_ref().map(|key| MasterKey::parse(key.expose())).transpose()?;
     let (now, issuer) = (clock::now(), base_url.as_str());
-    let signer = receipt_signer(&mut store.writer()?, &config.data, master.clone(), now, issuer, &signer)?;
+    let signer = receipt_signer(&mut *store.writer()?, &config.data, master.clone(), now, issuer, &signer)?;
     let mut settings = Settings::default();
     settings.vault = match master {
         Some(master) => Some(master),
@@ -106,10 +106,14 @@ pub(crate) fn open(config: &Config, base_url: &BaseUrl, missing: Missing, purpos
     if purpose != Use::Server {
         in_time(&store)?;
     }
-    Ok(Gate::over(store, SystemClock::new(), signer, settings)?)
+    Ok(match store {
+        Database::Sqlite(store) => Gate::over(store, SystemClock::new(), signer, settings),
+        #[cfg(feature = "postgres")]
+        Database::Postgres(store) => Gate::over(store, SystemClock::new(), signer, settings),
+    }?)
 }
 
-/// The same for a server, which no other may serve beside; the database is made where there is none.
+/// The same for a server, which no other may serve a file beside; the database is made where there is none.
 ///
 /// # Errors
 /// [`Problem`] as [`open`], and where another server works on the database.
@@ -118,6 +122,9 @@ pub(crate) fn open_alone(
     base_url: &BaseUrl,
     purpose: Use,
 ) -> Result<(Gate, Option<Occupancy>), Problem> {
+    if config.postgres.is_some() {
+        return Ok((open(config, base_url, Missing::Make, purpose)?, None));
+    }
     let directory = config.database_directory();
     // Before anything is looked at, so that no release brings a database up to date under a running server.
     let held = Occupancy::take(&directory)?;
@@ -134,7 +141,7 @@ pub(crate) fn open_alone(
 ///
 /// # Errors
 /// [`Problem`] where it is, or where rows could not be read.
-fn in_time(store: &SqliteStore) -> Result<(), Problem> {
+fn in_time(store: &Database) -> Result<(), Problem> {
     let mut reader = store.reader()?;
     let (now, newest) = (clock::now(), newest_record(|range| reader.scan(range))?);
     match newest.filter(|it| *it > now.plus(CLOCK_SLACK)) {
@@ -149,9 +156,11 @@ fn in_time(store: &SqliteStore) -> Result<(), Problem> {
 }
 
 /// Makes the data directory where the database lies elsewhere and the master key is to lie here: before the database, which
-/// would be there without its key.
-fn make_place_of_key(config: &Config) -> Result<(), Problem> {
-    if config.database.is_none() || config.master_key.is_some() {
+/// would be there without its key. A command that makes things on a database server notes here what nobody has seen yet.
+fn make_place_of_key(config: &Config, purpose: Use) -> Result<(), Problem> {
+    let is_elsewhere = config.database.is_some() || config.postgres.is_some();
+    let is_needed = config.master_key.is_none() || (config.postgres.is_some() && purpose == Use::Command);
+    if !is_elsewhere || !is_needed {
         return Ok(());
     }
     let mut builder = DirBuilder::new();

@@ -84,11 +84,28 @@ pub const KEYS: &[Key] = &[
     // An address of a database may hold a password.
     Key {
         is_secret: true,
-        ..key("store.url", "sqlite:<data>/svc.db", "database: `sqlite:` and a file called `svc.db`", |config, given| {
-            config.database = Some(database(given)?);
-            Ok(())
-        })
+        ..key(
+            "store.url",
+            "sqlite:<data>/svc.db",
+            "database: `sqlite:` and a file called `svc.db`, or `postgres://user:password@host:port/database` for any number of servers; over a network the way is encrypted and the server's certificate checked, against `sslrootcert=<file>` where that is given, unless the address says `sslmode=disable`",
+            |config, given| {
+                match place(given)? {
+                    Place::File(path) => (config.database, config.postgres) = (Some(path), None),
+                    Place::Server(address) => (config.database, config.postgres) = (None, Some(address)),
+                }
+                Ok(())
+            },
+        )
     },
+    key(
+        "store.mayLose",
+        "false",
+        "`true` takes a database server that may lose what it has confirmed: with `fsync`, `full_page_writes` or `synchronous_commit` off",
+        |config, given| {
+            config.may_lose = given.one("must be `true` or `false`")?;
+            Ok(())
+        },
+    ),
     Key {
         is_secret: true,
         ..key(
@@ -414,16 +431,46 @@ impl Given<'_> {
     }
 }
 
+/// Where the database is.
+enum Place {
+    File(PathBuf),
+    Server(Secret<String>),
+}
+
+/// The place that an address of a database names.
+fn place(given: &Given<'_>) -> Result<Place, String> {
+    let url = given.text()?;
+    if url.starts_with("postgres:") || url.starts_with("postgresql:") {
+        server(url)
+    } else {
+        database(given).map(Place::File)
+    }
+}
+
+/// A server of PostgreSQL. What is wrong with its address is told without any of it.
+#[cfg(feature = "postgres")]
+fn server(url: &str) -> Result<Place, String> {
+    match svc_store::postgres::place_of(url) {
+        Ok(_) => Ok(Place::Server(Secret::new(url.to_owned()))),
+        Err(svc_store::StoreError::DatabaseAddress { why }) => Err(format!("names a database, and the address {why}")),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+#[cfg(not(feature = "postgres"))]
+fn server(_url: &str) -> Result<Place, String> {
+    Err("must begin with `sqlite:`: this build has no PostgreSQL".to_owned())
+}
+
 /// The file of a `sqlite:` address.
 fn database(given: &Given<'_>) -> Result<PathBuf, String> {
     let url = given.text()?;
-    if url.starts_with("postgres:") || url.starts_with("postgresql:") {
-        return Err("must begin with `sqlite:`: this build has no PostgreSQL".to_owned());
-    }
     let path = url.strip_prefix("sqlite:").map(|path| path.strip_prefix("//").unwrap_or(path));
     match path.map(|path| within(given.folder, path)) {
         Some(path) if path.file_name().is_some_and(|name| name == DATABASE) => Ok(path),
-        _ => Err(format!("must be `sqlite:` and a file called `{DATABASE}`, such as `sqlite:/var/lib/svc/{DATABASE}`")),
+        _ => Err(format!(
+            "must be `sqlite:` and a file called `{DATABASE}`, such as `sqlite:/var/lib/svc/{DATABASE}`, or `postgres://user:password@host/database`"
+        )),
     }
 }
 

@@ -78,7 +78,7 @@ fn every_key_has_its_name_in_the_environment() {
     let names: Vec<String> = KEYS.iter().map(Key::env).collect();
     assert_eq!(
         names.join(" "),
-        "SVC_LISTEN SVC_BASE_URL SVC_DATA SVC_STORE_URL SVC_MASTER_KEY SVC_TRUSTED_PROXIES SVC_OUTBOUND_ALLOW SVC_OUTBOUND_CA_FILE \
+        "SVC_LISTEN SVC_BASE_URL SVC_DATA SVC_STORE_URL SVC_STORE_MAY_LOSE SVC_MASTER_KEY SVC_TRUSTED_PROXIES SVC_OUTBOUND_ALLOW SVC_OUTBOUND_CA_FILE \
          SVC_LIMITS_GATE_PER_MINUTE \
          SVC_LIMITS_VERIFY_PER_MINUTE SVC_LIMITS_GATEWAY_PER_MINUTE \
          SVC_LIMITS_TOKEN_PER_MINUTE SVC_LIMITS_SIGN_IN_PER_MINUTE SVC_LIMITS_OAUTH_PER_MINUTE SVC_OAUTH_ALLOW_REDIRECTS SVC_OAUTH_CLIENT_DOCUMENTS SVC_LIMITS_BODY_BYTES SVC_LIMITS_MODEL_BODY_BYTES SVC_LIMITS_BILLING_BODY_BYTES \
@@ -230,11 +230,15 @@ fn values_are_refused_with_what_they_must_be() {
             " is `…@models.internal` and must be a list of hosts such as `models.internal`, and `…@models.internal` is none",
         ),
         ("SVC_BASE_URL", "gate", " is `gate` and must be an address such as `https://gate.example.com`"),
-        ("SVC_STORE_URL", "postgres://svc:hunter2@db/svc", " must begin with `sqlite:`: this build has no PostgreSQL"),
+        (
+            "SVC_STORE_URL",
+            "postgres://svc:hunter2@db/svc?sslmode=prefer",
+            " names a database, and the address has an `sslmode` that checks too little: `verify-full`, or `disable` where the way is safe",
+        ),
         (
             "SVC_STORE_URL",
             "svc.db",
-            " must be `sqlite:` and a file called `svc.db`, such as `sqlite:/var/lib/svc/svc.db`",
+            " must be `sqlite:` and a file called `svc.db`, such as `sqlite:/var/lib/svc/svc.db`, or `postgres://user:password@host/database`",
         ),
         ("SVC_MASTER_KEY", "hunter2", " must be 32 bytes in base64url (43 characters) or hexadecimal (64)"),
         (

@@ -65,7 +65,7 @@ fn faults_of_the_settings_are_exit_1() {
             "     Did you mean `limits.gatePerMinute`? Correct the name or remove the line.",
             "svc: `SVC_LISTN` in the environment is no setting",
             "svc: `SVC_MASTER_KEY` in the environment must be 32 bytes in base64url (43 characters) or hexadecimal (64)",
-            "svc: `SVC_STORE_URL` in the environment must begin with `sqlite:`: this build has no PostgreSQL",
+            "svc: `SVC_STORE_URL` in the environment names a database, and the address names no user",
             "svc: `limits.gatePerMinutes` in my.toml is no setting",
         ]
     );

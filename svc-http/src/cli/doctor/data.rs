@@ -1,28 +1,36 @@
 //! What `svc doctor` looks at in the database.
 
 use svc_core::state::people::{SigningKey, SigningUse};
-use svc_core::store::{Row as _, Store as _};
+use svc_core::store::Row as _;
 use svc_core::value::Timestamp;
 use svc_http::clock;
 use svc_http::config::Config;
 use svc_store::newest::newest_record;
 use svc_store::seal::MASTER_KEY;
-use svc_store::{Backend as _, SqliteStore, StoreError, keys, seal, sqlite};
+use svc_store::{StoreError, keys, seal, sqlite};
 
 use super::Finding::{self, Broken, Odd, Well};
+use crate::cli::database::{Database, SCHEMA, is_current, place, schema_of};
 use crate::cli::output::Problem;
 
 /// Whether the database is this service's, and of a release up to this one; `named` stands behind a command that makes it.
 pub(super) fn schema(config: &Config, named: &str) -> Finding {
-    let folder = config.database_directory();
-    match sqlite::schema_of(&folder) {
-        Ok(found) if found == sqlite::SCHEMA => Well(format!("the database has schema {found}")),
+    match schema_of(config) {
+        Ok(SCHEMA) if config.postgres.is_none() => Well(format!("the database has schema {SCHEMA}")),
+        Ok(SCHEMA) if config.may_lose => Odd(
+            format!("{} has schema {SCHEMA}, and whether it keeps what it confirms is not looked at", place(config)),
+            "Leave `store.mayLose` out.".to_owned(),
+        ),
+        Ok(SCHEMA) => Well(format!(
+            "{} has schema {SCHEMA} and keeps what it confirms: fsync, full_page_writes and synchronous_commit are not off",
+            place(config)
+        )),
         Ok(0) => Odd("nothing was written to the database yet".to_owned(), "The next start does so.".to_owned()),
         Ok(found) => Odd(
-            format!("the database has schema {found}, and this release writes schema {}", sqlite::SCHEMA),
+            format!("the database has schema {found}, and this release writes schema {SCHEMA}"),
             "The next start brings it up to date; back it up first.".to_owned(),
         ),
-        Err(StoreError::NoData { path }) => match sqlite::may_begin(&folder) {
+        Err(StoreError::NoData { path }) => match sqlite::may_begin(config.database_directory()) {
             Ok(()) => Broken(
                 format!("there is no svc data in `{}`", path.display()),
                 format!("Name the right data directory, or start one with `svc init{named}`."),
@@ -35,7 +43,7 @@ pub(super) fn schema(config: &Config, named: &str) -> Finding {
 
 /// Whether the key that signs receipts can be opened.
 pub(super) fn keys(config: &Config) -> Finding {
-    if !matches!(sqlite::schema_of(config.database_directory()), Ok(sqlite::SCHEMA)) {
+    if !is_current(config) {
         return Odd("they lie in the database".to_owned(), "See above.".to_owned());
     }
     match opened(config) {
@@ -54,24 +62,27 @@ pub(super) fn keys(config: &Config) -> Finding {
 
 /// The instant of the newest record, where there is a database of this release that can be read.
 pub(super) fn newest(config: &Config) -> Option<Timestamp> {
-    if !matches!(sqlite::schema_of(config.database_directory()), Ok(sqlite::SCHEMA)) {
+    if !is_current(config) {
         return None;
     }
-    let store = SqliteStore::existing(config.database_directory()).ok()?;
-    let mut reader = store.reader().ok()?;
+    let mut reader = Database::existing(config).ok()?.reader().ok()?;
     newest_record(|range| reader.scan(range)).ok().flatten()
 }
 
+/// What the database's own clock shows, where it has one and answers.
+pub(super) fn time(config: &Config) -> Option<Timestamp> {
+    config.postgres.as_ref().and_then(|_| Database::existing(config).ok()?.time().ok()?)
+}
+
 fn opened(config: &Config) -> Result<Option<String>, StoreError> {
-    let store = SqliteStore::existing(config.database_directory())?;
-    let mut reader = store.reader()?;
+    let mut reader = Database::existing(config)?.reader()?;
     let stored = reader.load(&[SigningKey::key(SigningUse::RECEIPT)])?;
     if stored.iter().all(|row| row.record.is_none()) {
         return Ok(None);
     }
     let master = config.master_key.as_ref().map(|key| seal::MasterKey::parse(key.expose())).transpose()?;
     let issuer = config.base_url(config.listen);
-    let signer = keys::receipt_signer(&mut reader, &config.data, master, clock::now(), issuer.as_str(), &keys::dalek)?;
+    let signer = keys::receipt_signer(&mut *reader, &config.data, master, clock::now(), issuer.as_str(), &keys::dalek)?;
     Ok(Some(signer.kid().to_owned()))
 }
 

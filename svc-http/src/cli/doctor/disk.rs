@@ -54,7 +54,7 @@ pub(super) fn directory(config: &Config, named: &str) -> Finding {
 
 /// Whether nothing lies in the data directory: neither the database nor the key.
 const fn is_dispensable(config: &Config) -> bool {
-    config.database.is_some() && config.master_key.is_some()
+    (config.database.is_some() || config.postgres.is_some()) && config.master_key.is_some()
 }
 
 /// Writes an empty file and takes it away again.
@@ -69,7 +69,7 @@ fn tempfile_in(folder: &Path) -> std::io::Result<()> {
 pub(super) fn modes(loaded: &Loaded) -> Finding {
     let config = &loaded.config;
     let folder = config.database_directory();
-    let is_ours = has_database(&folder);
+    let is_ours = config.postgres.is_none() && has_database(&folder);
     let mut secret: Vec<(PathBuf, &str)> = Vec::new();
     if is_ours {
         secret.extend([(folder, "700"), (config.database(), "600")]);
@@ -79,6 +79,9 @@ pub(super) fn modes(loaded: &Loaded) -> Finding {
     }
     // Only a settings file with a secret in it has to be kept.
     secret.extend(loaded.file.clone().filter(|_| !loaded.secrets.is_empty()).map(|it| (it, "600")));
+    if secret.is_empty() && config.postgres.is_some() {
+        return Well("nothing secret lies here: database and master key are elsewhere".to_owned());
+    }
     if secret.is_empty() {
         return Odd("there is no svc data here, so no file modes to check".to_owned(), "See `schema`.".to_owned());
     }
@@ -117,6 +120,9 @@ fn permissions(_data: &Metadata) -> u32 {
 
 /// Whether there is room to write where the database lies.
 pub(super) fn space(config: &Config) -> Finding {
+    if config.postgres.is_some() {
+        return Well("the database is on a server, whose disk is its own".to_owned());
+    }
     let folder = config.database_directory();
     let place = folder.ancestors().find(|it| it.exists()).unwrap_or_else(|| Path::new("."));
     match free_bytes(place) {
@@ -157,6 +163,14 @@ pub(super) fn clock(config: &Config) -> Finding {
         return Broken(
             format!(
                 "it is {now} by this machine's clock, but the newest record of the database is of {recorded}: a server decides nothing"
+            ),
+            advice.to_owned(),
+        );
+    }
+    if let Some(other) = data::time(config).filter(|it| it.since(now).max(now.since(*it)) > CLOCK_SLACK) {
+        return Broken(
+            format!(
+                "it is {now} by this machine's clock, and {other} by the database server's: a server decides nothing"
             ),
             advice.to_owned(),
         );

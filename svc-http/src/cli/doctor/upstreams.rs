@@ -7,18 +7,18 @@ use std::time::{Duration, Instant};
 
 use svc_core::state::gateway::{Routing, Upstream, UpstreamKey};
 use svc_core::state::people::Workspace;
-use svc_core::store::{Range, Row as _, Store as _};
+use svc_core::store::{Range, Row as _};
 use svc_core::value::id::WorkspaceId;
 use svc_core::value::link::Index;
 use svc_http::config::Config;
 use svc_http::outbound::{SystemResolver, Trust};
 use svc_http::upstream::{Allowed, Upstreams};
+use svc_store::StoreError;
 use svc_store::seal::MasterKey;
-use svc_store::sqlite::SqliteSession;
-use svc_store::{Backend as _, SqliteStore, StoreError, sqlite};
 
 use super::Finding::{self, Broken, Odd, Well};
 use super::data::broken;
+use crate::cli::database::{Database, Session, is_current};
 
 /// Workspaces whose providers are looked at.
 const WORKSPACES_MAX: usize = 100;
@@ -27,14 +27,14 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 /// One finding a provider; none where there is no database of this release, which is said elsewhere.
 pub(super) fn all(config: &Config) -> Vec<Finding> {
-    if !matches!(sqlite::schema_of(config.database_directory()), Ok(sqlite::SCHEMA)) {
+    if !is_current(config) {
         return Vec::new();
     }
     looked(config).unwrap_or_else(|error| vec![broken(error)])
 }
 
 fn looked(config: &Config) -> Result<Vec<Finding>, StoreError> {
-    let mut reader = SqliteStore::existing(config.database_directory())?.reader()?;
+    let mut reader = Database::existing(config)?.reader()?;
     let master = match &config.master_key {
         Some(key) => MasterKey::parse(key.expose()).map(Some),
         None => MasterKey::read(&config.data),
@@ -60,12 +60,7 @@ struct Doctor<'a> {
 }
 
 impl Doctor<'_> {
-    fn of(
-        &mut self,
-        reader: &mut SqliteSession,
-        workspace: WorkspaceId,
-        upstream: &Upstream,
-    ) -> Result<Finding, StoreError> {
+    fn of(&mut self, reader: &mut Session, workspace: WorkspaceId, upstream: &Upstream) -> Result<Finding, StoreError> {
         let (name, url) = (upstream.name.as_str(), upstream.base_url.as_str());
         if !upstream.enabled {
             return Ok(Well(format!("`{name}` is disabled")));
@@ -122,12 +117,7 @@ impl Doctor<'_> {
     }
 
     /// Whether its key can be shown; one that has none needs none.
-    fn opens(
-        &self,
-        reader: &mut SqliteSession,
-        workspace: WorkspaceId,
-        upstream: &Upstream,
-    ) -> Result<bool, StoreError> {
+    fn opens(&self, reader: &mut Session, workspace: WorkspaceId, upstream: &Upstream) -> Result<bool, StoreError> {
         let rows = reader.load(&[UpstreamKey::key(upstream.id)])?;
         let Some(key) = rows.first().and_then(|it| UpstreamKey::peel(it.record.as_ref()?)) else { return Ok(true) };
         let purpose = UpstreamKey::purpose(workspace);
