@@ -1,5 +1,5 @@
 //! Two nodes with caches of their own, three commands, every order of their steps and every place where one of them can
-//! fail: over plain memory, and over memory with the locks of PostgreSQL.
+//! fail: over plain memory, over memory with the locks of PostgreSQL, and over PostgreSQL itself.
 //!
 //! After each run the books are right and nothing that was answered is lost. Where nothing failed, the answers are those of
 //! one of the orders in which the commands could have come one after another.
@@ -10,6 +10,11 @@
     clippy::indexing_slicing,
     reason = "a test may panic"
 )]
+
+#[path = "exhaustive/postgres.rs"]
+mod postgres;
+#[path = "exhaustive/triples.rs"]
+mod triples;
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -37,6 +42,9 @@ use svc_core::value::{Span, Timestamp};
 use svc_tests::explore::Explorer;
 use svc_tests::play;
 
+use postgres::Server;
+use triples::{LATER, NOW};
+
 type Dump = Vec<(Key, Stamp, Record)>;
 type Answer = Result<Reply, Refusal>;
 
@@ -45,11 +53,12 @@ type Answer = Result<Reply, Refusal>;
 enum Shared {
     Memory(MemoryStore),
     Locks(LockStore),
+    Postgres(Server),
 }
 
 /// A commit under way.
 enum Pending {
-    Memory(Commit),
+    Whole(Commit),
     Locks(Transaction),
 }
 
@@ -77,6 +86,7 @@ impl Shared {
         let applied = match &mut shared {
             Self::Memory(store) => matches!(store.commit(&commit), Ok(Committed::Applied(_))),
             Self::Locks(store) => matches!(store.commit(&commit), Ok(Committed::Applied(_))),
+            Self::Postgres(_) => unreachable!(),
         };
         assert!(applied);
         shared
@@ -86,6 +96,10 @@ impl Shared {
         match self {
             Self::Memory(store) => Self::Memory(store.fork()),
             Self::Locks(store) => Self::Locks(store.fork()),
+            Self::Postgres(server) => {
+                server.begin_again();
+                self.clone()
+            }
         }
     }
 
@@ -93,6 +107,7 @@ impl Shared {
         match self {
             Self::Memory(store) => store.load(keys).unwrap(),
             Self::Locks(store) => store.load(keys).unwrap(),
+            Self::Postgres(server) => server.load(keys),
         }
     }
 
@@ -100,21 +115,23 @@ impl Shared {
         match self {
             Self::Memory(store) => store.dump(),
             Self::Locks(store) => store.dump(),
+            Self::Postgres(server) => server.dump(),
         }
     }
 
     fn begin(&self, commit: &Commit) -> Pending {
         match self {
-            Self::Memory(_) => Pending::Memory(commit.clone()),
+            Self::Memory(_) | Self::Postgres(_) => Pending::Whole(commit.clone()),
             Self::Locks(store) => Pending::Locks(store.begin(commit)),
         }
     }
 
     fn step(&mut self, pending: &mut Pending) -> Progress {
         match (self, pending) {
-            (Self::Memory(store), Pending::Memory(commit)) => Progress::Done(store.commit(commit).unwrap()),
+            (Self::Memory(store), Pending::Whole(commit)) => Progress::Done(store.commit(commit).unwrap()),
+            (Self::Postgres(server), Pending::Whole(commit)) => Progress::Done(server.commit(commit)),
             (_, Pending::Locks(transaction)) => transaction.step(),
-            (Self::Locks(_), Pending::Memory(_)) => unreachable!(),
+            (Self::Locks(_), Pending::Whole(_)) => unreachable!(),
         }
     }
 }
@@ -168,7 +185,7 @@ impl Node {
         match &self.next {
             Next::Nothing => &[],
             Next::Load(_) => &[Fault::Lost],
-            Next::Commit(Pending::Memory(_), _) => &[Fault::UnknownApplied, Fault::Lost, Fault::Conflict],
+            Next::Commit(Pending::Whole(_), _) => &[Fault::UnknownApplied, Fault::Lost, Fault::Conflict],
             Next::Commit(Pending::Locks(_), 0) => &[Fault::Lost, Fault::Conflict],
             Next::Commit(Pending::Locks(_), 1) => &[Fault::Lost],
             Next::Commit(Pending::Locks(_), _) => &[Fault::UnknownApplied, Fault::Lost],
@@ -486,9 +503,13 @@ fn check_kept(names: &[&str], run: &Run, rows: &Dump) -> Vec<String> {
 
 /// Goes through everything that can happen: all commands but the last come to one node, the last to the other.
 fn explore(scene: &Scene, names: &[&'static str], locks: bool, faults: usize) -> usize {
+    explore_over(scene, if locks { &scene.locks } else { &scene.memory }, names, faults)
+}
+
+/// The same over this store, which has the rows of the beginning.
+fn explore_over(scene: &Scene, shared: &Shared, names: &[&'static str], faults: usize) -> usize {
     let commands: Vec<&Command> = names.iter().map(|name| command(scene, name)).collect();
     let serial = serial(scene, &commands);
-    let shared = if locks { &scene.locks } else { &scene.memory };
     Explorer::all(|explorer| {
         let mut run = Run::new(scene, shared.fork(), &commands, faults);
         run.finish(explorer);
@@ -501,49 +522,10 @@ fn explore(scene: &Scene, names: &[&'static str], locks: bool, faults: usize) ->
             report.faults.push(format!("{answers:#?} are the answers of no order; those are {serial:#?}"));
         }
         if !report.faults.is_empty() {
-            report.assert_clean(&format!("{names:?} locks={locks} choices={:?}", explorer.taken()));
+            report.assert_clean(&format!("{names:?} choices={:?}", explorer.taken()));
         }
     })
 }
-
-/// What gets in each other's way most: limits, single use, idempotency, stops, timers.
-const NOW: [[&str; 3]; 24] = [
-    ["charge", "freeze", "show"],
-    ["charge", "fail", "charged-over"],
-    ["charged", "complete", "charged-over"],
-    ["charged-over", "pay", "fail"],
-    ["charge", "reverse", "complete"],
-    ["charged", "freeze", "pay"],
-    ["pay", "freeze", "pay-again"],
-    ["pay", "pay-small", "pay-again"],
-    ["show", "freeze", "show"],
-    ["show", "complete", "show-keyed"],
-    ["show", "fail", "over"],
-    ["show", "pay", "over"],
-    ["complete", "show", "fail"],
-    ["keyed", "freeze", "keyed"],
-    ["keyed", "keyed", "keyed-other"],
-    ["pay-small", "keyed", "pay-again"],
-    ["remove", "show", "pay"],
-    ["revoke", "pay", "pay-small"],
-    ["narrow", "pay", "pay-small"],
-    ["freeze", "end", "complete"],
-    ["approve", "deny", "approve-other"],
-    ["deny", "approve", "deny"],
-    ["approve", "freeze", "end"],
-    ["approve", "pay-small", "remove"],
-];
-/// The same for timers, once the time of an approval and of a reservation is up.
-const LATER: [[&str; 3]; 8] = [
-    ["lapse", "charged-over", "fail"],
-    ["lapse", "charged", "reverse"],
-    ["lapse", "complete", "lapse"],
-    ["lapse", "over", "complete"],
-    ["lapse", "freeze", "fail"],
-    ["expire", "end", "freeze"],
-    ["expire", "pay", "expire"],
-    ["approve", "expire", "deny"],
-];
 
 const fn a_day() -> Span {
     Span::minutes(25 * 60)
@@ -592,4 +574,18 @@ fn every_failure_over_locks() {
     let pairs = [["keyed", "keyed"], ["show", "show"], ["pay", "freeze"]];
     let runs: usize = pairs.iter().map(|names| explore(&scene, names, true, 1)).sum();
     assert!(runs > 1_000, "{runs}");
+}
+
+/// Every order over PostgreSQL itself, and every single failure where two meet most often.
+#[test]
+fn every_order_over_postgres() {
+    let now = scene(Span::seconds(0));
+    let server = Shared::Postgres(Server::over(&now.memory.dump()));
+    let mut runs: usize = NOW.iter().map(|names| explore_over(&now, &server, names, 0)).sum();
+    let pairs = [["keyed", "keyed"], ["show", "show"], ["pay", "freeze"]];
+    runs += pairs.iter().map(|names| explore_over(&now, &server, names, 1)).sum::<usize>();
+    let later = scene(a_day());
+    let server = Shared::Postgres(Server::over(&later.memory.dump()));
+    runs += LATER.iter().map(|names| explore_over(&later, &server, names, 0)).sum::<usize>();
+    assert!(runs > 300, "{runs}");
 }
