@@ -12,6 +12,7 @@ mod ask;
 mod budgets;
 mod buttons;
 mod callbacks;
+mod conflicts;
 mod connect;
 mod decide;
 mod drill;

@@ -22,7 +22,7 @@ use svc_core::store::{Range, Record, Row as _};
 use svc_core::testing::world::{World, payment, request, tool_call};
 use svc_core::value::id::{ActionId, ApprovalId, DeliveryId, PrincipalId};
 use svc_core::value::link::{Index, shard};
-use svc_core::value::text::{SessionId, UrlText};
+use svc_core::value::text::UrlText;
 use svc_core::value::{Id as _, Span};
 
 use super::calm;
@@ -34,7 +34,7 @@ fn make(world: &mut World, kind: IntegrationKind, config: ConfigChange) -> Arc<I
 }
 
 /// A workspace that mails, and an agent without mandates: all it does is asked.
-fn mailed() -> (World, Caller) {
+pub(super) fn mailed() -> (World, Caller) {
     let (mut world, agent) = calm(&[]);
     make(&mut world, IntegrationKind::Mail, ConfigChange::default());
     (world, agent)
@@ -48,7 +48,7 @@ fn over(world: &mut World) -> Vec<IntegrationKind> {
     world.row::<Workspace>(world.workspace()).told_over.clone()
 }
 
-fn jobs(world: &mut World) -> Vec<Arc<Job>> {
+pub(super) fn jobs(world: &mut World) -> Vec<Arc<Job>> {
     let rows = world.rows().into_iter();
     rows.filter_map(|(.., record)| if let Record::Job(it) = record { Some(it) } else { None }).collect()
 }
@@ -84,7 +84,7 @@ fn spread_by(world: &mut World, size: usize) {
     }
 }
 
-fn spread(world: &mut World) {
+pub(super) fn spread(world: &mut World) {
     spread_by(world, 2);
 }
 
@@ -99,7 +99,7 @@ fn told(world: &mut World, approval: ApprovalId) -> Vec<Option<PrincipalId>> {
     found
 }
 
-fn somebody(people: &[&Person]) -> Vec<Option<PrincipalId>> {
+pub(super) fn somebody(people: &[&Person]) -> Vec<Option<PrincipalId>> {
     let mut people: Vec<_> = people.iter().map(|it| Some(it.principal)).collect();
     people.sort();
     people
@@ -496,56 +496,6 @@ fn what_loosens_is_told_and_what_tightens_is_not() {
     world.change_settings(harmless);
     assert_eq!(loosened(&mut world), changes.len());
     world.audit();
-}
-
-/// A conflict about a session is told once for each agent that names it, to the person each of both agents acts for or, where that
-/// one has no sign-in, to its sponsor. Whoever owns the session next is told of anew.
-#[test]
-fn a_conflict_is_told_to_both_sides_once() {
-    let (mut world, first) = mailed();
-    let second = world.agent().register();
-    let (own, sponsor) = (world.person(Role::Member), world.person(Role::Member));
-    world.person(Role::Admin);
-    world.edit::<Agent>(first.agent, |it| it.principal = own.principal);
-    let nobody = world.person(Role::Member);
-    world.edit::<Principal>(nobody.principal, |it| it.member = None);
-    world.edit::<Agent>(second.agent, |it| {
-        (it.principal, it.sponsor) = (nobody.principal, Some(sponsor.principal));
-    });
-    let named = || request("crm.read").in_session(SessionId::parse("shared").unwrap());
-    let conflicts = |world: &mut World| -> Vec<Option<PrincipalId>> {
-        let of = |it: Arc<Job>| match &it.work {
-            Work::Message { news: News::Conflict { .. }, to, .. } => Some(*to),
-            _ => None,
-        };
-        let mut found: Vec<_> = jobs(world).into_iter().filter_map(of).collect();
-        found.sort();
-        found
-    };
-    world.authorize(&first, named());
-    world.authorize(&second, named());
-    world.authorize(&second, named());
-    spread(&mut world);
-    assert_eq!(conflicts(&mut world), somebody(&[&own, &sponsor]));
-    world.advance(Span::hours(24));
-    world.authorize(&second, named());
-    world.authorize(&first, named());
-    spread(&mut world);
-    assert_eq!(conflicts(&mut world).len(), 4, "the session is the second one's now");
-    world.audit();
-}
-
-/// Where nobody is mailed, a conflict writes nothing for it.
-#[test]
-fn a_conflict_that_nobody_is_told_of_writes_nothing() {
-    let (mut world, first) = calm(&[]);
-    let second = world.agent().register();
-    for agent in [&first, &second] {
-        world.authorize(agent, request("crm.read").in_session(SessionId::parse("shared").unwrap()));
-    }
-    let rows = world.rows();
-    let told = rows.iter().any(|(.., it)| matches!(it, Record::ClientSession(it) if !it.told.is_empty()));
-    assert!(!told && !rows.iter().any(|(.., it)| matches!(it, Record::Job(_))));
 }
 
 /// In Slack those are asked who are linked and may decide: not whoever is linked and may not, nor whose link is over.

@@ -80,11 +80,17 @@ pub fn asked_action(
 }
 
 /// Has those told for whom two agents act, where one names the session of the other: once for each agent that does so, over what
-/// tells each by themselves.
+/// tells each by themselves, and of the same two agents no more than once an hour, whichever of them names whose sessions. That is
+/// noted in `activity`, of the agent that names it, which the caller writes.
 ///
 /// # Errors
 /// [`Halt::Load`] alone.
-pub fn conflict(scope: &mut Scope<'_>, workspace: &Workspace, action: &Action) -> Result<(), Halt> {
+pub fn conflict(
+    scope: &mut Scope<'_>,
+    workspace: &Workspace,
+    action: &Action,
+    activity: &mut Activity,
+) -> Result<(), Halt> {
     let (Some(session), true) =
         (&action.session, workspace.told_over.iter().any(|it| it.spread() == Some(Spread::Each)))
     else {
@@ -94,7 +100,9 @@ pub fn conflict(scope: &mut Scope<'_>, workspace: &Workspace, action: &Action) -
     let Some(row) = scope.get::<ClientSession>(ClientSession::id_of(workspace.id, session))? else { return Ok(()) };
     let mut row = ClientSession::clone(&row);
     let Some(owner) = row.owner_at(now).filter(|it| *it != action.agent) else { return Ok(()) };
-    if row.tell_of(action.agent) {
+    // Asked of the other's row first: both may name sessions of each other.
+    let was_told = scope.get::<Activity>(owner)?.is_some_and(|it| it.told_of(action.agent, now));
+    if row.tell_of(action.agent) && !was_told && activity.tell_of(owner, now) {
         scope.put(row);
         spread(scope, workspace.id, News::Conflict { action: action.id, owner }, now);
     }

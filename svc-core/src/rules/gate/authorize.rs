@@ -296,7 +296,7 @@ impl Decided<'_> {
         }
         payload(scope, asked, action.id);
         if action.reasons.iter().any(|it| it.code == Code::SessionConflict) {
-            tell::conflict(scope, self.workspace, &action)?;
+            tell::conflict(scope, self.workspace, &action, &mut activity)?;
         }
         scope.put(activity);
         let action = Arc::new(action);

@@ -42,7 +42,24 @@ pub struct Activity {
     /// sees that one came between.
     #[serde(default, skip_serializing_if = "is_none")]
     pub unsummed: u32,
+    /// Agents whose sessions it has named, of which people were told within [`CONFLICT_QUIET`]: [`CONFLICTS_KEPT`] at most.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub conflicts: Vec<ToldConflict>,
 }
+
+/// That people were told of a conflict about a session with another agent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ToldConflict {
+    /// The other agent.
+    pub with: AgentId,
+    /// When.
+    pub at: Timestamp,
+}
+
+/// How long people who were told of a conflict of two agents are told of no other one of the same two.
+pub const CONFLICT_QUIET: Span = Span::hours(1);
+/// With how many agents an agent's conflicts are told within [`CONFLICT_QUIET`]: whoever makes up names fills no mailbox.
+const CONFLICTS_KEPT: usize = 16;
 
 /// A source that entered an agent's context.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -82,6 +99,7 @@ impl Activity {
             tallies: Vec::new(),
             seen: Vec::new(),
             unsummed: 0,
+            conflicts: Vec::new(),
         }
     }
 
@@ -109,6 +127,22 @@ impl Activity {
         if self.is_of(epoch) {
             self.waiting = self.waiting.saturating_sub(1);
         }
+    }
+
+    /// Whether people were told of a conflict with this agent within [`CONFLICT_QUIET`].
+    #[must_use]
+    pub fn told_of(&self, with: AgentId, now: Timestamp) -> bool {
+        self.conflicts.iter().any(|it| it.with == with && now.since(it.at) < CONFLICT_QUIET)
+    }
+
+    /// Notes that people are told of a conflict with this agent; whether they are to be.
+    pub fn tell_of(&mut self, with: AgentId, now: Timestamp) -> bool {
+        self.conflicts.retain(|it| now.since(it.at) < CONFLICT_QUIET);
+        let is_due = self.conflicts.len() < CONFLICTS_KEPT && !self.told_of(with, now);
+        if is_due {
+            self.conflicts.push(ToldConflict { with, at: now });
+        }
+        is_due
     }
 
     /// Notes sources that entered the agent's context; whether there was anything to note. Each sighting is noted, as a window
