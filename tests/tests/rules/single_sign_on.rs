@@ -16,7 +16,7 @@ use svc_core::state::edge::{
 };
 use svc_core::state::evidence::Entry;
 use svc_core::state::people::{
-    Account, MemberState, Membership, Principal, Proof, Role, SecondFactor, Session, Settings, SsoLink,
+    Account, MemberState, Membership, Principal, Proof, Role, SESSIONS_MAX, SecondFactor, Session, Settings, SsoLink,
 };
 use svc_core::store::Row as _;
 use svc_core::testing::World;
@@ -313,6 +313,31 @@ fn what_leads_to_single_sign_on_alone_links_it() {
     assert_eq!(role(&mut world, "a"), Some(Role::Member));
     world.edit::<Principal>(person.principal, |it| it.member.as_mut().unwrap().sso = None);
     assert_eq!(come(&mut world, good, waits("three"), "b"), Ok(false), "it is used up");
+    world.audit();
+}
+
+/// A provider has as many sessions of an account as the account has of its own: one more ends the oldest of its own, and neither one
+/// that the account's own sign-in made nor another provider's.
+#[test]
+fn a_provider_ends_no_session_but_its_own() {
+    let mut world = world();
+    let ann = invite(&mut world, ANN, Role::Member);
+    let begin = |world: &mut World, cookie: &str| {
+        let vouched = said(world, "ann", ANN);
+        assert_eq!(come(world, vouched, None, cookie), Ok(true), "{cookie}");
+    };
+    for (cookie, proof) in [("own", Proof::Password), ("of another", Proof::Sso(WorkspaceId::from_bits(7)))] {
+        begin(&mut world, cookie);
+        world.edit::<Session>(id(cookie), |it| it.proof = proof);
+    }
+    for n in 0..=SESSIONS_MAX {
+        begin(&mut world, &n.to_string());
+    }
+    let kept = account_of(&mut world, ann).sessions;
+    assert!(kept.contains(&id("own")) && kept.contains(&id("of another")) && kept.contains(&id("1")));
+    assert_eq!((kept.len(), kept.contains(&id("0"))), (SESSIONS_MAX + 2, false));
+    let ended = |world: &mut World, cookie: &str| world.row::<Session>(id(cookie)).ended_at.is_some();
+    assert!(ended(&mut world, "0") && !ended(&mut world, "own") && !ended(&mut world, "of another"));
     world.audit();
 }
 

@@ -73,10 +73,7 @@ pub(super) fn begin(scope: &mut Scope<'_>, mut account: Account, proof: Proof, c
         let fact = Fact { kind: "session.started", actor, subject: Subject::Session(session), data };
         scope.append(place.workspace.id, fact);
     }
-    while account.sessions.len() >= SESSIONS_MAX {
-        let oldest = account.sessions.remove(0);
-        end_row(scope, &account, oldest, Ended::Displaced)?;
-    }
+    make_room(scope, &mut account, proof)?;
     account.sessions.push(id);
     account.signed_in_at = account.signed_in_at.or(Some(now));
     scope.put(Session {
@@ -99,6 +96,26 @@ pub(super) fn begin(scope: &mut Scope<'_>, mut account: Account, proof: Proof, c
     let started = Started { session, account: account.id, next };
     scope.put(account);
     Ok(Begun::Started(started))
+}
+
+/// Ends the oldest session that was made as the new one is, where there are [`SESSIONS_MAX`] of these. Whoever runs a workspace's
+/// provider could otherwise end those of the account's own sign-in, and of another workspace's provider, by making many.
+fn make_room(scope: &mut Scope<'_>, account: &mut Account, proof: Proof) -> Result<(), Halt> {
+    if account.sessions.len() < SESSIONS_MAX {
+        return Ok(());
+    }
+    scope.want(&account.sessions.iter().map(|it| Session::key(*it)).collect::<Vec<_>>())?;
+    let mut alike = Vec::with_capacity(SESSIONS_MAX);
+    for id in &account.sessions {
+        let row = scope.get::<Session>(*id)?;
+        alike.extend(row.filter(|it| it.proof.provider() == proof.provider()).map(|it| it.id));
+    }
+    let over = alike.len().saturating_add(1).saturating_sub(SESSIONS_MAX);
+    for oldest in alike.into_iter().take(over) {
+        account.sessions.retain(|it| *it != oldest);
+        end_row(scope, account, oldest, Ended::Displaced)?;
+    }
+    Ok(())
 }
 
 /// Makes an invited member an active one: they have shown that they are who was invited.

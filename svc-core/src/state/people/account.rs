@@ -30,7 +30,8 @@ pub struct Account {
     /// The one-time link in force: a new one voids the one before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub link: Option<SignInLinkId>,
-    /// Its sessions that were not ended, oldest first, at most [`SESSIONS_MAX`].
+    /// Its sessions that were not ended, oldest first, at most [`SESSIONS_MAX`] of its own sign-in and as many of each workspace's
+    /// provider.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sessions: Vec<SessionDigest>,
     /// The principals it is, oldest first.
@@ -107,7 +108,8 @@ impl Linked for Account {
     }
 }
 
-/// How many sessions an account has at most: one more ends the oldest.
+/// How many sessions an account has at most of its own sign-in, and of each workspace's provider: one more ends the oldest of
+/// these.
 pub const SESSIONS_MAX: usize = 64;
 /// How long a session lasts at most.
 pub const SESSION_LIFE: Span = Span::hours(7 * 24);
@@ -151,6 +153,17 @@ pub enum Proof {
     Link,
     /// A workspace's identity provider: good in that workspace alone.
     Sso(WorkspaceId),
+}
+
+impl Proof {
+    /// The workspace whose provider vouches for it; `None` where it is the account's own.
+    #[must_use]
+    pub const fn provider(self) -> Option<WorkspaceId> {
+        match self {
+            Self::Password | Self::Link => None,
+            Self::Sso(of) => Some(of),
+        }
+    }
 }
 
 impl Session {
