@@ -4,6 +4,9 @@
 //! A try that is not over takes a place of those that may be wrong, so that guessing side by side gains nothing; whoever finds
 //! none left waits a second, not a quarter of an hour, since what runs may well be right.
 //!
+//! What is no account's, such as what an identity provider answers, is tried [in line](WrongSignIns::begin_in_line): a stranger's wrong
+//! tries slow down those behind one address, and end none of theirs.
+//!
 //! **Invariant:** nobody is locked out by others: a pair that was never wrong may always try.
 
 use std::collections::HashMap;
@@ -63,6 +66,19 @@ impl WrongSignIns {
     /// # Errors
     /// The seconds after which the pair may try again.
     pub fn begin(&self, account: &str, address: RateAddress, now: Instant) -> Result<Try<'_>, u32> {
+        self.begin_as(account, address, now, room)
+    }
+
+    /// Begins a try of what is guessed at for nobody in particular, so that wrong ones may be of anybody behind the address: where a
+    /// pair has had its own, one of its tries runs at a time, and none is locked out.
+    ///
+    /// # Errors
+    /// The seconds after which the pair may try again: a moment.
+    pub fn begin_in_line(&self, account: &str, address: RateAddress, now: Instant) -> Result<Try<'_>, u32> {
+        self.begin_as(account, address, now, place_in_line)
+    }
+
+    fn begin_as(&self, account: &str, address: RateAddress, now: Instant, room: Room) -> Result<Try<'_>, u32> {
         let pair = self.hasher.hash_one((account, address.0));
         let account = self.hasher.hash_one(account);
         let mut seen = self.seen();
@@ -91,6 +107,18 @@ impl WrongSignIns {
 
     fn seen(&self) -> MutexGuard<'_, HashMap<u64, Tries>> {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Whether a pair may try now, by what is known of it and of the account.
+type Room = fn(Option<&Tries>, Option<&Tries>, Instant) -> Result<(), u32>;
+
+/// That a pair may try now, or is the only one of its tries that runs.
+fn place_in_line(pair: Option<&Tries>, account: Option<&Tries>, now: Instant) -> Result<(), u32> {
+    match room(pair, account, now) {
+        Err(_) if pair.is_none_or(|it| it.running == 0) => Ok(()),
+        Err(_) => Err(MOMENT_S),
+        Ok(()) => Ok(()),
     }
 }
 
@@ -169,6 +197,26 @@ mod tests {
         let guesses: Vec<Try<'_>> = (0..PAIR_MAX).map(|_| wrong.begin("ann", here, now).unwrap()).collect();
         drop(guesses);
         assert_eq!(wrong.begin("ann", here, now).unwrap_err(), 901);
+    }
+
+    /// Where nobody in particular is guessed at, wrong tries lock nobody out: they run one by one from then on, until those before
+    /// are forgotten.
+    #[test]
+    fn whoever_stands_in_line_is_not_locked_out() {
+        let (wrong, now) = (WrongSignIns::default(), Instant::now());
+        let here = RateAddress(1);
+        for _ in 0..3 * PAIR_MAX {
+            drop(wrong.begin_in_line("sso", here, now).unwrap());
+        }
+        let first = wrong.begin_in_line("sso", here, now).unwrap();
+        assert_eq!(wrong.begin_in_line("sso", here, now).unwrap_err(), MOMENT_S, "one by one");
+        assert!(wrong.begin_in_line("sso", RateAddress(2), now).is_ok());
+        drop(first);
+        wrong.begin_in_line("sso", here, now).unwrap().forgive();
+        let later = now + WINDOW;
+        let running: Vec<Try<'_>> = (0..PAIR_MAX).map(|_| wrong.begin_in_line("sso", here, later).unwrap()).collect();
+        assert_eq!(wrong.begin_in_line("sso", here, later).unwrap_err(), MOMENT_S);
+        drop(running);
     }
 
     /// From an address that was never wrong there is one guess at a time at an account that has had its hundred.

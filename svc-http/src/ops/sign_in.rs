@@ -183,6 +183,12 @@ impl GateService {
         self.wrong.begin(email, address, Instant::now()).map_err(Refusal::rate_limited)
     }
 
+    /// Begins a try that is at nobody's account: however many were wrong, it ends no other's behind the same address.
+    pub(super) fn begin_in_line(&self, what: &str, call: &Call) -> Result<Try<'_>, Refusal> {
+        let address = RateAddress::from(call.address);
+        self.wrong.begin_in_line(what, address, Instant::now()).map_err(Refusal::rate_limited)
+    }
+
     /// A second factor as the commit judges it.
     pub(super) fn look_at_factor(&self, account: &Account, factor: &Factor) -> Result<FactorShown, Refusal> {
         match (factor, &account.second_factor) {

@@ -108,7 +108,9 @@ impl From<Refusal> for Failed {
         let said = match refusal.kind() {
             Kind::WrongSignIn | Kind::Unauthenticated => NOBODY,
             Kind::NotFound => NO_PROVIDER,
-            Kind::RateLimited => "There were too many tries. Wait a quarter of an hour, then try again.",
+            Kind::RateLimited => {
+                "Too many sign-ins from where you are are under way. Wait a moment, then load this page again."
+            }
             Kind::InvalidRequest => "This address is none that leads anywhere.",
             _ => "Something went wrong here. Try again in a moment.",
         };
@@ -197,8 +199,14 @@ pub(super) async fn returned(service: &GateService, call: &Call) -> Answer {
 async fn take(service: &GateService, call: &Call, workspace: WorkspaceId) -> Result<Answer, Failed> {
     service.may_decide()?;
     let form = Form::of_query(&call.uri)?;
-    let sent = sent_from_here(service, call, workspace, &form)?;
-    let tried = service.begin_try(&format!("sso {workspace}"), call)?;
+    let (sent, cookie) = sent_from_here(service, call, workspace, &form)?;
+    // A code belongs to the one sign-in that was begun for it, so nobody's is guessed at who could be locked out in turn. Whoever
+    // has to wait comes back with the same answer, which is not used up before.
+    let tried = service.begin_in_line(&format!("sso {workspace}"), call)?;
+    if !service.forms.spend(cookie, sent.at, service.gate.now()) {
+        tried.forgive();
+        return Err(Failed::wrong(NOT_SENT));
+    }
     let vouched = vouched(service, workspace, &form, &sent).await;
     // Only what is not believed is a wrong try: whom the provider does not sign in, or nobody has invited, guesses nothing.
     if vouched.as_ref().err().is_none_or(|it| it.said != DISBELIEVED) {
@@ -225,16 +233,18 @@ async fn take(service: &GateService, call: &Call, workspace: WorkspaceId) -> Res
     }
 }
 
-/// What this browser was sent with, where what came back is an answer to it; used up by that.
-fn sent_from_here(service: &GateService, call: &Call, workspace: WorkspaceId, form: &Form) -> Result<Sent, Failed> {
+/// What this browser was sent with, where what came back is an answer to it, and the cookie that is used up by the answer.
+fn sent_from_here<'call>(
+    service: &GateService,
+    call: &'call Call,
+    workspace: WorkspaceId,
+    form: &Form,
+) -> Result<(Sent, &'call str), Failed> {
     let not_sent = || Failed::wrong(NOT_SENT);
     let cookie = service.site.sso_cookie(&call.headers).ok_or_else(not_sent)?;
     let sent: Sent = opened(service, &sent_purpose(workspace), cookie).ok_or_else(not_sent)?;
     let state = form.get("state").map(Digest::of);
-    if state != Some(sent.state) || !service.forms.spend(cookie, sent.at, service.gate.now()) {
-        return Err(not_sent());
-    }
-    Ok(sent)
+    if state == Some(sent.state) { Ok((sent, cookie)) } else { Err(not_sent()) }
 }
 
 /// Whom the provider vouches for, by the code that came back.
