@@ -142,6 +142,7 @@ pub struct GateService {
     pub slack: Arc<Slack>,
     /// Sign-in forms that have been sent.
     forms: oauth::SentForms,
+    questions: oauth::KeptQuestions,
 }
 
 /// Who calls, by the one credential that the route takes.
@@ -261,6 +262,7 @@ impl GateService {
             key_sets: Arc::default(),
             providers: Arc::default(),
             forms: oauth::SentForms::default(),
+            questions: oauth::KeptQuestions::default(),
         }
     }
 

@@ -128,6 +128,9 @@ fn anywhere(name: &str) -> Option<Value> {
         "code_challenge" => json!({ "type": "string", "pattern": "^[A-Za-z0-9_-]{43}$" }),
         "code_challenge_method" => json!({ "const": "S256" }),
         "scope" => json!({ "type": "string", "default": SCOPE }),
+        "question" => {
+            told("Names a question that is kept here while its person signs in elsewhere; nothing stands beside it.")
+        }
         "code" | "error" => told("As the identity provider sends it."),
         "iss" => told("The identity provider's issuer, where it names itself (RFC 9207)."),
         "next" => told("Where to go on, on this server."),

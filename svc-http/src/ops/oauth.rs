@@ -25,8 +25,8 @@ use svc_core::value::digest::Digest;
 use svc_core::value::link::Index;
 
 pub(crate) use self::documents::Documents;
-pub(crate) use self::sign_in::SentForms;
 pub(super) use self::sign_in::is_question;
+pub(crate) use self::sign_in::{KeptQuestions, SentForms};
 use super::GateService;
 use super::sign_in::draw;
 use crate::address::RateAddress;

@@ -35,8 +35,8 @@ use crate::wire::sign_in as wire;
 
 /// How long a person may be away, in seconds.
 const AWAY_SECONDS: i64 = 600;
-/// Bytes of where a person goes on to: it travels in a cookie.
-const NEXT_MAX: usize = 1_500;
+/// Bytes of where a person goes on to: it travels in a cookie. A question that is longer is kept here, and a short one stands for it.
+pub(super) const NEXT_MAX: usize = 1_500;
 
 /// What is known of a person who was sent to their provider.
 #[derive(Serialize, Deserialize)]

@@ -99,6 +99,7 @@ pub(super) const ROUTES: &[Route] = &[
             "state",
             "scope",
             "resource",
+            "question",
         ],
         content: Content::Html,
         success: &[200, 303],

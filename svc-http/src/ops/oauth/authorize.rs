@@ -20,7 +20,7 @@ use svc_core::value::text::Label;
 use svc_store::Gate;
 
 use super::page::{self, Choice};
-use super::sign_in::{self, is_question};
+use super::sign_in::{self, QUESTION, is_question};
 use crate::answer::Answer;
 use crate::dispatch::Call;
 use crate::ops::sign_in::draw;
@@ -44,6 +44,17 @@ pub(super) struct Known {
 /// The page that asks; a page that tells what is wrong where nobody can be sent back; else the way back with an error.
 pub(super) async fn ask(service: &GateService, call: &Call) -> Result<Answer, Refusal> {
     let form = Form::of_query(&call.uri)?;
+    // A client's own request may have a member of that name, which is not looked at.
+    if let (None, Some(kept)) = (form.get("client_id"), form.get(QUESTION)) {
+        let question = service.questions.named(kept, service.gate.now());
+        let gone = || {
+            Refusal::oauth(
+                Kind::InvalidRequest,
+                "this took longer than half an hour: connect again from the application",
+            )
+        };
+        return sign_in::onward(service, &question.ok_or_else(gone)?);
+    }
     let client = form.need("client_id")?;
     let known = client_of(service, client, call).await?;
     let redirect = Redirect::parse(form.need("redirect_uri")?, &service.allow_redirects)

@@ -3,7 +3,7 @@
 //! **Invariant:** a form counts once and for ten minutes, only with this server's own origin and the cookie of the browser that
 //! its page was shown in, and leads only back to the page that asked for it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::{Mutex, PoisonError};
 
 use http::header::{LOCATION, SET_COOKIE};
@@ -12,6 +12,7 @@ use svc_core::refusal::{Kind, Refusal};
 use svc_core::rules::people::sign_in::{SignInStep, pending};
 use svc_core::state::people::SESSION_LIFE;
 use svc_core::value::digest::Digest;
+use svc_core::value::id::AccountId;
 use svc_core::value::secret::Secret;
 use svc_core::value::text::Email;
 use svc_core::value::{Span, Timestamp};
@@ -21,6 +22,7 @@ use super::page;
 use crate::answer::Answer;
 use crate::dispatch::Call;
 use crate::ops::sign_in::{Begun, draw, with_code, with_password};
+use crate::ops::single_sign_on::NEXT_MAX;
 use crate::ops::{GateService, refusal};
 use crate::pages::refused;
 use crate::wire::oauth::Form;
@@ -86,7 +88,11 @@ pub(super) async fn answer(service: &GateService, call: &Call) -> Result<Answer,
         Ok(Begun { step: SignInStep::Sso(account), .. }) => {
             let places = service.workspaces(account, true)?;
             let places = places.iter().map(|it| (it.workspace.id.to_string(), it.workspace.name.as_str()));
-            Ok(page::single_sign_on(service.site.path(), next, places))
+            let kept = match next.len() {
+                0..=NEXT_MAX => None,
+                _ => Some(service.questions.keep(account, next, service.gate.now())?),
+            };
+            Ok(page::single_sign_on(service.site.path(), kept.as_deref().unwrap_or(next), places))
         }
         Ok(Begun { step: SignInStep::Started(_), cookie, .. }) => {
             let answer = onward(service, next)?;
@@ -125,7 +131,8 @@ fn stale(browser: &Browser<'_>, call: &Call, next: &str) -> Result<Answer, Refus
     Ok(browser.shown(next, |form| page::sign_in(form, Some(STALE)))?.with_status(StatusCode::FORBIDDEN))
 }
 
-fn onward(service: &GateService, next: &str) -> Result<Answer, Refusal> {
+/// On to a page of this server, or to the question itself.
+pub(super) fn onward(service: &GateService, next: &str) -> Result<Answer, Refusal> {
     let to = HeaderValue::from_str(&format!("{}{next}", service.site.path())).map_err(|_| Refusal::internal())?;
     Ok(Answer::html("").with_status(StatusCode::SEE_OTHER).with_header(LOCATION, to))
 }
@@ -176,6 +183,55 @@ impl<'call> Browser<'call> {
     }
 }
 
+/// Questions that are too long to travel to an identity provider and back: they wait here, and a short address stands for each. Only
+/// whoever has shown a good password has one kept.
+#[derive(Debug, Default)]
+pub(crate) struct KeptQuestions(Mutex<VecDeque<Kept>>);
+
+#[derive(Debug)]
+struct Kept {
+    token: Digest,
+    account: AccountId,
+    until: Timestamp,
+    question: Box<str>,
+}
+
+/// So many questions wait, the newest, each of at most `URI_BYTES_MAX`: 8 MiB.
+const QUESTIONS_MAX: usize = 512;
+/// So many of one account, so that nobody takes the place of others.
+const QUESTIONS_OF_ONE: usize = 8;
+/// How long a question waits: as long as a person may be away, and as long again until what the provider says is linked.
+const QUESTION_LIFE: Span = Span::minutes(30);
+/// The member of a query by which a question that is kept is named.
+pub(super) const QUESTION: &str = "question";
+
+impl KeptQuestions {
+    /// Keeps a question for an account, and gives the address that stands for it.
+    fn keep(&self, account: AccountId, question: &str, now: Timestamp) -> Result<String, Refusal> {
+        let token = draw("")?;
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        all.retain(|it| now < it.until);
+        let own = all.iter().filter(|it| it.account == account).count();
+        if own >= QUESTIONS_OF_ONE
+            && let Some(oldest) = all.iter().position(|it| it.account == account)
+        {
+            all.remove(oldest);
+        }
+        if all.len() >= QUESTIONS_MAX {
+            all.pop_front();
+        }
+        all.push_back(Kept { token: token.digest, account, until: now.plus(QUESTION_LIFE), question: question.into() });
+        Ok(format!("{NEXT}{QUESTION}={}", token.text.expose()))
+    }
+
+    /// The question that a name stands for, as long as it waits.
+    pub(super) fn named(&self, token: &str, now: Timestamp) -> Option<Box<str>> {
+        let token = Digest::of(token);
+        let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        all.iter().find(|it| it.token == token && now < it.until).map(|it| it.question.clone())
+    }
+}
+
 /// Forms that have been sent, for as long as their tokens would be good.
 #[derive(Debug, Default)]
 pub(crate) struct SentForms(Mutex<BTreeSet<(Timestamp, Digest)>>);
@@ -197,7 +253,32 @@ impl SentForms {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may panic")]
+    use svc_core::value::Id as _;
+
     use super::*;
+
+    /// A question waits for half an hour under a name that nobody guesses; one account has few, and all of them together are bounded.
+    #[test]
+    fn a_question_is_kept_for_a_while() {
+        let (kept, now) = (KeptQuestions::default(), Timestamp::from_millis(1_000));
+        let (own, other) = (AccountId::from_bits(1), AccountId::from_bits(2));
+        let keep = |account, question: &str| {
+            let address = kept.keep(account, question, now).unwrap();
+            assert!(is_question(&address) && address.len() < NEXT_MAX, "{address}");
+            address.rsplit_once('=').unwrap().1.to_owned()
+        };
+        let first = keep(other, "/oauth/authorize?a");
+        let names: Vec<String> = (0..=QUESTIONS_OF_ONE).map(|n| keep(own, &n.to_string())).collect();
+        assert_eq!(kept.named(&first, now).as_deref(), Some("/oauth/authorize?a"), "another's takes no place of it");
+        assert_eq!((kept.named(&names[0], now), kept.named(&names[1], now).as_deref()), (None, Some("1")));
+        assert_eq!(kept.named(&first, now.plus(QUESTION_LIFE)), None);
+        for n in 0..=QUESTIONS_MAX as u128 {
+            keep(AccountId::from_bits(n + 10), "q");
+        }
+        let all = kept.0.lock().unwrap_or_else(PoisonError::into_inner).len();
+        assert_eq!(all, QUESTIONS_MAX);
+    }
 
     /// A token is good once, for ten minutes; what is too old is not remembered, nor more than so many.
     #[test]
