@@ -121,7 +121,7 @@ impl Mailer {
         let mut connection = self.reach().await?;
         let (envelope, bytes) = (message.envelope(), message.formatted());
         let taken = timeout_at(until, connection.send(envelope, &bytes)).await;
-        let Ok(taken) = taken else { return Err(Trouble::Timeout.into()) };
+        let Ok(taken) = taken else { return Err(Trouble::Handover.into()) };
         // The server has answered for the message: how the connection ends makes no other answer of it.
         goodbye(connection).await;
         taken.map(|answer| answer.code().into()).map_err(|error| {
@@ -227,4 +227,18 @@ fn is_of_tls(error: &Error) -> bool {
         cause = at.source();
     }
     false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a try that took too long is said to have taken is what it may take.
+    #[test]
+    fn a_try_says_how_long_it_waited() {
+        for (trouble, time) in [(Trouble::Timeout, MAIL_TIME), (Trouble::Handover, MESSAGE_TIME)] {
+            let said = format!(" within {} seconds", time.as_secs());
+            assert!(trouble.as_str().ends_with(&said), "{}", trouble.as_str());
+        }
+    }
 }

@@ -209,6 +209,8 @@ pub enum Trouble {
     Answer,
     /// No connection.
     Connect,
+    /// The mail server has not answered for the message within thirteen seconds.
+    Handover,
     /// The service answered that it did not do what it was asked.
     Declined,
     /// This server was stopped meanwhile.
@@ -243,6 +245,7 @@ impl Trouble {
             Self::Address => "the host has an address that may not be called",
             Self::Answer => "the answer is not 2xx",
             Self::Connect => "no connection could be made",
+            Self::Handover => "the mail server did not answer for the message within 13 seconds",
             Self::Declined => "the service answered that it did not take the message",
             Self::Interrupted => "the server was stopped during this try",
             Self::Lapsed => "the link in it has expired",
