@@ -420,7 +420,7 @@ const INTEGRATION: [&str; 2] = [
         "config":{"code":{"repositories":["acme/desk"],"branches":["main"]}},
         "secrets":[{"sealed":"x1.AAAA","hint":"wxyz","created_at":1790847000000},
         {"sealed":"x1.BBBB","hint":"abcd","created_at":0,"ends_at":1790933400000}],"enabled":true,
-        "last_event_at":1790847000001,"last_error":"the answer is not 2xx","failing":true,"created_at":0,
+        "last_event_at":1790847000001,"last_error":"the answer is not 2xx","failing":true,"names_key":"AAECAwQFBgcICQoLDA0ODw","created_at":0,
         "created_by":"prp_01K6FN0001000000000000000P"}"#,
     r#"{"slot":{"workspace":"wsp_01K6FN0001000000000000000B","kind":"slack"},"id":"int_01K6FN0001000000000000000P",
         "config":{"deciders":{"members":[{"name":"U2CERLKJA","principal":"prp_01K6FN0001000000000000000P","since":1790847000000}],

@@ -304,6 +304,35 @@ fn no_record_keeps_what_a_chat_calls_somebody() {
     chat.world.audit();
 }
 
+/// Whoever holds the ledger finds no name by trying: a digest takes the integration's key, which no record has. An integration that
+/// was made before there were keys gets one with the first name that it writes, and keeps it.
+#[test]
+fn nobody_finds_a_name_by_trying() {
+    let mut chat = Chat::slack();
+    let ann = chat.linked("UANN", Role::Admin);
+    let slot = chat.slot;
+    let key = chat.world.row::<Integration>(slot).names_key.unwrap();
+    let all = key.digest(["UOWNER", "UANN"].into_iter());
+    let (plain, ledger) = (format!("{}\n[\"UOWNER\",\"UANN\"]", chat.id), chat.world.ledger());
+    assert!(ledger.contains(&all) && !ledger.contains(&Digest::of(plain).named()), "{ledger}");
+
+    chat.world.edit::<Integration>(slot, |it| it.names_key = None);
+    let (_, approval) = chat.asked();
+    for _ in 0..2 {
+        assert_eq!(chat.yes("USTRANGER", approval), NOT_LINKED);
+    }
+    let anew = chat.world.row::<Integration>(slot).names_key.unwrap();
+    let stranger = anew.digest(["USTRANGER"].into_iter());
+    let ledger = chat.world.ledger();
+    assert_eq!((ledger.matches(&stranger).count(), anew == key), (2, false), "{ledger}");
+    let key = serde_json::to_string(&anew).unwrap();
+    assert!(!ledger.contains(key.trim_matches('"')) && !format!("{anew:?}").contains(key.trim_matches('"')));
+    chat.world.edit::<Integration>(slot, |it| it.names_key = None);
+    chat.link(&[("UOTHER", ann.principal)]);
+    assert!(chat.world.row::<Integration>(slot).names_key.is_some_and(|it| it != anew));
+    chat.world.audit();
+}
+
 /// Who is linked is a member of this workspace whose role decides; each who is not is named.
 #[test]
 fn only_members_who_decide_are_linked() {

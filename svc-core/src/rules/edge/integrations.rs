@@ -8,7 +8,7 @@ use crate::refusal::{FieldError, Refusal};
 use crate::rules::people::by::{By, entitled};
 use crate::rules::people::owners;
 use crate::state::edge::{
-    ConfigChange, Integration, IntegrationConfig, IntegrationKind, IntegrationSlot, Job, LinkedMember,
+    ConfigChange, Integration, IntegrationConfig, IntegrationKind, IntegrationSlot, Job, LinkedMember, NamesKey,
     OVERLAP_MAX_HOURS, SealedSecret, SignalKeys, Work,
 };
 use crate::state::evidence::{Fact, Subject};
@@ -81,9 +81,11 @@ pub fn create_integration(scope: &mut Scope<'_>, asked: &CreateIntegration) -> R
         last_event_at: None,
         last_error: None,
         failing: false,
+        names_key: None,
         created_at: now,
         created_by: asked.by.principal(),
     };
+    let made = keyed(scope, made);
     let mut data = Object::new().text("kind", asked.kind.as_str());
     if !made.config.is_nothing() {
         data = data.raw("new", &told(&made));
@@ -131,7 +133,8 @@ pub fn change_integration(scope: &mut Scope<'_>, asked: &ChangeIntegration) -> R
         return Ok(before);
     }
     is_spared(scope, &asked.by, &before)?;
-    let after = Integration { enabled, config, ..Integration::clone(&before) };
+    let before = keyed(scope, Integration::clone(&before));
+    let after = Integration { enabled, config, ..before.clone() };
     let data = Object::new().raw("old", &told(&before)).raw("new", &told(&after)).finish();
     record(scope, &asked.by, "integration.changed", &after, data);
     keep(scope, asked.workspace, after.slot.kind, Some(&after))?;
@@ -193,12 +196,13 @@ pub(in crate::rules) fn unlink(scope: &mut Scope<'_>, workspace: WorkspaceId, id
     Ok(count)
 }
 
-/// What the ledger has of what another system calls somebody: a digest beside the integration's id, so that it tells the same name
-/// from another in one integration and nothing across two. No text of it is kept beside a record: such a text is about several
-/// people, and erasing one of them would leave it.
-pub(super) fn names_digest<'a>(integration: IntegrationId, names: impl Iterator<Item = &'a str>) -> String {
-    let names = names.map(|it| Json::Text(it.to_owned())).collect();
-    Digest::of(format!("{integration}\n{}", canonical(&Json::List(names)))).named()
+/// The same with what the ledger's digests of other systems' names are keyed with: one that was made before there was such a key gets
+/// it now. No text of a name is kept beside a record: such a text is about several people, and erasing one of them would leave it.
+pub(super) fn keyed(scope: &mut Scope<'_>, mut integration: Integration) -> Integration {
+    if integration.names_key.is_none() && matches!(integration.config, IntegrationConfig::Deciders(_)) {
+        integration.names_key = Some(NamesKey::new(scope.draw()));
+    }
+    integration
 }
 
 /// What the ledger has of how an integration stands. Of a set of keys it has the digest: a set is long; of an address that may
@@ -234,8 +238,10 @@ fn told(integration: &Integration) -> String {
         IntegrationConfig::Deciders(it) => {
             let members: Vec<Box<str>> = it.members.iter().map(|it| it.principal.to_string().into()).collect();
             let said = said.raw("members", &list(&members)).bool("botToken", it.bot_token.is_some());
-            let names = || names_digest(integration.id, it.members.iter().map(|it| &*it.name));
-            if members.is_empty() { said } else { said.text("namesDigest", &names()) }
+            match integration.names_key.filter(|_| !members.is_empty()) {
+                Some(key) => said.text("namesDigest", &key.digest(it.members.iter().map(|it| &*it.name))),
+                None => said,
+            }
         }
         IntegrationConfig::Signals(it) => {
             let mut said = said;

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use super::button::{self, Press};
 use super::charge::{self, ChargeAsked};
-use super::integrations::names_digest;
+use super::integrations::keyed;
 use super::merge::{self, Merge};
 use super::signal::{self, Told};
 use crate::refusal::Refusal;
@@ -168,13 +168,12 @@ pub fn receive(scope: &mut Scope<'_>, asked: &Receive) -> Result<Heard, Halt> {
     };
     let now = scope.now();
     once.note(scope, asked.slot.workspace, Some(&done.heard).filter(|_| !repeated));
-    record(scope, asked, &done, repeated);
-    scope.put(Integration {
-        last_event_at: Some(now),
-        last_error: None,
-        failing: false,
-        ..Integration::clone(&integration)
-    });
+    let integration = match &done.name {
+        Some(_) => keyed(scope, Integration::clone(&integration)),
+        None => Integration::clone(&integration),
+    };
+    record(scope, asked, &done, (&integration, repeated));
+    scope.put(Integration { last_event_at: Some(now), last_error: None, failing: false, ..integration });
     Ok(done.heard)
 }
 
@@ -239,7 +238,7 @@ pub fn forget(scope: &mut Scope<'_>, id: ReceivedId) -> Result<(), Halt> {
     Ok(())
 }
 
-fn record(scope: &mut Scope<'_>, asked: &Receive, done: &Done, repeated: bool) {
+fn record(scope: &mut Scope<'_>, asked: &Receive, done: &Done, (of, repeated): (&Integration, bool)) {
     let kind = asked.slot.kind;
     let mut data = Object::new().text("kind", kind.as_str()).text("outcome", &done.heard.outcome);
     if let Some(action) = done.action {
@@ -260,8 +259,8 @@ fn record(scope: &mut Scope<'_>, asked: &Receive, done: &Done, repeated: bool) {
     if let Some(approved) = done.heard.approved {
         data = data.bool("approved", approved);
     }
-    if let Some(name) = &done.name {
-        data = data.text("memberDigest", &names_digest(asked.integration, iter::once(&**name)));
+    if let (Some(name), Some(key)) = (&done.name, of.names_key) {
+        data = data.text("memberDigest", &key.digest(iter::once(&**name)));
     }
     if repeated {
         data = data.bool("repeated", true);

@@ -2,10 +2,17 @@
 //!
 //! **Invariant:** a secret is here only sealed, and what has ended is not kept.
 
+use std::fmt;
+
+use hmac::{Hmac, KeyInit as _, Mac as _};
 use serde::{Deserialize, Serialize};
+use sha2::Sha256;
 
 use super::config::IntegrationConfig;
+use crate::value::canonical::canonical;
+use crate::value::digest::Digest;
 use crate::value::id::{IntegrationId, PrincipalId, WorkspaceId};
+use crate::value::json::Json;
 use crate::value::link::{Link, Linked, RowId};
 use crate::value::{Id, Invalid, Span, Timestamp};
 
@@ -209,11 +216,43 @@ pub struct Integration {
     /// Whether something was given up since anything last went well.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub failing: bool,
+    /// What the ledger's digests of the other system's names for people are keyed with, once there was one to write.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub names_key: Option<NamesKey>,
     /// When it was made.
     pub created_at: Timestamp,
     /// By whom; absent where the operator's shell made it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub created_by: Option<PrincipalId>,
+}
+
+/// What digests of names are keyed with. A name is short and often known: whoever has a digest without a key finds it by trying. It
+/// goes with its integration, and then nothing is found by a digest any more.
+#[derive(Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NamesKey(#[serde(with = "crate::state::gate::salt_serde")] [u8; 16]);
+
+impl NamesKey {
+    /// The key of these bytes, which are random.
+    #[must_use]
+    pub const fn new(bytes: [u8; 16]) -> Self {
+        Self(bytes)
+    }
+
+    /// What the ledger has of these names: the same of the same names in one integration, and nothing that tells across two.
+    #[must_use]
+    pub fn digest<'a>(&self, names: impl Iterator<Item = &'a str>) -> String {
+        let names = names.map(|it| Json::Text(it.to_owned())).collect();
+        // A key of any length is one, so that there always is a digest.
+        let Ok(mut mac) = Hmac::<Sha256>::new_from_slice(&self.0) else { return String::new() };
+        mac.update(canonical(&Json::List(names)).as_bytes());
+        Digest::from_bytes(mac.finalize().into_bytes().into()).named()
+    }
+}
+
+impl fmt::Debug for NamesKey {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("NamesKey(…)")
+    }
 }
 
 /// A secret as it is kept: sealed by the shell, which alone can open it.
@@ -332,6 +371,7 @@ mod tests {
             last_event_at: None,
             last_error: None,
             failing: false,
+            names_key: None,
             created_at: Timestamp::default(),
             created_by: None,
         }

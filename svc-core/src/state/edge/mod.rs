@@ -15,8 +15,10 @@ pub use config::{
     LINKED_NAME_MAX, LinkedMember, MAILED_MAX, MailConfig, OidcConfig, SignalConfig, SignalKeys,
 };
 pub use export::{EventClass, Export, ExportConfig, NoClass};
-pub use integration::{Integration, IntegrationKind, IntegrationSlot, OVERLAP_MAX_HOURS, SealedSecret, Spread};
-pub use job::{Attempt, Job, JobState, LEASE, RETRY_AFTER, Tried, Trouble, Work};
+pub use integration::{
+    Integration, IntegrationKind, IntegrationSlot, NamesKey, OVERLAP_MAX_HOURS, SealedSecret, Spread,
+};
+pub use job::{Attempt, Job, JobState, LEASE, Posted, RETRY_AFTER, Tried, Trouble, Work};
 pub use mcp::{
     MCP_CALLED_NAME_MAX, MCP_DEFINITIONS_BYTES_MAX, MCP_NAME_MAX, MCP_SERVERS_MAX, MCP_TOOLS_MAX, McpCredential,
     McpSecret, McpServer, McpServers, McpState, McpTool, McpTools, TOOL_GLOBS_MAX, ToolFilter,
