@@ -31,6 +31,7 @@ use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::{self, MissedTickBehavior, interval, timeout_at};
 
 use self::queue::{Line, Queue, Whose};
+use self::send::Came;
 pub use self::send::Sender;
 use self::spread::spread;
 
@@ -189,7 +190,7 @@ async fn attempt(gate: Gate, sender: Arc<Sender>, whose: Whose, job: DeliveryId)
         }
         Ok(Some(claimed)) => {
             let began = Instant::now();
-            let (tried, wait_s) = sender.send(&gate, &claimed).await;
+            let Came { tried, wait_s, posted } = sender.send(&gate, &claimed).await;
             let ms = u32::try_from(began.elapsed().as_millis()).unwrap_or(u32::MAX);
             tracing::info!(
                 delivery = %job,
@@ -199,7 +200,8 @@ async fn attempt(gate: Gate, sender: Arc<Sender>, whose: Whose, job: DeliveryId)
                 ms,
                 "a call was tried"
             );
-            let told = FinishDelivery { job, claim: claimed.job.claims, tried: Tried { ms, ..tried }, wait_s };
+            let tried = Tried { ms, ..tried };
+            let told = FinishDelivery { job, claim: claimed.job.claims, tried, wait_s, posted };
             if let Err(failure) = gate.submit(told).await {
                 // The lease ends, and somebody tries again: whoever was called hears the same event twice.
                 tracing::warn!(error = &failure as &dyn std::error::Error, "what came of a call could not be kept");

@@ -5,8 +5,8 @@
 use std::sync::{Arc, OnceLock};
 
 use serde_json::Value;
-use svc_core::state::edge::Trouble;
 use svc_core::state::edge::outbound::OutboundUrl;
+use svc_core::state::edge::{Posted, Trouble};
 use svc_core::value::json::Json;
 use svc_core::value::secret::Secret;
 use tokio::sync::Semaphore;
@@ -19,15 +19,22 @@ pub const API: &str = "https://slack.com/api";
 /// Answers to presses that are under way at once; one more is not given, and the message stays as it was.
 const ANSWERS_MAX: usize = 64;
 
+/// Characters of a name that Slack gives a conversation, or a message in one.
+const NAME_MAX: usize = 64;
+/// What Slack says of a message that it has no more.
+const GONE: &str = "message_not_found";
+
 /// What came of a message.
 #[derive(Debug)]
-pub(crate) struct Posted {
+pub(crate) struct Answered {
     /// The status of the answer.
     pub(crate) status: u16,
     /// What was wrong with it: Slack answers 200 to what it does not do as well.
     pub(crate) error: Option<Trouble>,
     /// For how many seconds Slack wants no other, where it says so.
     pub(crate) wait_s: Option<u32>,
+    /// Where the message stands, where Slack has taken it and says so.
+    pub(crate) at: Option<Posted>,
 }
 
 /// Slack.
@@ -63,23 +70,38 @@ impl Slack {
     ///
     /// # Errors
     /// [`Trouble`] where there was no answer, or none that can be read.
-    pub(crate) async fn post(&self, token: &Secret<Vec<u8>>, body: Vec<u8>) -> Result<Posted, Trouble> {
+    pub(crate) async fn post(&self, token: &Secret<Vec<u8>>, body: Vec<u8>) -> Result<Answered, Trouble> {
+        self.call("chat.postMessage", token, body).await
+    }
+
+    /// Changes a message, which its body names. One that somebody has taken away needs no change any more.
+    ///
+    /// # Errors
+    /// As [`post`](Self::post).
+    pub(crate) async fn update(&self, token: &Secret<Vec<u8>>, body: Vec<u8>) -> Result<Answered, Trouble> {
+        self.call("chat.update", token, body).await
+    }
+
+    async fn call(&self, method: &str, token: &Secret<Vec<u8>>, body: Vec<u8>) -> Result<Answered, Trouble> {
         let caller = self.caller.get().ok_or(Trouble::Interrupted)?;
-        let url = format!("{}/chat.postMessage", self.api);
+        let url = format!("{}/{method}", self.api);
         let url = OutboundUrl::parse(&url, caller.guard()).map_err(|_| Trouble::Address)?;
         let answered = caller.ask(&url, Some(token), body).await?;
         let (status, wait_s) = (answered.status, answered.retry_after_s);
         if !(200..300).contains(&status) {
             let error = Some(if (300..400).contains(&status) { Trouble::Redirect } else { Trouble::Answer });
-            return Ok(Posted { status, error, wait_s });
+            return Ok(Answered { status, error, wait_s, at: None });
         }
         let said = Json::parse(&answered.body).map_err(|_| Trouble::Protocol)?;
         if said.get("ok").and_then(Json::as_bool) == Some(true) {
-            return Ok(Posted { status, error: None, wait_s: None });
+            return Ok(Answered { status, error: None, wait_s: None, at: stands_at(&said) });
         }
         let why = said.get("error").and_then(Json::as_str).filter(|it| is_word(it)).unwrap_or("none that is a word");
-        tracing::warn!(host = url.host(), why, "Slack did not take a message");
-        Ok(Posted { status, error: Some(Trouble::Declined), wait_s })
+        if why == GONE {
+            return Ok(Answered { status, error: None, wait_s: None, at: None });
+        }
+        tracing::warn!(host = url.host(), why, method, "Slack did not take a message");
+        Ok(Answered { status, error: Some(Trouble::Declined), wait_s, at: None })
     }
 
     /// Answers to a press at the address that came with it, which is good for half an hour: what was pressed has been decided, and
@@ -112,6 +134,16 @@ impl Slack {
     fn is_own(&self, url: &OutboundUrl) -> bool {
         url.host() == &*self.host || url.host().strip_prefix("hooks.") == Some(&*self.host)
     }
+}
+
+/// Where Slack says that a message stands: both names are short and plain, or none is kept.
+fn stands_at(said: &Json) -> Option<Posted> {
+    let named = |name: &str| {
+        let is_plain = |it: u8| it.is_ascii_alphanumeric() || it == b'.';
+        let text = said.get(name).and_then(Json::as_str)?;
+        ((1..=NAME_MAX).contains(&text.len()) && text.bytes().all(is_plain)).then(|| text.into())
+    };
+    Some(Posted { channel: named("channel")?, ts: named("ts")? })
 }
 
 /// Whether a text is a word as Slack has for its errors: nothing else of an answer is logged.

@@ -432,7 +432,8 @@ impl Cast {
                 let job = self.action(*action)?.callback.as_ref()?.id.into();
                 let Some(taken) = taken else { return Some(ClaimDelivery { job }.into()) };
                 let error = (!taken).then_some(Trouble::Answer);
-                FinishDelivery { job, claim: 1, tried: Tried { status: Some(200), error, ms: 1 }, wait_s: None }.into()
+                let tried = Tried { status: Some(200), error, ms: 1 };
+                FinishDelivery { job, claim: 1, tried, wait_s: None, posted: None }.into()
             }
             Move::Settings { choice } => {
                 ChangeSettings { workspace, by: By::Program, change: settings(*choice).into() }.into()

@@ -1,9 +1,10 @@
-//! What a message says of what waits, before it has the form of a mail or of a room's message: the server's own words apart from
+//! What a message says of what waits, or has ended in the meantime, before it has the form of a mail or of a room's message: the server's own words apart from
 //! what others wrote.
 //!
 //! **Invariant:** it holds no more than those read on the approval's page who may decide, and no token.
 
 use svc_core::rules::edge::message::Asked;
+use svc_core::rules::gate::asked::Stands;
 use svc_core::state::gate::{Action, ApprovalKind, ApprovalSubject, Requester};
 use svc_core::state::people::Principal;
 use svc_core::value::currency::Currency;
@@ -74,10 +75,12 @@ impl Facts {
             ApprovalSubject::Owner(_) => quoted.extend(asked.question.whom.as_deref().map(|it| ("Whom", person(it)))),
             ApprovalSubject::Action(_) | ApprovalSubject::Budget(_) => {}
         }
-        own.push(("Persons who have to agree", asked.question.needed.to_string()));
-        own.push(("Waits until", approval.expires_at.to_string()));
+        if asked.question.stands == Stands::Waiting {
+            own.push(("Persons who have to agree", asked.question.needed.to_string()));
+            own.push(("Waits until", approval.expires_at.to_string()));
+        }
         Self {
-            headline: headline(approval.kind()),
+            headline: headline(approval.kind(), asked.question.stands),
             summary: asked.question.summary(),
             quoted,
             own,
@@ -104,13 +107,16 @@ fn of_action(action: &Action, quoted: &mut Vec<(&'static str, String)>, own: &mu
     }
 }
 
-const fn headline(kind: ApprovalKind) -> &'static str {
-    match kind {
-        ApprovalKind::Action => "An agent's action waits for a decision.",
-        ApprovalKind::Freeze => "A freeze of agents waits for a decision.",
-        ApprovalKind::HoldLift => "The lift of a hold over every agent waits for another owner.",
-        ApprovalKind::Owner => "A change among the owners waits for another owner.",
-        ApprovalKind::Budget => "More of a budget waits for a decision.",
+const fn headline(kind: ApprovalKind, stands: Stands) -> &'static str {
+    match (stands, kind) {
+        (Stands::Approved, _) => "This was approved.",
+        (Stands::Denied, _) => "This was denied.",
+        (Stands::Expired, _) => "The time for this is up.",
+        (Stands::Waiting, ApprovalKind::Action) => "An agent's action waits for a decision.",
+        (Stands::Waiting, ApprovalKind::Freeze) => "A freeze of agents waits for a decision.",
+        (Stands::Waiting, ApprovalKind::HoldLift) => "The lift of a hold over every agent waits for another owner.",
+        (Stands::Waiting, ApprovalKind::Owner) => "A change among the owners waits for another owner.",
+        (Stands::Waiting, ApprovalKind::Budget) => "More of a budget waits for a decision.",
     }
 }
 

@@ -23,7 +23,7 @@ pub(super) fn of(message: &Message, base: &str, link: Option<&Secret<String>>) -
         About::Test => {
             ("Mail from svc comes through", "You tried out whether mail comes through: it does.\n".to_owned())
         }
-        About::Asked(asked) => {
+        About::Asked(asked) | About::Ended(asked, _) => {
             return Letter { subject: subject_of(asked), text: signed(waits(asked, base), message, base) };
         }
         About::Conflict(conflict) => ("An agent has named a session of another", conflicts(conflict)),

@@ -17,7 +17,7 @@ pub(super) fn body(message: &Message, id: &str, base: &str, buttons: Vec<Value>)
             let facts = Facts::of(asked, base);
             json!({ "type": "approval.requested", "id": id, "approval": approval(asked, &facts), "text": text(&facts) })
         }
-        About::Conflict(_) | About::Loosened(_) | About::Invited(_) => return None,
+        About::Ended(..) | About::Conflict(_) | About::Loosened(_) | About::Invited(_) => return None,
     };
     if !buttons.is_empty() {
         put(&mut told, "buttons", Value::Array(buttons));

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use serde_json::Value;
 use svc_core::rules::edge::deliver::Claimed;
 use svc_core::rules::edge::message::{About, Invited, Message};
-use svc_core::state::edge::{Integration, IntegrationKind, Job, News, Tried, Trouble, signature};
+use svc_core::state::edge::{Integration, IntegrationKind, Job, News, Posted, Tried, Trouble, signature};
 use svc_core::value::secret::Secret;
 use svc_store::Gate;
 
@@ -17,7 +17,7 @@ use crate::inbound::button::buttons;
 use crate::mail::{Mail, Mailer, NotTaken};
 use crate::outbound::{Caller, Post};
 use crate::secrets::sign_in_link;
-use crate::slack::{Posted, Slack};
+use crate::slack::{Answered, Slack};
 use crate::wire::delivery;
 
 /// What sends, whatever is sent.
@@ -27,6 +27,16 @@ pub struct Sender {
     mailer: Option<Arc<Mailer>>,
     slack: Arc<Slack>,
     base: String,
+}
+
+/// What came of a try.
+pub(super) struct Came {
+    /// What is remembered of it.
+    pub(super) tried: Tried,
+    /// For how many seconds whoever was called wants no other.
+    pub(super) wait_s: Option<u32>,
+    /// Where the message stands, where whoever took it says so.
+    pub(super) posted: Option<Posted>,
 }
 
 impl Sender {
@@ -42,19 +52,18 @@ impl Sender {
         self.mailer.is_some()
     }
 
-    /// Makes one call, or sends one message, and tells what came of it, and for how many seconds whoever was called wants no other;
-    /// how long it took is the caller's to say.
-    pub(super) async fn send(&self, gate: &Gate, claimed: &Claimed) -> (Tried, Option<u32>) {
-        let mut wait_s = None;
+    /// Makes one call, or sends one message, and tells what came of it; how long it took is the caller's to say.
+    pub(super) async fn send(&self, gate: &Gate, claimed: &Claimed) -> Came {
+        let (mut wait_s, mut posted) = (None, None);
         let (status, error) = match (&claimed.message, claimed.job.over()) {
             (Some(message), Some(IntegrationKind::Mail)) => match self.mail(gate, &claimed.job, message).await {
                 Ok(status) => (Some(status), None),
                 Err(NotTaken { status, trouble }) => (status, Some(trouble)),
             },
             (Some(message), Some(IntegrationKind::Slack)) => match self.ask(gate, &claimed.job, message).await {
-                Ok(Posted { status, error, wait_s: wait }) => {
-                    wait_s = wait;
-                    (Some(status), error)
+                Ok(answer) => {
+                    (wait_s, posted) = (answer.wait_s, answer.at);
+                    (Some(answer.status), answer.error)
                 }
                 Err(trouble) => (None, Some(trouble)),
             },
@@ -76,11 +85,11 @@ impl Sender {
                 }
             }
         };
-        (Tried { status, error, ms: 0 }, wait_s)
+        Came { tried: Tried { status, error, ms: 0 }, wait_s, posted }
     }
 
     /// Asks somebody in Slack.
-    async fn ask(&self, gate: &Gate, job: &Job, message: &Message) -> Result<Posted, Trouble> {
+    async fn ask(&self, gate: &Gate, job: &Job, message: &Message) -> Result<Answered, Trouble> {
         let (Some(slot), Some(reach)) = (job.slot(), &message.reach) else { return Err(Trouble::Secret) };
         let token = match gate.open_sealed(&Integration::bot_purpose(slot), &reach.token.sealed) {
             Ok(token) => token,
@@ -90,7 +99,12 @@ impl Sender {
             }
         };
         let body = slack::body(message, &reach.name, &self.base).ok_or(Trouble::Refused)?;
-        self.slack.post(&token, body).await
+        match &message.about {
+            About::Ended(..) => self.slack.update(&token, body).await,
+            About::Test | About::Asked(_) | About::Conflict(_) | About::Loosened(_) | About::Invited(_) => {
+                self.slack.post(&token, body).await
+            }
+        }
     }
 
     async fn mail(&self, gate: &Gate, job: &Job, message: &Message) -> Result<u16, NotTaken> {
@@ -98,7 +112,12 @@ impl Sender {
         let to = message.to.as_ref().ok_or(Trouble::Refused)?;
         let link = match &message.about {
             About::Invited(Invited { token: Some((sealed, _)), .. }) => Some(self.link(gate, job, sealed)?),
-            About::Invited(_) | About::Test | About::Asked(_) | About::Conflict(_) | About::Loosened(_) => None,
+            About::Invited(_)
+            | About::Test
+            | About::Asked(_)
+            | About::Ended(..)
+            | About::Conflict(_)
+            | About::Loosened(_) => None,
         };
         let letter = letter::of(message, &self.base, link.as_ref());
         let (id, to) = (job.id.to_string(), to.email.to_string());

@@ -6,6 +6,7 @@
 use serde_json::{Value, json};
 use svc_core::rules::edge::button::is_said_on_page;
 use svc_core::rules::edge::message::{About, Asked, Message};
+use svc_core::rules::gate::asked::Stands;
 
 use super::facts::Facts;
 use crate::inbound::button::digest;
@@ -21,19 +22,21 @@ const FIELDS_MAX: usize = 10;
 /// Characters of the text that stands for the blocks.
 const SHORT_MAX: usize = 300;
 
-/// The body of `chat.postMessage` to this person. `None` of what nobody is asked.
-pub(super) fn body(message: &Message, user: &str, base: &str) -> Option<Vec<u8>> {
+/// The body of `chat.postMessage` in this conversation, or of `chat.update` where a message stands there that says what has ended. `None`
+/// of what nobody is asked.
+pub(super) fn body(message: &Message, channel: &str, base: &str) -> Option<Vec<u8>> {
     let mut told = match &message.about {
         About::Test => json!({ "text": "svc: messages come through" }),
-        About::Asked(asked) => {
-            let facts = Facts::of(asked, base);
-            let short = escaped(&clipped(&one_line(&facts.summary), SHORT_MAX));
-            json!({ "text": format!("{} {short}", facts.headline), "blocks": blocks(asked, &facts) })
+        About::Asked(asked) => asks(asked, base),
+        About::Ended(asked, at) => {
+            let mut told = asks(asked, base);
+            crate::wire::put(&mut told, "ts", json!(at.ts));
+            told
         }
         About::Conflict(_) | About::Loosened(_) | About::Invited(_) => return None,
     };
     for (name, value) in [
-        ("channel", json!(user)),
+        ("channel", json!(channel)),
         ("unfurl_links", json!(false)),
         ("unfurl_media", json!(false)),
         ("parse", json!("none")),
@@ -43,6 +46,12 @@ pub(super) fn body(message: &Message, user: &str, base: &str) -> Option<Vec<u8>>
     }
     // Texts and nothing else: it is always written.
     serde_json::to_vec(&told).ok()
+}
+
+fn asks(asked: &Asked, base: &str) -> Value {
+    let facts = Facts::of(asked, base);
+    let short = escaped(&clipped(&one_line(&facts.summary), SHORT_MAX));
+    json!({ "text": format!("{} {short}", facts.headline), "blocks": blocks(asked, &facts) })
 }
 
 fn blocks(asked: &Asked, facts: &Facts) -> Vec<Value> {
@@ -69,10 +78,12 @@ fn buttons(asked: &Asked, facts: &Facts) -> Vec<Value> {
     let value = value(approval.id, digest(approval).as_ref());
     let word = |action: &str, text: &str, style: &str| json!({ "type": "button", "action_id": action, "text": plain_text(text), "style": style, "value": value });
     let mut buttons = Vec::with_capacity(3);
-    if !is_said_on_page(&asked.question) {
-        buttons.push(word(APPROVE, "Approve", "primary"));
+    if asked.question.stands == Stands::Waiting {
+        if !is_said_on_page(&asked.question) {
+            buttons.push(word(APPROVE, "Approve", "primary"));
+        }
+        buttons.push(word(DENY, "Deny", "danger"));
     }
-    buttons.push(word(DENY, "Deny", "danger"));
     buttons.push(json!({ "type": "button", "action_id": "open", "text": plain_text("Open it"), "url": facts.url }));
     buttons
 }

@@ -196,6 +196,7 @@ async fn a_person_approves_more_of_a_budget() {
         needed: 1,
         approvals: Vec::new(),
         state: ApprovalState::Waiting,
+        posted: Vec::new(),
     });
     site.plant(BudgetUse { asked: Some(id), ..used });
     let own = path(&site, &format!("approvals/{id}"));

@@ -341,3 +341,29 @@ async fn a_linked_owner_tries_it_out() {
     chat.site.audit();
     chat.site.stop().await;
 }
+
+/// What is decided on its page is told where it was asked in Slack: the message there is changed, says what came of it, and has no
+/// button that decides.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_message_says_what_was_decided_elsewhere() {
+    let mut chat = Chat::with(|_| {}).await;
+    chat.slack.answer([taken(), taken()]);
+    let asked = chat.asked().await;
+    posted(&mut chat).await;
+    let owner = chat.owner.clone();
+    delivered(&mut chat, &owner, &asked, ("delivered", 1)).await;
+    let path = format!("/api/w/{}/approvals/{}/deny", chat.site.workspace(), text(&asked["approval"]["id"]));
+    owner.ask(&mut chat.client, "POST", &path, Some(&json!({ "actionDigest": asked["actionDigest"] }))).await.ok();
+    chat.site.shift(Span::seconds(1));
+    let changed = chat.slack.next().await;
+    assert_eq!(changed.line, "POST /api/chat.update HTTP/1.1");
+    assert_eq!(changed.header("authorization"), format!("Bearer {BOT_TOKEN}"));
+    let body = changed.json();
+    assert_eq!((&body["channel"], &body["ts"]), (&json!("D1"), &json!("1.2")));
+    assert!(text(&body["text"]).starts_with("This was denied."), "{body}");
+    let buttons = body["blocks"].as_array().unwrap().last().unwrap()["elements"].as_array().unwrap().clone();
+    let actions: Vec<&str> = buttons.iter().map(|it| text(&it["action_id"])).collect();
+    assert_eq!(actions, ["open"], "{body}");
+    chat.site.audit();
+    chat.site.stop().await;
+}

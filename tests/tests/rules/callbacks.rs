@@ -47,7 +47,9 @@ fn claim(world: &mut World, job: DeliveryId) -> Option<Claimed> {
 fn finish(world: &mut World, claimed: &Claimed, error: Option<Trouble>) -> Arc<Job> {
     let status = if error.is_some() { 503 } else { 204 };
     let tried = Tried { status: Some(status), error, ms: 3 };
-    world.run(FinishDelivery { job: claimed.job.id, claim: claimed.job.claims, tried, wait_s: None }).unwrap()
+    world
+        .run(FinishDelivery { job: claimed.job.id, claim: claimed.job.claims, tried, wait_s: None, posted: None })
+        .unwrap()
 }
 
 fn records(world: &mut World, kind: &str) -> Vec<Entry> {

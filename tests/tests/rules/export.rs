@@ -91,7 +91,9 @@ fn claim(world: &mut World, job: DeliveryId) -> Option<Claimed> {
 
 fn finish(world: &mut World, claimed: &Claimed, error: Option<Trouble>) -> Arc<Job> {
     let tried = Tried { status: Some(if error.is_some() { 503 } else { 204 }), error, ms: 1 };
-    world.run(FinishDelivery { job: claimed.job.id, claim: claimed.job.claims, tried, wait_s: None }).unwrap()
+    world
+        .run(FinishDelivery { job: claimed.job.id, claim: claimed.job.claims, tried, wait_s: None, posted: None })
+        .unwrap()
 }
 
 /// Tries a delivery until it is given up.

@@ -52,7 +52,9 @@ fn claim(world: &mut World, job: DeliveryId) -> Claimed {
 
 fn finish(world: &mut World, claimed: &Claimed, error: Option<Trouble>) -> Arc<Job> {
     let tried = Tried { status: Some(200), error, ms: 1 };
-    world.run(FinishDelivery { job: claimed.job.id, claim: claimed.job.claims, tried, wait_s: None }).unwrap()
+    world
+        .run(FinishDelivery { job: claimed.job.id, claim: claimed.job.claims, tried, wait_s: None, posted: None })
+        .unwrap()
 }
 
 fn hints(claimed: &Claimed) -> Vec<&str> {

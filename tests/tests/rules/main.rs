@@ -41,6 +41,7 @@ mod single_sign_on;
 mod stop;
 mod suggest;
 mod sweep;
+mod taken_back;
 mod tell;
 mod tree;
 mod velocity;

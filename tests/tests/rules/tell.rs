@@ -297,7 +297,7 @@ fn what_is_decided_is_not_sent() {
         ("Do what was asked", agent.agent)
     );
     let tried = Tried { status: Some(451), error: Some(Trouble::Answer), ms: 3 };
-    world.run(FinishDelivery { job: first, claim: claimed.job.claims, tried, wait_s: None }).unwrap();
+    world.run(FinishDelivery { job: first, claim: claimed.job.claims, tried, wait_s: None, posted: None }).unwrap();
     world.deny(&owner, action);
     world.advance(Span::seconds(7));
     assert!(claim(&mut world, first).is_none(), "it was denied meanwhile");
@@ -526,7 +526,7 @@ fn in_slack_those_are_asked_who_are_linked() {
     let reach = claimed.message.unwrap().reach.unwrap();
     assert_eq!((&*reach.name, &*reach.token.sealed), ("UA", "x"));
     let tried = Tried { status: Some(429), error: Some(Trouble::Answer), ms: 1 };
-    let told = FinishDelivery { job, claim: claimed.job.claims, tried, wait_s: Some(100_000) };
+    let told = FinishDelivery { job, claim: claimed.job.claims, tried, wait_s: Some(100_000), posted: None };
     world.run(told).unwrap();
     let due = jobs(&mut world)[0].due();
     assert_eq!(due, Some(world.now().plus(Span::hours(1))), "Slack's wait is kept to, within bounds");

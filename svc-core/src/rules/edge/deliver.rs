@@ -4,9 +4,12 @@ use std::sync::Arc;
 
 use super::export;
 use super::message::{self, Message, Sent};
+use super::tell;
 use crate::refusal::Refusal;
 use crate::rules::people::by::{By, entitled};
-use crate::state::edge::{Integration, IntegrationKind, Job, JobState, News, SealedSecret, Tried, Trouble, Work};
+use crate::state::edge::{
+    Integration, IntegrationKind, Job, JobState, News, Posted, SealedSecret, Tried, Trouble, Work,
+};
 use crate::state::evidence::{Actor, Fact, Subject};
 use crate::state::people::Right;
 use crate::turn::{Halt, Scope};
@@ -88,7 +91,7 @@ fn over(scope: &mut Scope<'_>, job: &Job) -> Result<Option<Arc<Integration>>, Ha
 }
 
 /// Tells what came of a try.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct FinishDelivery {
     /// Which job.
     pub job: DeliveryId,
@@ -98,6 +101,8 @@ pub struct FinishDelivery {
     pub tried: Tried,
     /// How long whoever was called wants to be left alone, in seconds, where it said so; an hour at most is kept to.
     pub wait_s: Option<u32>,
+    /// Where the message stands, where whoever took it says so.
+    pub posted: Option<Posted>,
 }
 
 /// The longest wait that somebody who is called can ask for.
@@ -119,6 +124,7 @@ pub fn finish(scope: &mut Scope<'_>, asked: &FinishDelivery) -> Result<Arc<Job>,
     let wait = asked.wait_s.map(|it| Span::seconds(it.into()).min(WAIT_MAX));
     let tried = Job::clone(&job).tried(asked.tried, u16::from_be_bytes([high, low]), now);
     let tried = wait.into_iter().fold(tried, |tried, wait| tried.not_before(now.plus(wait)));
+    let tried = tell::posted(scope, tried, asked.posted.as_ref())?;
     let is_over = matches!(tried.state, JobState::Delivered { .. });
     if !is_over && export::gives_way(scope, &tried, integration.as_deref())? {
         return Ok(scope.get::<Job>(asked.job)?.unwrap_or(job));
@@ -207,7 +213,9 @@ fn about(job: &Job) -> (Named, Named) {
         Work::Message { news, to, .. } => {
             let to = to.map(|it| ("principalId", it.to_string()));
             match news {
-                News::Asked { approval } => (Some(("approvalId", approval.to_string())), to),
+                News::Asked { approval } | News::Ended { approval, .. } => {
+                    (Some(("approvalId", approval.to_string())), to)
+                }
                 News::Conflict { action, .. } => (Some(("actionId", action.to_string())), to),
                 News::Loosened { record, .. } => (Some(("evidenceId", record.to_string())), to),
                 News::Invited { .. } => (None, to),

@@ -8,8 +8,8 @@ use super::spread::{concerns, is_named};
 use crate::refusal::Refusal;
 use crate::rules::gate::asked::{Question, Stands, Who, question_for};
 use crate::state::edge::{
-    DeciderConfig, Integration, IntegrationConfig, IntegrationKind, IntegrationSlot, Job, News, SealedSecret, Topic,
-    Work,
+    DeciderConfig, Integration, IntegrationConfig, IntegrationKind, IntegrationSlot, Job, News, Posted, SealedSecret,
+    Topic, Work,
 };
 use crate::state::evidence::Entry;
 use crate::state::gate::{Action, Agent, Approval, ApprovalSubject, Requester};
@@ -54,6 +54,8 @@ pub enum About {
     Test,
     /// Something waits.
     Asked(Box<Asked>),
+    /// What somebody was asked has ended, in the message that stands there.
+    Ended(Box<Asked>, Posted),
     /// An agent has named another's session.
     Conflict(Box<Conflict>),
     /// Settings were loosened.
@@ -144,13 +146,14 @@ pub(super) fn of(scope: &mut Scope<'_>, job: Job, integration: Option<&Integrati
             if !goes_over(news, integration) {
                 return Ok(Sent::Over);
             }
-            if let Some(to) = to {
+            if let (Some(to), false) = (to, matches!(about, About::Ended(..))) {
                 let Some(principal) = scope.get::<Principal>(*to)? else { return Ok(Sent::Over) };
                 if !is_named(integration, &principal, news) || !concerns(scope, news, &principal)? {
                     return Ok(Sent::Over);
                 }
             }
-            (*to, about)
+            // A message is changed where it stands, also where whoever has it is nobody here any more.
+            (to.filter(|_| !matches!(about, About::Ended(..))), about)
         }
     };
     let to = match to {
@@ -160,12 +163,15 @@ pub(super) fn of(scope: &mut Scope<'_>, job: Job, integration: Option<&Integrati
         },
         None => None,
     };
-    let reach = match (integration.map(|it| &it.config), &to) {
-        (Some(IntegrationConfig::Deciders(it)), Some(to)) => match reach(it, to) {
-            Some(reach) => Some(reach),
-            None => return Ok(Sent::Over),
-        },
+    let found = match (integration.map(|it| &it.config), &to, &about) {
+        (Some(IntegrationConfig::Deciders(it)), Some(to), _) => Some(reach(it, to)),
+        (Some(IntegrationConfig::Deciders(it)), None, About::Ended(_, at)) => Some(reach_at(it, at)),
         _ => None,
+    };
+    let reach = match found {
+        Some(None) => return Ok(Sent::Over),
+        Some(reach) => reach,
+        None => None,
     };
     let relay = if job.over() == Some(IntegrationKind::Chat) { relay(scope, job.workspace)? } else { None };
     let message = Message { workspace, to, about, reach, relay };
@@ -176,6 +182,11 @@ pub(super) fn of(scope: &mut Scope<'_>, job: Job, integration: Option<&Integrati
 fn reach(deciders: &DeciderConfig, to: &Principal) -> Option<Reach> {
     let link = deciders.members.iter().find(|it| it.principal == to.id && it.holds(to))?;
     Some(Reach { name: link.name.clone(), token: deciders.bot_token.clone()? })
+}
+
+/// How a message is reached where it stands.
+fn reach_at(deciders: &DeciderConfig, at: &Posted) -> Option<Reach> {
+    Some(Reach { name: at.channel.clone(), token: deciders.bot_token.clone()? })
 }
 
 /// The workspace's relay, where it is used and passes on anybody's presses.
@@ -193,7 +204,7 @@ fn goes_over(news: &News, integration: Option<&Integration>) -> bool {
 /// Whether such news goes over an integration, and is not sent where there is none.
 pub(super) const fn needs_one(news: &News) -> bool {
     match news {
-        News::Asked { .. } | News::Conflict { .. } => true,
+        News::Asked { .. } | News::Ended { .. } | News::Conflict { .. } => true,
         News::Loosened { .. } | News::Invited { .. } => false,
     }
 }
@@ -215,6 +226,13 @@ fn about(scope: &mut Scope<'_>, news: &News) -> Result<Matter, Halt> {
                 return Ok(Matter::Over);
             }
             Ok(Matter::Told(About::Asked(Box::new(asked(scope, question)?))))
+        }
+        News::Ended { approval, of } => {
+            scope.want(&[Approval::key(*approval), Job::key(*of)])?;
+            let at = scope.get::<Job>(*of)?.and_then(|it| it.posted.clone());
+            let (Some(approval), Some(at)) = (scope.get::<Approval>(*approval)?, at) else { return Ok(Matter::Over) };
+            let question = question_for(scope, Who::Nobody, approval)?;
+            Ok(Matter::Told(About::Ended(Box::new(asked(scope, question)?), at)))
         }
         News::Conflict { action, owner } => {
             scope.want(&[Action::key(*action), Agent::key(*owner)])?;

@@ -78,7 +78,7 @@ fn is_news(scope: &mut Scope<'_>, news: &News) -> Result<bool, Halt> {
             let Some(approval) = scope.get::<Approval>(*approval)? else { return Ok(false) };
             Ok(question_for(scope, Who::Nobody, approval)?.stands == Stands::Waiting)
         }
-        News::Conflict { .. } | News::Loosened { .. } | News::Invited { .. } => Ok(true),
+        News::Ended { .. } | News::Conflict { .. } | News::Loosened { .. } | News::Invited { .. } => Ok(true),
     }
 }
 
@@ -87,7 +87,7 @@ fn is_news(scope: &mut Scope<'_>, news: &News) -> Result<bool, Halt> {
 fn rooms(scope: &mut Scope<'_>, workspace: &Workspace, news: &News) -> Result<(), Halt> {
     match news {
         News::Asked { .. } => {}
-        News::Conflict { .. } | News::Loosened { .. } | News::Invited { .. } => return Ok(()),
+        News::Ended { .. } | News::Conflict { .. } | News::Loosened { .. } | News::Invited { .. } => return Ok(()),
     }
     for kind in workspace.told_over.iter().filter(|it| it.spread() == Some(Spread::Room)) {
         let slot = IntegrationSlot { workspace: workspace.id, kind: *kind };
@@ -109,6 +109,8 @@ fn each(workspace: &Workspace, news: &News, mails: bool) -> Vec<IntegrationKind>
             let kinds = workspace.told_over.iter().copied();
             kinds.filter(|it| it.spread() == Some(Spread::Each)).collect()
         }
+        // It is no news to anybody: the message that somebody has is changed.
+        News::Ended { .. } => Vec::new(),
         // Whoever is asked in a chat is asked there what waits, and told nothing else.
         News::Conflict { .. } => {
             workspace.told_over.iter().copied().filter(|it| *it == IntegrationKind::Mail).collect()
@@ -150,7 +152,7 @@ fn page(
 pub(super) fn is_named(integration: Option<&Integration>, principal: &Principal, news: &News) -> bool {
     match news {
         News::Asked { .. } => {}
-        News::Conflict { .. } | News::Loosened { .. } | News::Invited { .. } => return true,
+        News::Ended { .. } | News::Conflict { .. } | News::Loosened { .. } | News::Invited { .. } => return true,
     }
     match integration.map(|it| &it.config) {
         Some(IntegrationConfig::Mail(mail)) => mail.to.is_empty() || mail.to.contains(&principal.id),
@@ -179,6 +181,8 @@ pub(super) fn concerns(scope: &mut Scope<'_>, news: &News, principal: &Principal
             let Some(approval) = scope.get::<Approval>(*approval)? else { return Ok(false) };
             Ok(question_for(scope, Who::Member(principal), approval)?.may_not.is_none())
         }
+        // Whoever was asked has the message, whatever they may do by now.
+        News::Ended { .. } => Ok(true),
         News::Conflict { action, owner } => {
             let later = scope.get::<Action>(*action)?.ok_or_else(Refusal::internal)?.agent;
             scope.want(&[Agent::key(later), Agent::key(*owner)])?;

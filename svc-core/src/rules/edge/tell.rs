@@ -3,9 +3,10 @@
 //! **Invariant:** who is to be told is not looked up here. Where a workspace tells nobody, no row is read or written for it.
 
 use crate::refusal::Refusal;
-use crate::state::edge::{Integration, IntegrationKind, Job, News, Spread, Topic, Work};
-use crate::state::gate::{Action, Agent, Approval, ApprovalSubject, ClientSession};
+use crate::state::edge::{Integration, IntegrationKind, Job, JobState, LINKED_MAX, News, Posted, Spread, Topic, Work};
+use crate::state::gate::{Action, Activity, Agent, Approval, ApprovalSubject, ClientSession};
 use crate::state::people::Workspace;
+use crate::store::Row as _;
 use crate::turn::{Halt, Scope};
 use crate::value::digest::TopicId;
 use crate::value::id::{AgentId, WorkspaceId};
@@ -13,6 +14,9 @@ use crate::value::{Id as _, Timestamp};
 
 /// Milliseconds of a minute: no sooner than that is told once more of a question that grows.
 const MINUTE: i64 = 60_000;
+
+/// Messages that are changed by one commit; what is left has the row due still.
+const CHANGED_AT_ONCE: usize = 50;
 
 /// Has whoever may decide `approval`, which begins to wait, told of it.
 pub fn asked(scope: &mut Scope<'_>, workspace: &Workspace, approval: &Approval) {
@@ -131,6 +135,45 @@ pub fn ended(scope: &mut Scope<'_>, agent: &Agent, approval: &Approval) -> Resul
     }
     scope.put(left);
     Ok(())
+}
+
+/// Has the messages that ask for what has ended say so: a button that is left in one would decide nothing.
+///
+/// # Errors
+/// [`Halt::Load`] alone.
+pub(in crate::rules) fn take_back(scope: &mut Scope<'_>, ended: &Approval) -> Result<(), Halt> {
+    if ended.posted.is_empty() {
+        return Ok(());
+    }
+    let (now_on, later) = ended.posted.split_at(ended.posted.len().min(CHANGED_AT_ONCE));
+    scope.want(&now_on.iter().map(|it| Job::key(*it)).collect::<Vec<_>>())?;
+    for of in now_on {
+        let Some(asked) = scope.get::<Job>(*of)?.filter(|it| it.posted.is_some()) else { continue };
+        let Work::Message { over, to, .. } = asked.work else { continue };
+        let work = Work::Message { news: News::Ended { approval: ended.id, of: *of }, over, to };
+        let job = Job::without_url(scope.fresh(), ended.workspace, work, scope.now());
+        scope.put(job);
+    }
+    scope.put(Approval { posted: later.to_vec(), ..ended.clone() });
+    Ok(())
+}
+
+/// Notes where a message stands that asks for something, so that it can be changed once that has ended: also where it ended while the
+/// message was under way.
+///
+/// # Errors
+/// [`Halt::Load`] alone.
+pub(super) fn posted(scope: &mut Scope<'_>, mut job: Job, at: Option<&Posted>) -> Result<Job, Halt> {
+    let (Some(at), JobState::Delivered { .. }) = (at, job.state) else { return Ok(job) };
+    let Work::Message { news: News::Asked { approval }, to: Some(_), .. } = &job.work else { return Ok(job) };
+    let Some(asked) = scope.get::<Approval>(*approval)?.filter(|it| it.posted.len() < LINKED_MAX) else {
+        return Ok(job);
+    };
+    let mut asked = Approval::clone(&asked);
+    asked.posted.push(job.id);
+    scope.put(asked);
+    job.posted = Some(at.clone());
+    Ok(job)
 }
 
 /// What an action is asked with: its agent, its type, and its merchant or tool.

@@ -346,6 +346,7 @@ impl Decided<'_> {
             needed: settings.persons_needed(action.payment.as_ref().map(|it| (it.currency, it.amount))),
             approvals: Vec::new(),
             state: ApprovalState::Waiting,
+            posted: Vec::new(),
         }
     }
 }

@@ -177,6 +177,7 @@ fn question(
         needed: 1,
         approvals: Vec::new(),
         state: ApprovalState::Waiting,
+        posted: Vec::new(),
     };
     let count = i64::try_from(asking.members.len()).unwrap_or(i64::MAX);
     let data = Object::new().bool("all", asking.all).int("count", count).text("kind", approval.kind().as_str());

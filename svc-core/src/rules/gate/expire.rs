@@ -3,6 +3,7 @@
 use super::freeze::{End, EndApproval, end_approval, end_waiting};
 use super::hold::held_by;
 use crate::refusal::Refusal;
+use crate::rules::edge::tell::take_back;
 use crate::state::evidence::{Actor, Fact, Subject};
 use crate::state::gate::{Action, Activity, Agent, Approval, ApprovalState, Code, Effect, Reason, State};
 use crate::state::people::Workspace;
@@ -11,14 +12,19 @@ use crate::turn::{Halt, Scope};
 use crate::value::canonical::Object;
 use crate::value::id::ApprovalId;
 
-/// Ends a wait whose time is up.
+/// Ends a wait whose time is up. Of one that has ended, however it did, what asks for it elsewhere is told.
 ///
 /// # Errors
 /// [`Halt::Load`] alone; what no longer waits, or not yet so long, is left as it is.
 pub fn expire(scope: &mut Scope<'_>, id: ApprovalId) -> Result<(), Halt> {
     let now = scope.now();
-    let due = |it: &std::sync::Arc<Approval>| it.is_waiting() && now >= it.expires_at;
-    let Some(approval) = scope.get::<Approval>(id)?.filter(due) else { return Ok(()) };
+    let Some(approval) = scope.get::<Approval>(id)? else { return Ok(()) };
+    if !approval.is_waiting() {
+        return take_back(scope, &approval);
+    }
+    if now < approval.expires_at {
+        return Ok(());
+    }
     let at = approval.expires_at;
     let ended = Approval::clone(&approval).ended(ApprovalState::Expired { at });
     let Some(asked) = approval.asked_action() else {

@@ -174,6 +174,7 @@ fn ask_second(
         needed: owners_needed(scope, asked.workspace, person)?,
         approvals: Vec::new(),
         state: ApprovalState::Waiting,
+        posted: Vec::new(),
     };
     let data = Object::new().text("hold", &hold.id.to_string()).text("kind", approval.kind().as_str());
     let data = data.bool("restart", asked.restart).finish();

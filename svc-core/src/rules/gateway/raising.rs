@@ -54,6 +54,7 @@ pub fn ask_for_raise(
         needed: 1,
         approvals: Vec::new(),
         state: ApprovalState::Waiting,
+        posted: Vec::new(),
     };
     let data = Object::new()
         .int("allocationMicros", amount(used.allocation(budget)))

@@ -73,6 +73,7 @@ pub(super) fn second(scope: &mut Scope<'_>, asked: &Asked<'_>) -> Result<Option<
         needed: 1,
         approvals: Vec::new(),
         state: ApprovalState::Waiting,
+        posted: Vec::new(),
     };
     let data = Object::new().text("change", asked.change.as_str()).text("kind", approval.kind().as_str());
     let data = data.text("principalId", &asked.principal.id.to_string()).finish();

@@ -56,6 +56,18 @@ pub struct Job {
     /// The tries that came to an end, the oldest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub attempts: Vec<Attempt>,
+    /// Where its message stands, where another system that took it says so and it may have to be changed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub posted: Option<Posted>,
+}
+
+/// Where a message stands in the system that took it: what it is changed by.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Posted {
+    /// The conversation.
+    pub channel: Box<str>,
+    /// The message in it.
+    pub ts: Box<str>,
 }
 
 /// What a call tells.
@@ -289,7 +301,18 @@ impl Job {
     #[must_use]
     pub const fn without_url(id: DeliveryId, workspace: WorkspaceId, work: Work, now: Timestamp) -> Self {
         let state = JobState::Waiting { due: now };
-        Self { id, workspace, work, url: None, created_at: now, state, tries: 0, claims: 0, attempts: Vec::new() }
+        Self {
+            id,
+            workspace,
+            work,
+            url: None,
+            created_at: now,
+            state,
+            tries: 0,
+            claims: 0,
+            attempts: Vec::new(),
+            posted: None,
+        }
     }
 
     /// The same, due at `due` and not before.

@@ -4,7 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::value::digest::{SignInLinkId, TopicId};
-use crate::value::id::{ActionId, AgentId, ApprovalId, EvidenceId, PrincipalId, WorkspaceId};
+use crate::value::id::{ActionId, AgentId, ApprovalId, DeliveryId, EvidenceId, PrincipalId, WorkspaceId};
 use crate::value::link::{Link, Linked};
 
 /// What people are told of.
@@ -15,6 +15,13 @@ pub enum News {
     Asked {
         /// What.
         approval: ApprovalId,
+    },
+    /// What somebody was asked is decided, or over: the message that asked them says so from now on.
+    Ended {
+        /// What.
+        approval: ApprovalId,
+        /// The delivery of that message.
+        of: DeliveryId,
     },
     /// An agent has named a session of another. Told to whoever each of them acts for.
     Conflict {
@@ -55,7 +62,7 @@ impl News {
     #[must_use]
     pub fn subject(&self) -> String {
         match self {
-            Self::Asked { approval } => approval.to_string(),
+            Self::Asked { approval } | Self::Ended { approval, .. } => approval.to_string(),
             Self::Conflict { action, .. } => action.to_string(),
             Self::Loosened { record, .. } => record.to_string(),
             Self::Invited { principal, .. } => principal.to_string(),
@@ -66,7 +73,7 @@ impl News {
     pub(super) fn let_go(&mut self) {
         match self {
             Self::Invited { token, .. } => *token = None,
-            Self::Asked { .. } | Self::Conflict { .. } | Self::Loosened { .. } => {}
+            Self::Asked { .. } | Self::Ended { .. } | Self::Conflict { .. } | Self::Loosened { .. } => {}
         }
     }
 
@@ -75,7 +82,7 @@ impl News {
     pub const fn is_spent(&self) -> bool {
         match self {
             Self::Invited { link, token, .. } => link.is_some() && token.is_none(),
-            Self::Asked { .. } | Self::Conflict { .. } | Self::Loosened { .. } => false,
+            Self::Asked { .. } | Self::Ended { .. } | Self::Conflict { .. } | Self::Loosened { .. } => false,
         }
     }
 }

@@ -8,7 +8,8 @@ use super::reason::Reason;
 use crate::state::people::{Members, Role};
 use crate::value::digest::{Digest, TopicId};
 use crate::value::id::{
-    AccountId, ActionId, AgentId, ApprovalId, BudgetId, HoldId, PrincipalId, SessionId, TeamId, TokenId, WorkspaceId,
+    AccountId, ActionId, AgentId, ApprovalId, BudgetId, DeliveryId, HoldId, PrincipalId, SessionId, TeamId, TokenId,
+    WorkspaceId,
 };
 use crate::value::link::{Index, Link, Linked};
 use crate::value::text::{Label, Note};
@@ -35,6 +36,9 @@ pub struct Approval {
     pub approvals: Vec<Consent>,
     /// Where it stands.
     pub state: ApprovalState,
+    /// The deliveries of messages that ask in another system and are to say so once it has ended: as many as are linked there.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub posted: Vec<DeliveryId>,
 }
 
 /// What a person is asked about.
@@ -331,6 +335,17 @@ impl Approval {
         self.state == ApprovalState::Waiting
     }
 
+    /// When it ended.
+    #[must_use]
+    pub const fn ended_at(&self) -> Option<Timestamp> {
+        match self.state {
+            ApprovalState::Waiting => None,
+            ApprovalState::Approved { at } | ApprovalState::Denied { at, .. } | ApprovalState::Expired { at } => {
+                Some(at)
+            }
+        }
+    }
+
     /// The same without what `person` wrote: notes of theirs and reasons that they gave; with nobody named, without anybody's.
     #[must_use]
     pub fn forget(mut self, person: Option<PrincipalId>) -> Self {
@@ -377,6 +392,8 @@ impl Linked for Approval {
             links.push(Link::by_id(Index::WaitingIn, self.workspace.bits(), self.id));
             links.extend(agent.map(|it| Link::by_id(Index::WaitingOf, it, self.id)));
         }
+        // However it has ended, what asks for it elsewhere is told at once.
+        links.extend(self.ended_at().filter(|_| !self.posted.is_empty()).map(|at| Link::wake(self.workspace, at)));
         links
     }
 }
