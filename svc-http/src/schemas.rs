@@ -252,13 +252,17 @@ fn decision_outcome() -> Value {
             "amount": amount(0),
             "settledAt": time(),
             "late": { "type": "boolean" },
-            "released": {
-                "type": "object",
-                "description": "What a person gave back of what the receipt's use kept posted.",
-                "required": ["amount", "at"],
-                "properties": { "amount": amount(1), "at": time(), "by": { "type": "string" } },
-            },
+            "released": released(),
         },
+    })
+}
+
+fn released() -> Value {
+    json!({
+        "type": "object",
+        "description": "What a person gave back of what the receipt's use kept posted.",
+        "required": ["amount", "at"],
+        "properties": { "amount": amount(1), "at": time(), "by": { "type": "string" } },
     })
 }
 

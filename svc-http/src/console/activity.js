@@ -112,20 +112,16 @@ function One({ id }) {
 function Whole({ action, again }) {
   const { wid, may } = usePlace();
   const [isOpen, setOpen] = useState(false);
-  // The action of which nothing more can be released, as the server has said here: what it reads as does not always tell.
-  const [spent, setSpent] = useState("");
-  const { approval, outcome, reasons, payment, provenance } = action;
+  const { approval, released, keptAmount = 0, reasons, payment, provenance } = action;
   const named = may("ReadAgents") ? html`<a href=${at(wid, "agents", action.agentId)}><${Who} id=${action.agentId} /></a>` : html`<code>${action.agentId}</code>`;
-  const over = () => setSpent(action.id);
-  const released = async () => {
-    over();
+  const done = async () => {
     setOpen(false);
     await again();
   };
   return html`
     <${Heading} title="Action" name=${html`<${Who} id=${action.agentId} /> ${ASKS[action.type] ?? html`<${Kind} of=${action} />`} <${Status} of=${action} />`}>
       ${approval && may("ReadApprovals") && html`<a class="button" href=${at(wid, "approvals", approval.id)}>${approval.state === "waiting" ? "To the approval" : "See the approval"}</a>`}
-      ${keeps(action) > 0 && spent !== action.id && may("ReleaseActions") && html`<${Button} act=${() => setOpen(true)}>Release what is kept<//>`}
+      ${keptAmount > 0 && may("ReleaseActions") && html`<${Button} act=${() => setOpen(true)}>Release what is kept<//>`}
     <//>
     <${Matter} of=${action} />
     ${action.summary && html`<blockquote><${Quoted} text=${action.summary} /></blockquote>`}
@@ -141,8 +137,8 @@ function Whole({ action, again }) {
       <section class="card" aria-labelledby="known"><header><h2 id="known">Everything that is known of it</h2></header><${Known} of=${action} /></section>
     </div>
     ${action.details && html`<details class="card"><summary>What the agent sent beside it</summary><pre tabindex="0"><${Quoted} text=${JSON.stringify(action.details, null, 2)} dir="ltr" /></pre></details>`}
-    ${isOpen && html`<${Release} action=${action} kept=${keeps(action)} close=${() => setOpen(false)} over=${over} done=${released} />`}
-    ${outcome?.released && html`<p><small>Released by <${Who} id=${outcome.released.by} />.</small></p>`}`;
+    ${isOpen && html`<${Release} action=${action} kept=${keptAmount} close=${() => setOpen(false)} done=${done} />`}
+    ${released?.by && html`<p><small>Released by <${Who} id=${released.by} />.</small></p>`}`;
 }
 
 /** @param {{ of: any[], decided: any }} props */
@@ -152,7 +148,7 @@ const Reasons = ({ of, decided: { signals } }) => html`<section class="card" ari
 </section>`;
 
 /** @param {{ of: any, named: any }} props */
-function Came({ of: { status, approval, decidedAt, decidedBy, consumedAt, consumedAmount, outcome, payment, createdAt }, named }) {
+function Came({ of: { status, approval, decidedAt, decidedBy, consumedAt, consumedAmount, outcome, keptAmount, released, payment, createdAt }, named }) {
   const amount = (/** @type {number | undefined} */ it) => it !== undefined && payment && html`<${Money} amount=${it} currency=${payment.currency} />`;
   return html`<${Facts} of=${[
     ["Agent", named],
@@ -163,7 +159,8 @@ function Came({ of: { status, approval, decidedAt, decidedBy, consumedAt, consum
     ["Receipt", status === "allowed" && !consumedAt && "not used yet"],
     ["Receipt used", consumedAt && html`<${Time} at=${consumedAt} />${consumedAmount !== undefined && html` for ${amount(consumedAmount)}`}`],
     ["Settled", outcome && html`<${Time} at=${outcome.settledAt} />${outcome.amount !== undefined && payment && html` for ${amount(outcome.amount)}`}${outcome.late && ", late"}`],
-    ["Released", outcome?.released && html`${amount(outcome.released.amount)}, <${Time} at=${outcome.released.at} />`],
+    ["Kept", amount(keptAmount)],
+    ["Released", released && html`${amount(released.amount)}, <${Time} at=${released.at} />`],
   ]} />`;
 }
 
@@ -189,27 +186,10 @@ function Known({ of: action }) {
   ]} />`;
 }
 
-/**
- * What a used receipt keeps posted beyond what the agent settled, in minor units, reckoned as the server does. Not told is whether
- * the issuer took its charge back before the settlement, and whether what lapsed was released: there it may be less.
- * @param {any} action
- */
-function keeps({ status, consumedAt, consumedAmount, outcome, payment }) {
-  if (!consumedAt || !payment || outcome?.released) return 0;
-  if (status === "lapsed") return payment.amount;
-  if (!outcome) return 0;
-  const told = outcome.amount ?? (outcome.status === "completed" ? payment.amount : 0);
-  return (consumedAmount ?? 0) - told;
-}
-
-/** @param {{ action: any, kept: number, close: () => void, over: () => void, done: () => any }} props */
-function Release({ action, kept, close, over, done }) {
+/** @param {{ action: any, kept: number, close: () => void, done: () => any }} props */
+function Release({ action, kept, close, done }) {
   const api = useApi();
-  const release = async (/** @type {Record<string, string>} */ { reason }) => {
-    const got = await api("POST", `actions/${action.id}/release`, { reason });
-    if (got.error.type === "not_allowed") over();
-    return got;
-  };
+  const release = (/** @type {Record<string, string>} */ { reason }) => api("POST", `actions/${action.id}/release`, { reason });
   return html`<${Dialog} title="Release what is kept?" close=${close}>
     <p>The receipt was used, so <${Money} amount=${kept} currency=${action.payment.currency} /> count as paid although the agent ${action.outcome ? "settled otherwise" : "never settled"}. Release them once you know that the money was not taken, or came back.</p>
     <${Form} act=${release} submit="Release" cancel=${close} done=${done}>

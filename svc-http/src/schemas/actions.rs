@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{decision, reference, text};
+use super::{decision, reference, released, text};
 
 /// The schemas of this family.
 pub(super) fn all() -> [(&'static str, Value); 3] {
@@ -24,6 +24,9 @@ fn item() -> Value {
         members.remove("receipt");
         members.remove("receiptExpiresAt");
         members.insert("createdBy".into(), json!({ "type": "string", "description": "Its agent." }));
+        let kept = "What the receipt's use keeps posted beyond what the agent has settled, and a person may release, in minor units; absent where nothing is kept.";
+        members.insert("keptAmount".into(), json!({ "type": "integer", "minimum": 1, "description": kept }));
+        members.insert("released".into(), released());
         let payment = json!({
             "type": "object",
             "required": ["amount", "currency"],

@@ -11,7 +11,7 @@ use svc_core::rules::gate::asked::stands;
 use svc_core::rules::read::View;
 use svc_core::state::gate::{
     Action, Approval, Code, Consent, DataShare, DecidedBy, Incident, Origin, Outcome, OutcomeStatus, Payment, Reason,
-    Tool, salt_text,
+    Released, Tool, salt_text,
 };
 use svc_core::value::Timestamp;
 use svc_core::value::id::{ActionId, AgentId, EvidenceId, HoldId, MandateId, PrincipalId};
@@ -56,6 +56,14 @@ pub fn item(view: &View, base_url: &str, shown: Shown) -> Result<Value, Refusal>
     let answer = answer(view, &reasons, url.as_deref(), None, shown)?;
     let mut item = serde_json::to_value(answer).map_err(|_| Refusal::internal())?;
     super::put(&mut item, "createdBy", view.action.agent.to_string().into());
+    let kept = view.action.kept(view.now);
+    if kept > 0 {
+        super::put(&mut item, "keptAmount", kept.into());
+    }
+    if let Some(given) = view.action.released() {
+        let given = serde_json::to_value(released(given)).map_err(|_| Refusal::internal())?;
+        super::put(&mut item, "released", given);
+    }
     Ok(item)
 }
 
@@ -194,12 +202,13 @@ fn outcome(outcome: &Outcome) -> OutcomeOut {
         amount: outcome.amount,
         settled_at: outcome.at.to_string(),
         late: outcome.late,
-        released: outcome.released.as_deref().map(|it| ReleasedOut {
-            amount: it.amount,
-            at: it.at.to_string(),
-            by: it.by.map(|by| by.to_string()),
-        }),
+        released: outcome.released.as_deref().map(released),
     }
+}
+
+fn released(released: &Released) -> ReleasedOut {
+    let by = released.by.map(|by| by.to_string());
+    ReleasedOut { amount: released.amount, at: released.at.to_string(), by }
 }
 
 /// What a person was asked, as the approval itself reads.

@@ -192,16 +192,36 @@ async fn what_a_charge_kept_is_released() {
         assert_eq!((got.status, got.kind().as_str()), (400, kind), "{body}");
     }
     assert_eq!(member.ask(&mut client, "POST", &release, Some(&reason)).await.status, 403);
+    let kept = admin.ask(&mut client, "GET", &path(&site, &format!("/{action}")), None).await.ok();
+    assert_eq!((&kept["keptAmount"], &kept["released"]), (&json!(800), &Value::Null));
     let none = path(&site, &format!("/act_{}/release", "0".repeat(26)));
     assert_eq!(admin.ask(&mut client, "POST", &none, Some(&reason)).await.status, 404);
     let released = admin.ask(&mut client, "POST", &release, Some(&reason)).await.ok();
     assert_eq!(released["outcome"]["released"]["amount"], 800);
     assert_eq!(released["outcome"]["released"]["by"], admin.principal.to_string().as_str());
-    assert_eq!(released["status"], "failed");
+    assert_eq!(
+        (&released["status"], &released["keptAmount"]),
+        (&json!("failed"), &Value::Null),
+        "nothing more is offered"
+    );
+    assert_eq!(released["released"], released["outcome"]["released"]);
     let again = admin.ask(&mut client, "POST", &release, Some(&reason)).await;
     assert_eq!(again.json()["error"]["reason"], "what was kept is released already");
     let read = admin.ask(&mut client, "GET", &path(&site, &format!("/{action}")), None).await.ok();
     assert_eq!(read, released);
+
+    // What lapsed has no outcome that could tell of it.
+    let lapsed = client.authorize(&agent.key, &payment(700)).await.ok();
+    assert_eq!(client.verify(&charge(&lapsed["receipt"], 700)).await.ok()["valid"], true);
+    let one = path(&site, &format!("/{}", text(&lapsed["id"])));
+    site.shift(Span::hours(26));
+    let admin = site.member(Role::Admin);
+    let kept = admin.ask(&mut client, "GET", &one, None).await.ok();
+    assert_eq!((&kept["status"], &kept["keptAmount"]), (&json!("lapsed"), &json!(700)), "{kept}");
+    admin.ask(&mut client, "POST", &format!("{one}/release"), Some(&reason)).await.ok();
+    let read = admin.ask(&mut client, "GET", &one, None).await.ok();
+    assert_eq!((&read["keptAmount"], &read["released"]["amount"]), (&Value::Null, &json!(700)), "{read}");
+    assert!(read["released"]["at"].is_string() && read["outcome"].is_null(), "{read}");
     site.audit();
     site.stop().await;
 }

@@ -130,6 +130,23 @@ impl Action {
         Ok(Some(self))
     }
 
+    /// What a person could release of it at this instant, in minor units; 0 where nothing is kept.
+    #[must_use]
+    pub fn kept(&self, at: Timestamp) -> i64 {
+        if self.allowed().is_none_or(|it| it.consumed.is_none()) {
+            return 0;
+        }
+        self.clone().release(at, None).map_or(0, |(_, amount)| amount)
+    }
+
+    /// What a person has released of it: of what the agent settled, or of what lapsed.
+    #[must_use]
+    pub fn released(&self) -> Option<&Released> {
+        let allowed = self.allowed()?;
+        let of_outcome = allowed.outcome.as_ref().and_then(|it| it.released.as_deref());
+        of_outcome.or(allowed.released.as_deref())
+    }
+
     /// The same action without what the use of its receipt kept posted beyond what the agent said, and how much that was. Of
     /// one that lapsed the agent has said nothing.
     ///
