@@ -287,7 +287,8 @@ enum ModelsCommand {
 
 #[derive(Debug, Subcommand)]
 enum EvidenceCommand {
-    /// Check a bundle offline: exit 0 whole and unaltered, 1 tampered, 2 incomplete, 3 malformed
+    /// Check a bundle offline: exit 0 whole and unaltered, 1 tampered, 2 incomplete, 3 malformed, 4 not read or its verdict not
+    /// written
     Verify {
         /// File with one bundle; `-` reads standard input
         #[arg(value_name = "FILE")]
@@ -406,7 +407,7 @@ fn run(cli: Cli) -> Result<ExitCode, Problem> {
         Command::Key(KeyCommand::Create(wish)) => key::create(&place.load(Flags::default())?.config, &wish),
         Command::Key(KeyCommand::Rotate(wish)) => key::rotate(&place.load(Flags::default())?.config, &wish),
         Command::Erase(wish) => erase::run(&place.load(Flags::default())?.config, &wish),
-        Command::Evidence(EvidenceCommand::Verify { bundle, json }) => evidence::verify(&bundle, json),
+        Command::Evidence(EvidenceCommand::Verify { bundle, json }) => Ok(evidence::verify(&bundle, json)),
         Command::Models(ModelsCommand::Update { file, json }) => {
             models::update(&place.load(Flags::default())?.config, &file, json)
         }

@@ -15,16 +15,23 @@ use super::output::{Problem, note, print, print_json};
 const TAMPERED: u8 = 1;
 const INCOMPLETE: u8 = 2;
 const MALFORMED: u8 = 3;
+/// That of no verdict at all, which says nothing against the bundle.
+const UNREAD: u8 = 4;
 /// Bytes that are read at once.
 const READ_AT_ONCE: usize = 1 << 16;
 /// How often is told how far it is, where it takes long.
 const TOLD_EVERY: Duration = Duration::from_secs(1);
 
-/// Checks the bundle in a file; `-` is standard input. What is held of it does not grow with its texts.
-///
-/// # Errors
-/// [`Problem`] where the file cannot be read.
-pub(crate) fn verify(path: &Path, json: bool) -> Result<ExitCode, Problem> {
+/// Checks the bundle in a file; `-` is standard input. What is held of it does not grow with its texts. Where there is no verdict, the exit
+/// code is none of a verdict.
+pub(crate) fn verify(path: &Path, json: bool) -> ExitCode {
+    checked(path, json).unwrap_or_else(|problem| {
+        problem.tell();
+        ExitCode::from(UNREAD)
+    })
+}
+
+fn checked(path: &Path, json: bool) -> Result<ExitCode, Problem> {
     let report = if path == Path::new("-") {
         read(&mut io::stdin().lock(), None)
     } else {

@@ -39,7 +39,7 @@ fn the_keys_that_signed_are_named() {
     }
 }
 
-/// A changed record is exit 1 and named; what is no bundle, or ends early, is exit 3; a file that is not there is told.
+/// A changed record is exit 1 and named; what is no bundle, or ends early, is exit 3.
 #[test]
 fn what_does_not_fit_is_named() {
     let folder = tempfile::tempdir().unwrap();
@@ -60,6 +60,16 @@ fn what_does_not_fit_is_named() {
     assert_eq!((code, report["verdict"].as_str()), (0, Some("ok")), "a line end is no fault: {report}");
     let root = report["checkpoint"]["root"].as_str().unwrap();
     assert!(root.len() == 64 && root.bytes().all(|it| matches!(it, b'0'..=b'9' | b'a'..=b'f')), "{root}");
-    let ran = run(folder.path(), "evidence verify none.json");
-    assert!(ran.code == 1 && ran.err.contains("none.json"), "{ran:?}");
+}
+
+/// What cannot be read has an exit code of its own: nobody takes a path that was mistyped for a bundle that was tampered with.
+#[test]
+fn what_cannot_be_read_is_exit_4() {
+    let folder = tempfile::tempdir().unwrap();
+    for (path, name) in [("none.json", "none.json"), (".", "."), ("none/b.json --json", "none/b.json")] {
+        let ran = run(folder.path(), &format!("evidence verify {path}"));
+        assert!(ran.code == 4 && ran.out.is_empty() && ran.err.contains(name), "{ran:?}");
+    }
+    let help = run(folder.path(), "evidence verify --help");
+    assert!(help.out.contains("4 not read"), "{help:?}");
 }
