@@ -67,32 +67,51 @@ pub struct Mailbox {
     pub address: SocketAddr,
     mails: mpsc::Receiver<Mail>,
     answers: Arc<Mutex<VecDeque<String>>>,
+    heard: Arc<Mutex<Vec<String>>>,
     task: JoinHandle<()>,
     scheme: &'static str,
+}
+
+/// How a server speaks with each client.
+#[derive(Clone)]
+struct Manner {
+    tell: mpsc::Sender<Mail>,
+    script: Arc<Mutex<VecDeque<String>>>,
+    heard: Arc<Mutex<Vec<String>>>,
+    asks_login: bool,
+    /// What it answers to STARTTLS, where it offers that.
+    starttls: Option<&'static str>,
 }
 
 impl Mailbox {
     /// One that speaks without TLS.
     pub async fn start() -> Self {
-        Self::with(None).await
+        Self::with(None, None).await
+    }
+
+    /// One that offers STARTTLS, answers it so, and speaks on without TLS.
+    pub async fn start_clear(starttls: &'static str) -> Self {
+        Self::with(None, Some(starttls)).await
     }
 
     /// One that speaks TLS from the first byte, with the certificate of the tests, and asks for [`LOGIN`].
     pub async fn start_tls() -> Self {
-        Self::with(Some(acceptor())).await
+        Self::with(Some(acceptor()), None).await
     }
 
-    async fn with(tls: Option<TlsAcceptor>) -> Self {
+    async fn with(tls: Option<TlsAcceptor>, starttls: Option<&'static str>) -> Self {
         let (tell, mails) = mpsc::channel(MAILS_MAX);
         let answers: Arc<Mutex<VecDeque<String>>> = Arc::default();
-        let (script, scheme) = (Arc::clone(&answers), if tls.is_some() { "smtps" } else { "smtp" });
-        let asks_login = tls.is_some();
+        let heard: Arc<Mutex<Vec<String>>> = Arc::default();
+        let scheme = if tls.is_some() { "smtps" } else { "smtp" };
+        let (script, asks_login) = (Arc::clone(&answers), tls.is_some());
+        let manner = Manner { tell, script, heard: Arc::clone(&heard), asks_login, starttls };
         let (address, task) = listen(tls, move |stream| {
-            let (tell, script) = (tell.clone(), Arc::clone(&script));
-            async move { take(stream, &tell, &script, asks_login).await }
+            let manner = manner.clone();
+            async move { take(stream, &manner).await }
         })
         .await;
-        Self { address, mails, answers, task, scheme }
+        Self { address, mails, answers, heard, task, scheme }
     }
 
     /// Its address for `mail.url`, with this login, where there is one.
@@ -137,6 +156,15 @@ impl Mailbox {
         found
     }
 
+    /// The verbs of all that was said to it, by anybody.
+    ///
+    /// # Panics
+    /// Never, in a test that has not failed yet.
+    #[must_use]
+    pub fn heard(&self) -> Vec<String> {
+        self.heard.lock().expect("nobody panicked").clone()
+    }
+
     /// Whether nothing has come since.
     pub fn is_empty(&mut self) -> bool {
         self.mails.try_recv().is_err()
@@ -150,31 +178,33 @@ impl Drop for Mailbox {
 }
 
 /// Speaks with one client until it leaves. `None` where the connection ended early.
-async fn take(
-    stream: impl AsyncRead + AsyncWrite + Unpin,
-    tell: &mpsc::Sender<Mail>,
-    script: &Mutex<VecDeque<String>>,
-    asks_login: bool,
-) -> Option<()> {
+async fn take(stream: impl AsyncRead + AsyncWrite + Unpin, manner: &Manner) -> Option<()> {
+    let Manner { tell, script, heard, asks_login, starttls } = manner;
+    let asks_login = *asks_login;
     let mut stream = BufReader::new(stream);
     let (mut from, mut to, mut logged_in, mut lingers) = (String::new(), Vec::new(), !asks_login, false);
     say(&mut stream, "220 mail.example.com ESMTP").await?;
     loop {
         let line = line(&mut stream).await?;
         let (verb, rest) = line.split_once([' ', ':']).unwrap_or((&line, ""));
-        let answer = match verb.to_ascii_uppercase().as_str() {
-            "EHLO" => "250-mail.example.com\r\n250-AUTH PLAIN LOGIN\r\n250 8BITMIME".to_owned(),
-            "AUTH" => {
+        heard.lock().ok()?.push(verb.to_ascii_uppercase());
+        let answer = match (verb.to_ascii_uppercase().as_str(), starttls) {
+            ("EHLO", Some(_)) => {
+                "250-mail.example.com\r\n250-STARTTLS\r\n250-AUTH PLAIN LOGIN\r\n250 8BITMIME".to_owned()
+            }
+            ("STARTTLS", Some(answer)) => (*answer).to_owned(),
+            ("EHLO", None) => "250-mail.example.com\r\n250-AUTH PLAIN LOGIN\r\n250 8BITMIME".to_owned(),
+            ("AUTH", _) => {
                 let shown = rest.strip_prefix("PLAIN ").and_then(|it| STANDARD.decode(it).ok()).unwrap_or_default();
                 logged_in = shown == format!("\0{}\0{}", LOGIN.0, LOGIN.1).as_bytes();
                 if logged_in { "235 yes".to_owned() } else { "535 no".to_owned() }
             }
-            "MAIL" if !logged_in => "530 log in first".to_owned(),
-            "MAIL" => {
+            ("MAIL", _) if !logged_in => "530 log in first".to_owned(),
+            ("MAIL", _) => {
                 (from, to) = (address(rest), Vec::new());
                 "250 yes".to_owned()
             }
-            "RCPT" => {
+            ("RCPT", _) => {
                 let answer = script.lock().ok()?.pop_front().unwrap_or_else(|| "250 yes".to_owned());
                 if answer == "silence" {
                     // Until the client has had enough.
@@ -187,7 +217,7 @@ async fn take(
                 }
                 answer
             }
-            "DATA" => {
+            ("DATA", _) => {
                 say(&mut stream, "354 go on").await?;
                 let (headers, text) = message(&mut stream).await?;
                 tell.send(Mail { from: from.clone(), to: to.clone(), logged_in: asks_login, headers, text })
@@ -195,12 +225,12 @@ async fn take(
                     .ok()?;
                 "250 taken".to_owned()
             }
-            "QUIT" if lingers => {
+            ("QUIT", _) if lingers => {
                 // Until the client has had enough.
                 let _ = self::line(&mut stream).await;
                 return None;
             }
-            "QUIT" => {
+            ("QUIT", _) => {
                 let _ = say(&mut stream, "221 bye").await;
                 return Some(());
             }

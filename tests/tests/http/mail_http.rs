@@ -1,13 +1,16 @@
 //! People are told, over real sockets: who gets mail and what it says, what goes to a room, invitations, and what is sent again.
 
+use std::sync::Arc;
+
 use serde_json::{Value, json};
 use svc_core::state::edge::{ConfigChange, IntegrationKind, Job};
 use svc_core::state::people::Role;
 use svc_core::store::{Range, Row as _};
 use svc_core::testing::world::BASE_URL;
 use svc_core::value::link::Index;
+use svc_core::value::secret::Secret;
 use svc_core::value::{Id as _, Span};
-use svc_http::config::MailConfig;
+use svc_http::config::{Login, MailConfig, MailServer, Security};
 use svc_tests::client::{Client, PATIENCE};
 use svc_tests::mailbox::{LOGIN, Mail, Mailbox};
 use svc_tests::office::Office;
@@ -367,6 +370,32 @@ async fn mail_goes_over_tls_with_its_login() {
         }
         let done = until(&mut office, 1, |job| !job.attempts.is_empty()).await;
         assert_eq!((&done[0]["id"], done[0]["attempts"][0]["error"].as_str()), (&tried["deliveryId"], word));
+        assert!(mailbox.is_empty());
+        office.site.stop().await;
+    }
+}
+
+/// A server that is to speak TLS, offers it and then refuses it hears nothing in clear, neither a login nor a word of a message; the
+/// delivery says why, and is tried again.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nothing_is_said_in_clear_where_tls_is_refused() {
+    for (answer, why) in [("454 TLS not available", "the answer is not 2xx"), ("502 no", "the answer is not 2xx")] {
+        let mut mailbox = Mailbox::start_clear(answer).await;
+        let login = Login { user: LOGIN.0.to_owned(), password: Secret::new(LOGIN.1.to_owned()) };
+        let server = MailServer {
+            host: "127.0.0.1".into(),
+            port: mailbox.address.port(),
+            security: Security::StartTls,
+            login: Some(login),
+        };
+        let config = MailConfig { server: Some(Arc::new(server)), from: mailbox.config().from };
+        let mut office = Office::with(|plan| plan.config.mail = config).await;
+        office.post("members", json!({ "email": "ann@example.com", "role": "member" })).await.made();
+        let listed = until(&mut office, 1, |it| it.attempts.len() == 1).await;
+        assert_eq!((&listed[0]["state"], &listed[0]["attempts"][0]["error"]), (&json!("waiting"), &json!(why)));
+        let heard = mailbox.heard();
+        assert!(heard.contains(&"STARTTLS".to_owned()), "{heard:?}");
+        assert!(heard.iter().all(|it| ["EHLO", "STARTTLS", "QUIT"].contains(&it.as_str())), "{heard:?}");
         assert!(mailbox.is_empty());
         office.site.stop().await;
     }
