@@ -8,6 +8,8 @@ use svc_core::rules::gate::asked::{Question, Stands, get_approval, questions};
 use svc_core::rules::gate::decide::{Choice, DecideApproval};
 use svc_core::rules::gate::suggest::{SUGGEST_FROM, suggestions};
 use svc_core::rules::people::by::By;
+use svc_core::rules::people::members::MailedLink;
+use svc_core::state::edge::News;
 use svc_core::state::gate::{Approval, ApprovalSubject, Standing};
 use svc_core::state::people::Account;
 use svc_core::store::{Found, Key, Range, Record};
@@ -19,6 +21,7 @@ use super::{Caller, GateService, refusal};
 use crate::answer::Answer;
 use crate::dispatch::Call;
 use crate::routes::ApprovalsOp;
+use crate::secrets::{LINK_PREFIX, draw};
 use crate::wire::approval::{self, Filter};
 use crate::wire::page::{Page, Query};
 use crate::wire::sign_in::Factor;
@@ -118,11 +121,23 @@ async fn decided(service: &GateService, decide: DecideApproval) -> Result<Questi
     let is_long = |it: &Arc<Approval>| matches!(it.subject, ApprovalSubject::Freeze(_) | ApprovalSubject::HoldLift(_));
     let asked = service.read(|scope| scope.get::<Approval>(decide.approval))?;
     if !asked.as_ref().is_some_and(is_long) {
-        return service.run(decide).await;
+        let invites = asked.as_ref().is_some_and(|it| matches!(it.subject, ApprovalSubject::Owner(_)));
+        let mailed = if invites { invitation(service, decide.by.workspace)? } else { None };
+        return service.run(DecideApproval { mailed, ..decide }).await;
     }
     let gate = service.gate.clone();
     let decided = tokio::task::spawn_blocking(move || gate.decide(&decide)).await;
     decided.map_err(|_| Refusal::internal())?.map_err(refusal)
+}
+
+/// A link for whoever a yes invites, where this server mails.
+fn invitation(service: &GateService, workspace: WorkspaceId) -> Result<Option<MailedLink>, Refusal> {
+    if service.mailer.is_none() {
+        return Ok(None);
+    }
+    let token = draw(LINK_PREFIX).map_err(refusal)?;
+    let sealed = service.gate.seal(&News::purpose(workspace), token.text.expose().as_bytes()).map_err(refusal)?;
+    Ok(Some(MailedLink { token: token.digest, sealed: sealed.into() }))
 }
 
 fn id(call: &Call) -> Result<ApprovalId, Refusal> {

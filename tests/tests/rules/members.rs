@@ -10,9 +10,10 @@ use svc_core::rules::people::by::{By, Person};
 use svc_core::rules::people::keys::{CreateKey, NewKey, RevokeKey, own_key};
 use svc_core::rules::people::leave::PassAgent;
 use svc_core::rules::people::links::MakeLink;
-use svc_core::rules::people::members::{ChangeMember, InviteMember, MemberDone, RemoveMember};
+use svc_core::rules::people::members::{ChangeMember, InviteMember, MailedLink, MemberDone, RemoveMember};
 use svc_core::rules::people::teams::{KeepTeam, RemoveTeam};
 use svc_core::rules::read::check_key;
+use svc_core::state::edge::{IntegrationKind, Job, News, Work};
 use svc_core::state::gate::{Agent, Approval, ApprovalState, ApprovalSubject};
 use svc_core::state::gateway::{BudgetPeriod, BudgetScope, Ladder};
 use svc_core::state::people::{
@@ -373,6 +374,51 @@ fn an_owner_is_invited_with_a_second_owners_word() {
     let again = invite(&mut world, first, "third@example.com").unwrap();
     assert!(matches!(again, MemberDone::Done { linked: true, .. }), "a link is handed out without another word");
     world.audit().assert_clean("after an owner was invited");
+}
+
+/// Whoever is invited as an owner is mailed with the second owner's yes, with a link where they have never signed in; and not without
+/// a server that mails, nor of a no. Who was invited before and is made an owner is mailed anew.
+#[test]
+fn an_owner_is_mailed_with_the_second_owners_word() {
+    let (mut world, first, second) = owners();
+    let link = |token: &str| Some(MailedLink { token: Digest::of(token), sealed: token.into() });
+    let mails = |world: &mut World| -> Vec<(Option<PrincipalId>, Option<Box<str>>)> {
+        let rows = world.rows();
+        let jobs = rows.iter().filter_map(|(.., it)| if let Record::Job(it) = it { Some(it) } else { None });
+        let of = |it: &std::sync::Arc<Job>| match &it.work {
+            Work::Message { news: News::Invited { token, .. }, over: IntegrationKind::Mail, to } => {
+                Some((*to, token.clone()))
+            }
+            _ => None,
+        };
+        jobs.filter_map(of).collect()
+    };
+    let third = asked(invite(&mut world, first, "third@example.com"));
+    world.run(DecideApproval { mailed: link("one"), ..approve(second, third) }).unwrap();
+    let ApprovalSubject::Owner(of) = world.row::<Approval>(third).subject.clone() else { panic!("another kind") };
+    let mailed = mails(&mut world);
+    assert_eq!(mailed, [(Some(of.principal), Some("one".into()))]);
+    let account = world.row::<Principal>(of.principal).membership().unwrap().account;
+    let in_force = world.row::<Account>(account).link.unwrap();
+    assert_eq!(in_force, SignInLink::id_of(&Digest::of("one")), "the link signs them in");
+
+    let fourth = asked(invite(&mut world, first, "fourth@example.com"));
+    world.run(approve(second, fourth)).unwrap();
+    let fifth = asked(invite(&mut world, first, "fifth@example.com"));
+    let no = DecideApproval::new(second, fifth, Choice::Deny);
+    world.run(DecideApproval { mailed: link("two"), ..no }).unwrap();
+    assert_eq!(mails(&mut world), mailed);
+
+    let (workspace, email) = (first.workspace, Email::parse("sixth@example.com").unwrap());
+    let (by, role, token, teams) = (By::Person(first), Role::Member, Digest::of("three"), Vec::new());
+    let sixth = InviteMember { workspace, by, email, name: None, role, teams, token, mailed: None };
+    let MemberDone::Done { principal, .. } = world.run(sixth).unwrap() else { panic!("a member takes nobody's word") };
+    let (by, role) = (By::Person(first), Some(Role::Owner));
+    let change = ChangeMember { workspace, by, principal: principal.id, role, teams: None };
+    let made = asked(world.run(change));
+    world.run(DecideApproval { mailed: link("four"), ..approve(second, made) }).unwrap();
+    assert!(mails(&mut world).contains(&(Some(principal.id), Some("four".into()))));
+    world.audit().assert_clean("after owners were mailed");
 }
 
 /// Whoever is erased before a second owner agreed is not invited any more: the question ends with the erasure, and one that was

@@ -15,6 +15,7 @@ use super::{authorize, posting};
 use crate::refusal::Refusal;
 use crate::rules::edge::{notify, tell};
 use crate::rules::people::by::{By, Person, member};
+use crate::rules::people::members::MailedLink;
 use crate::rules::people::second_factor::{FactorShown, show_again};
 use crate::state::evidence::Actor;
 use crate::state::gate::{
@@ -48,13 +49,16 @@ pub struct DecideApproval {
     /// Every agent of the workspace as it was looked through a moment ago: what a yes to a freeze of all of them needs, and
     /// nothing else reads.
     pub everyone: Option<Everyone>,
+    /// A link for whoever a yes invites, where this server mails: what a yes to a change among owners needs, and nothing else reads.
+    pub mailed: Option<MailedLink>,
 }
 
 impl DecideApproval {
     /// A word from the console with nothing beside it.
     #[must_use]
     pub const fn new(by: Person, approval: ApprovalId, choice: Choice) -> Self {
-        Self { by, approval, choice, note: None, digest: None, factor: None, via: Via::Console, everyone: None }
+        let (note, digest, factor, via) = (None, None, None, Via::Console);
+        Self { by, approval, choice, note, digest, factor, via, everyone: None, mailed: None }
     }
 }
 

@@ -109,7 +109,7 @@ fn act(scope: &mut Scope<'_>, asked: &DecideApproval, approval: &Approval) -> Re
             freeze_asked(scope, &workspace, of, asked.everyone.as_ref(), by).map(drop)
         }
         ApprovalSubject::HoldLift(of) => lift_asked(scope, approval.workspace, of, by).map(drop),
-        ApprovalSubject::Owner(of) => change_asked(scope, approval.workspace, of, by),
+        ApprovalSubject::Owner(of) => change_asked(scope, approval.workspace, of, (by, asked.mailed.as_ref())),
         ApprovalSubject::Budget(of) => raise_asked(scope, approval.workspace, of, approval.id, by),
         ApprovalSubject::Action(_) => Err(Refusal::internal().into()),
     }

@@ -95,18 +95,38 @@ pub fn invite_member(scope: &mut Scope<'_>, asked: &InviteMember) -> Result<Memb
     let (role, by, actor) = (asked.role, asked.by.principal(), asked.by.actor());
     let joined = enter(scope, &named, &Entry { role, teams: &asked.teams, by, actor: &actor })?;
     let account = joined.membership().ok_or_else(Refusal::internal)?.account;
-    let linked = link(scope, account, asked)?;
-    if let Some(token) = &asked.mailed {
-        let news = News::Invited {
-            principal: joined.id,
-            link: linked.then(|| SignInLink::id_of(&asked.token)),
-            token: linked.then(|| token.clone()),
-        };
-        let work = Work::Message { news, over: IntegrationKind::Mail, to: Some(joined.id) };
-        let job = Job::without_url(scope.fresh(), asked.workspace, work, scope.now());
-        scope.put(job);
-    }
+    let linked = match &asked.mailed {
+        Some(sealed) => {
+            let link = MailedLink { token: asked.token, sealed: sealed.clone() };
+            mail_invitation(scope, &joined, &link)?
+        }
+        None => link(scope, (account, asked.workspace), asked.token, false)?,
+    };
     Ok(MemberDone::Done { principal: joined, linked })
+}
+
+/// A link that is mailed to whoever is invited, as the shell has drawn it.
+#[derive(Clone, Debug)]
+pub struct MailedLink {
+    /// The digest of its token.
+    pub token: Digest,
+    /// The token itself, sealed for [`News::purpose`].
+    pub sealed: Box<str>,
+}
+
+/// Has somebody mailed that they are invited, with a link where they have never signed in; whether there is one.
+pub(super) fn mail_invitation(scope: &mut Scope<'_>, joined: &Principal, by: &MailedLink) -> Result<bool, Halt> {
+    let account = joined.membership().ok_or_else(Refusal::internal)?.account;
+    let linked = link(scope, (account, joined.workspace), by.token, true)?;
+    let news = News::Invited {
+        principal: joined.id,
+        link: linked.then(|| SignInLink::id_of(&by.token)),
+        token: linked.then(|| by.sealed.clone()),
+    };
+    let work = Work::Message { news, over: IntegrationKind::Mail, to: Some(joined.id) };
+    let job = Job::without_url(scope.fresh(), joined.workspace, work, scope.now());
+    scope.put(job);
+    Ok(linked)
 }
 
 /// How somebody comes to be invited.
@@ -154,16 +174,21 @@ pub(super) fn enter(scope: &mut Scope<'_>, principal: &Principal, entry: &Entry<
 
 /// Puts the link in force where whoever holds it gets into this workspace alone, as somebody who has never been here. A link
 /// that another workspace handed out before is void from now on.
-fn link(scope: &mut Scope<'_>, account: AccountId, asked: &InviteMember) -> Result<bool, Halt> {
+fn link(
+    scope: &mut Scope<'_>,
+    (account, workspace): (AccountId, WorkspaceId),
+    token: Digest,
+    is_mailed: bool,
+) -> Result<bool, Halt> {
     let account = scope.get::<Account>(account)?.ok_or_else(Refusal::internal)?;
     let mut account = Account::clone(&account);
     if account.signed_in_at.is_some() {
         return Ok(false);
     }
-    let alone = account.memberships.iter().all(|it| it.workspace == asked.workspace);
-    let linked = alone || asked.mailed.is_some();
+    let alone = account.memberships.iter().all(|it| it.workspace == workspace);
+    let linked = alone || is_mailed;
     if linked {
-        give_link(scope, &mut account, asked.token, Some(LINK_LIFE))?;
+        give_link(scope, &mut account, token, Some(LINK_LIFE))?;
     } else {
         void_link(scope, &mut account)?;
     }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::by::{By, entitled};
-use super::members::{Entry, enter, own_member, remove, set_role};
+use super::members::{Entry, MailedLink, enter, mail_invitation, own_member, remove, set_role};
 use super::teams::fits;
 use crate::refusal::Refusal;
 use crate::rules::edge::tell;
@@ -91,7 +91,8 @@ pub(super) fn second(scope: &mut Scope<'_>, asked: &Asked<'_>) -> Result<Option<
     Ok(Some(Arc::new(approval)))
 }
 
-/// Does what a second owner has agreed to, where the first is still an owner.
+/// Does what a second owner has agreed to, where the first is still an owner. Whoever is invited by it is mailed, where the shell has
+/// drawn a link for them.
 ///
 /// # Errors
 /// `not_allowed` where the first is an owner no more, the member is gone, or nobody would be left.
@@ -99,13 +100,14 @@ pub fn change_asked(
     scope: &mut Scope<'_>,
     workspace: WorkspaceId,
     asked: &AskedOwner,
-    second: PrincipalId,
+    (second, mailed): (PrincipalId, Option<&MailedLink>),
 ) -> Result<(), Halt> {
     if !is_owner(scope, workspace, asked.by)? {
         return Err(Refusal::not_allowed("who asked for it is an owner no more").into());
     }
     if asked.change == OwnerChange::Invite {
-        return invite_asked(scope, workspace, asked, second);
+        let joined = invite_asked(scope, workspace, asked, second)?;
+        return mail(scope, &joined, mailed);
     }
     let mut principal = Principal::clone(&*own_member(scope, workspace, asked.principal)?);
     // Both have made them what they are: who asked, and who agrees.
@@ -115,6 +117,7 @@ pub fn change_asked(
     let Some(member) = principal.membership() else {
         return Err(Refusal::not_allowed("they are a member no more").into());
     };
+    let is_invited = member.state == MemberState::Invited;
     let is_owner = member.role == Role::Owner;
     if is_owner == (asked.change == OwnerChange::Make) {
         return Err(Refusal::not_allowed("their role has changed since").into());
@@ -122,9 +125,20 @@ pub fn change_asked(
     let actor = Actor::Person(second);
     match asked.change {
         OwnerChange::Invite => Err(Refusal::internal().into()),
-        OwnerChange::Make => set_role(scope, &principal, Role::Owner, &actor).map(drop),
+        OwnerChange::Make => {
+            let made = set_role(scope, &principal, Role::Owner, &actor)?;
+            // Whoever has not come yet is invited anew, as what they are now.
+            if is_invited { mail(scope, &made, mailed) } else { Ok(()) }
+        }
         OwnerChange::Become(role) => set_role(scope, &principal, role, &actor).map(drop),
         OwnerChange::Remove => remove(scope, &principal, &actor).map(drop),
+    }
+}
+
+fn mail(scope: &mut Scope<'_>, joined: &Principal, by: Option<&MailedLink>) -> Result<(), Halt> {
+    match by {
+        Some(by) => mail_invitation(scope, joined, by).map(drop),
+        None => Ok(()),
     }
 }
 
@@ -141,7 +155,7 @@ fn invite_asked(
     workspace: WorkspaceId,
     asked: &AskedOwner,
     second: PrincipalId,
-) -> Result<(), Halt> {
+) -> Result<Arc<Principal>, Halt> {
     let principal = scope.get::<Principal>(asked.principal)?.filter(|it| it.workspace == workspace);
     let principal = principal.ok_or_else(Refusal::internal)?;
     if principal.membership().is_some() {
@@ -160,7 +174,7 @@ fn invite_asked(
         }
     }
     let actor = Actor::Person(second);
-    enter(scope, &principal, &Entry { role: Role::Owner, teams: &teams, by: Some(asked.by), actor: &actor }).map(drop)
+    enter(scope, &principal, &Entry { role: Role::Owner, teams: &teams, by: Some(asked.by), actor: &actor })
 }
 
 /// Ends the question whether somebody who is no member is invited as an owner, if one waits, and gives their row as it stands
