@@ -166,6 +166,24 @@ fn a_change_that_is_refused_leaves_the_application_waiting() {
     assert_eq!(office.agent().mandates.len(), 2);
 }
 
+/// A tier that the agent has already is nothing to decide; whoever may not read the agent does not learn its tier by asking.
+#[test]
+fn a_tier_that_is_there_is_not_asked_for() {
+    let mut office = office();
+    let (member, agent) = (office.member, office.agent.agent);
+    let named = |refused: Refusal| -> Vec<Option<String>> {
+        refused.errors().iter().map(|it| it.field.as_deref().map(str::to_owned)).collect()
+    };
+    let refused = office.ask(member, Change::Tier { agent, tier: Tier::Standard }).unwrap_err();
+    assert_eq!((refused.kind(), named(refused)), (Kind::InvalidApplication, vec![Some("change.tier".to_owned())]));
+    let other = office.world.person(Role::Member);
+    for tier in [Tier::Standard, Tier::Trusted] {
+        let refused = office.ask(other, Change::Tier { agent, tier }).unwrap_err();
+        assert_eq!(named(refused), [Some("target".to_owned())], "{tier:?}");
+    }
+    assert!(office.ask(member, Change::Tier { agent, tier: Tier::Trusted }).is_ok());
+}
+
 /// Nobody decides their own application, not even an owner; nobody without the right decides any. Of their own that is told
 /// whatever their role, as no other role would let them; of others', and of none, the role is.
 #[test]

@@ -106,7 +106,13 @@ fn faults(scope: &mut Scope<'_>, asked: &CreateApplication) -> Result<Vec<FieldE
             faults.extend(of_wish(scope, &workspace, &wish.wish, "change")?);
         }
         Change::ChangedMandate(wish) => faults.extend(of_change(scope, &asked.by, wish)?),
-        Change::Tier { agent, .. } => faults.extend(of_agent(scope, &asked.by, *agent)?),
+        Change::Tier { agent, tier } => {
+            let hidden = of_agent(scope, &asked.by, *agent)?;
+            // What one may not read, one does not learn the tier of.
+            let is_same = hidden.is_none() && scope.get::<Agent>(*agent)?.is_some_and(|it| it.tier == *tier);
+            faults.extend(hidden);
+            faults.extend(is_same.then(|| FieldError::new("change.tier", "is its tier already")));
+        }
         Change::Role(wish) => faults.extend(of_role(scope, &asked.by, wish)?),
         Change::BudgetRaise(wish) => faults.extend(of_raise(scope, &asked.by, wish)?),
     }
