@@ -86,6 +86,8 @@ fn of_request(ask: &Ask<'_>, candidate: &mut Candidate<'_>) {
     let has_laws = any_side(|it| !it.jurisdictions.is_empty());
     let has_providers = any_side(|it| !it.providers.is_empty());
     breaks(behind && has_providers && !has_laws, Constraint::Providers, Holder::Request);
+    // What those charge who are named is no row's price: what the call could cost is known to nobody.
+    breaks(behind && !has_providers && !has_laws, Constraint::Price, Holder::Request);
     let elsewhere = behind || ask.demand.geo_at(upstream.dialect).is_some_and(|it| !lies_in(it, &model.jurisdiction));
     breaks(elsewhere && has_laws, Constraint::Jurisdiction, Holder::Request);
     breaks(candidate.cost.is_none(), Constraint::Price, Holder::Model);

@@ -142,7 +142,11 @@ fn changes<'a>(ask: &Ask<'a>, constraint: Constraint, at: Holder, models: &[Cand
         change.map(|change| (change, admits)).into_iter().collect()
     };
     match constraint {
-        Constraint::Models | Constraint::Retention | Constraint::Providers | Constraint::Jurisdiction
+        Constraint::Models
+        | Constraint::Retention
+        | Constraint::Providers
+        | Constraint::Jurisdiction
+        | Constraint::Price
             if at == Holder::Request =>
         {
             whole(Change::LeaveOut(to_leave_out(ask, constraint)))

@@ -207,7 +207,8 @@ fn what_a_provider_is_to_keep_is_left_out() {
         (names(), &laws, Some(Constraint::Jurisdiction), "leave out `provider`"),
         (names(), &both, Some(Constraint::Jurisdiction), "leave out `provider`"),
         (everywhere(), &laws, Some(Constraint::Jurisdiction), "leave out `inference_geo` and `provider`"),
-        (names(), &none, None, ""),
+        (names(), &none, Some(Constraint::Price), "leave out `provider`"),
+        (demand(), &none, None, ""),
     ] {
         let mut case = Case::new(vec![named("a", |it| it.retention = Retention::None)]);
         (case.demand, case.profile) = (asked, Some(profile(limits.clone())));
