@@ -362,6 +362,6 @@ mod tests {
     /// The console writes amounts with the digits that they are sent with, in every currency.
     #[test]
     fn amounts_are_written_with_the_digits_that_they_are_sent_with() {
-        crate::pages::testing::has_the_digits_of_amounts(&text("text.js"));
+        crate::pages::testing::has_the_digits_of_amounts(text("text.js"));
     }
 }

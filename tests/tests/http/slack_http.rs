@@ -354,7 +354,7 @@ async fn a_message_says_what_was_decided_elsewhere() {
     delivered(&mut chat, &owner, &asked, ("delivered", 1)).await;
     let path = format!("/api/w/{}/approvals/{}/deny", chat.site.workspace(), text(&asked["approval"]["id"]));
     owner.ask(&mut chat.client, "POST", &path, Some(&json!({ "actionDigest": asked["actionDigest"] }))).await.ok();
-    chat.site.shift(Span::seconds(1));
+    chat.site.advance(Span::seconds(1));
     let changed = chat.slack.next().await;
     assert_eq!(changed.line, "POST /api/chat.update HTTP/1.1");
     assert_eq!(changed.header("authorization"), format!("Bearer {BOT_TOKEN}"));
