@@ -194,7 +194,7 @@ const MEMBER_PART: [&str; 2] = [
     r#"{"id":{"selection":"sel_01K6FN0001000000000000000T","number":0},"agents":[]}"#,
 ];
 const PRINCIPAL: [&str; 2] = [
-    r#"{"id":"prp_01K6FN0001000000000000000P","workspace":"wsp_01K6FN0001000000000000000A","email":"Ana.O'Neil+x@example.com","name":"Ana","member":{"role":"owner","state":"active","account":"usr_01K6FN0001000000000000000B","teams":["team_01K6FN0001000000000000000T"],"invited_by":"prp_01K6FN0001000000000000000P","ended_at":1790847000000,"owner_change":"apv_01K6FN0001000000000000000V","raised":[["prp_01K6FN0001000000000000000P",1790847000000]],"demoted_at":1790847000000,"signed_out_at":1790847000000,"sso":"0000000000000000000000000000000a"},"created_at":1790847000000,"following":1790847000000,"owner_invite":"apv_01K6FN0001000000000000000V","applications":["app_01K6FN0001000000000000000V"]}"#,
+    r#"{"id":"prp_01K6FN0001000000000000000P","workspace":"wsp_01K6FN0001000000000000000A","email":"Ana.O'Neil+x@example.com","name":"Ana","member":{"role":"owner","state":"active","account":"usr_01K6FN0001000000000000000B","teams":["team_01K6FN0001000000000000000T"],"invited_by":"prp_01K6FN0001000000000000000P","ended_at":1790847000000,"owner_change":"apv_01K6FN0001000000000000000V","raised":[["prp_01K6FN0001000000000000000P",1790847000000]],"demoted_at":1790847000000,"signed_out_at":1790847000000,"owner_at":1790847000000,"sso":"0000000000000000000000000000000a"},"created_at":1790847000000,"following":1790847000000,"owner_invite":"apv_01K6FN0001000000000000000V","applications":["app_01K6FN0001000000000000000V"]}"#,
     r#"{"id":"prp_01K6FN0001000000000000000Q","workspace":"wsp_01K6FN0001000000000000000B","email":"a@b","created_at":0}"#,
 ];
 const EMAIL_USE: [&str; 2] = [

@@ -4,7 +4,9 @@ use svc_core::refusal::Kind;
 use svc_core::rules::edge::button::{
     CHANGED, DECIDED, EXPIRED, FORBIDDEN, NOT_FOUND, NOT_LINKED, ON_PAGE, Once, Press, SECOND_FACTOR, USED,
 };
-use svc_core::rules::edge::integrations::{ChangeIntegration, CreateIntegration, NewSecret};
+use svc_core::rules::edge::integrations::{
+    ChangeIntegration, CreateIntegration, NewSecret, RemoveIntegration, RotateIntegration, TestIntegration,
+};
 use svc_core::rules::edge::receive::{Deed, Event, EventName, Receive, Vouched};
 use svc_core::rules::evidence::erase::{Erase, Target};
 use svc_core::rules::gate::Caller;
@@ -12,13 +14,14 @@ use svc_core::rules::gate::asked::get_approval;
 use svc_core::rules::gate::decide::{Choice, DecideApproval};
 use svc_core::rules::gate::lift::{Lift, LiftHold};
 use svc_core::rules::people::by::{By, Person, Seat};
-use svc_core::rules::people::members::RemoveMember;
+use svc_core::rules::people::members::{ChangeMember, RemoveMember};
 use svc_core::rules::people::settings::{ChangeSettings, SettingsChange};
 use svc_core::state::edge::{
     ConfigChange, Heard, Integration, IntegrationKind, IntegrationSlot, LinkedMember, Received,
 };
 use svc_core::state::gate::{Action, Agent, Approval, ApprovalState, Via};
 use svc_core::state::people::{Principal, Role, Selector, Settings, Workspace};
+use svc_core::store::Row as _;
 use svc_core::testing::World;
 use svc_core::testing::world::payment;
 use svc_core::value::digest::Digest;
@@ -81,6 +84,13 @@ impl Chat {
         person
     }
 
+    /// Leaves `person`, who is `UANN`, out once and names them again.
+    fn linked_again(&mut self, person: &Person) {
+        self.link(&[("UOWNER", self.owner.principal)]);
+        self.world.advance(Span::seconds(1));
+        self.link(&[("UOWNER", self.owner.principal), ("UANN", person.principal)]);
+    }
+
     fn asked(&mut self) -> (ActionId, ApprovalId) {
         let action = self.world.authorize(&self.agent, payment(6_000, "EUR", "shop.example")).id();
         (action, self.world.row::<Action>(action).approval.unwrap())
@@ -95,8 +105,16 @@ impl Chat {
         self.world.run(Receive { slot, integration, vouched, request, kept: Span::minutes(15), event }).unwrap()
     }
 
+    /// The digest that a button of `approval` stands beside.
+    fn digest(&mut self, approval: ApprovalId) -> Option<Digest> {
+        let rows = self.world.rows();
+        let row = rows.iter().find_map(|(.., it)| Approval::peel(it).filter(|it| it.id == approval))?;
+        row.asked_action().map(|it| it.digest)
+    }
+
     fn press(&mut self, name: &str, approval: ApprovalId, choice: Choice) -> (String, Option<String>) {
-        let heard = self.tell(press(name, approval, choice));
+        let digest = self.digest(approval);
+        let heard = self.tell(Press { digest, ..press(name, approval, choice) });
         (heard.outcome.into(), heard.stands.map(Into::into))
     }
 
@@ -355,7 +373,8 @@ fn a_button_is_used_by_the_word_that_was_taken() {
     let row = Received::button(chat.slot, chat.id, b"one");
     let once = Some(Once { row, until: chat.world.now().plus(Span::hours(1)) });
     let tell = |chat: &mut Chat, name: &str, once| {
-        let heard = chat.tell(Press { once, ..press(name, approval, Choice::Approve) });
+        let digest = chat.digest(approval);
+        let heard = chat.tell(Press { once, digest, ..press(name, approval, Choice::Approve) });
         heard.outcome.into_string()
     };
     assert_eq!(tell(&mut chat, "USTRANGER", once), NOT_LINKED);
@@ -409,4 +428,89 @@ fn a_link_does_nothing_but_decide() {
     chat.world.run(ChangeIntegration { by: By::Program, workspace, id, enabled: Some(false), config }).unwrap();
     let by = Person { seat: Seat::Link(chat.slot), ..chat.owner };
     assert!(!seen(&mut chat, by), "an integration that is off vouches for nobody");
+}
+
+/// An owner's word is the owners' to lend: whoever controls what links one speaks as them. An admin makes none that does, changes
+/// nothing that proves it, and may take it away.
+#[test]
+fn no_admin_speaks_as_an_owner() {
+    for kind in [IntegrationKind::Slack, IntegrationKind::Relay] {
+        let mut chat = Chat::new(kind, fast());
+        let (owner, admin, other) = (chat.owner, chat.world.person(Role::Admin), chat.world.person(Role::Admin));
+        let (workspace, id) = (chat.slot.workspace, chat.id);
+        let change = |by: Person, enabled: Option<bool>, config: ConfigChange| ChangeIntegration {
+            by: By::Person(by),
+            workspace,
+            id,
+            enabled,
+            config,
+        };
+        let rotate = |by: Person| RotateIntegration {
+            by: By::Person(by),
+            workspace,
+            id,
+            secret: NewSecret { sealed: "sealed".into(), hint: "hint".into() },
+            overlap_hours: 1,
+        };
+        let token = || ConfigChange { bot_token: Some(None), ..ConfigChange::default() };
+        let both = || links(&[("UOWNER", owner.principal), ("UADMIN", admin.principal)]);
+        let refused = [
+            chat.world.run(change(admin, None, both())).map(drop),
+            chat.world.run(change(admin, None, links(&[("UADMIN", owner.principal)]))).map(drop),
+            chat.world.run(change(admin, Some(true), token())).map(drop),
+            chat.world.run(rotate(admin)).map(drop),
+            chat.world.run(TestIntegration { by: By::Person(admin), workspace, id, url: None }).map(drop),
+        ];
+        let kinds: Vec<_> = refused.into_iter().map(|it| it.unwrap_err().kind()).collect();
+        let tried = if kind == IntegrationKind::Slack { Kind::Forbidden } else { Kind::NotAllowed };
+        assert_eq!(kinds, [Kind::Forbidden, Kind::Forbidden, Kind::Forbidden, Kind::Forbidden, tried]);
+        chat.world.run(change(admin, Some(false), ConfigChange::default())).unwrap();
+        let on = change(admin, Some(true), ConfigChange::default());
+        assert_eq!(chat.world.run(on).unwrap_err().kind(), Kind::Forbidden, "what an owner may have turned off");
+        chat.world.run(change(owner, Some(true), both())).unwrap();
+        chat.world.run(rotate(owner)).unwrap();
+
+        let (_, approval) = chat.asked();
+        chat.world.run(change(admin, None, links(&[("UADMIN", admin.principal)]))).unwrap();
+        assert_eq!(chat.yes("UOWNER", approval), NOT_LINKED, "an admin takes it away");
+        chat.world.run(rotate(admin)).unwrap();
+        let again = links(&[("UADMIN", admin.principal), ("UOWNER", owner.principal)]);
+        assert_eq!(chat.world.run(change(admin, None, again)).unwrap_err().kind(), Kind::Forbidden);
+        chat.world.run(RemoveIntegration { by: By::Person(admin), workspace, id }).unwrap();
+        let make = |by: Person, config| CreateIntegration {
+            by: By::Person(by),
+            workspace,
+            kind,
+            secret: NewSecret { sealed: "sealed".into(), hint: "hint".into() },
+            config,
+        };
+        let made = make(admin, links(&[("UX", owner.principal)]));
+        assert_eq!(chat.world.run(made).unwrap_err().kind(), Kind::Forbidden);
+        chat.world.run(make(admin, links(&[("UX", other.principal)]))).unwrap();
+        chat.world.audit();
+    }
+}
+
+/// A link that was made before its member became an owner is over: whoever linked an admin was not lent an owner's word. So is one of
+/// an owner who has ceased to be one and become one again.
+#[test]
+fn a_link_is_over_once_its_member_becomes_an_owner() {
+    let mut chat = Chat::slack();
+    let ann = chat.linked("UANN", Role::Admin);
+    let (_, approval) = chat.asked();
+    let workspace = chat.slot.workspace;
+    let becomes = |chat: &mut Chat, role| {
+        chat.world.advance(Span::seconds(1));
+        let (by, principal) = (By::Program, ann.principal);
+        chat.world.run(ChangeMember { workspace, by, principal, role: Some(role), teams: None }).unwrap();
+    };
+    becomes(&mut chat, Role::Owner);
+    assert_eq!(chat.yes("UANN", approval), NOT_LINKED);
+    chat.linked_again(&ann);
+    becomes(&mut chat, Role::Admin);
+    becomes(&mut chat, Role::Owner);
+    assert_eq!(chat.yes("UANN", approval), NOT_LINKED);
+    chat.linked_again(&ann);
+    assert_eq!(chat.yes("UANN", approval), "approved");
+    chat.world.audit();
 }

@@ -11,6 +11,7 @@ use svc_core::rules::people::keys::{CreateKey, NewKey, RevokeKey, own_key};
 use svc_core::rules::people::leave::PassAgent;
 use svc_core::rules::people::links::MakeLink;
 use svc_core::rules::people::members::{ChangeMember, InviteMember, MailedLink, MemberDone, RemoveMember};
+use svc_core::rules::people::sign_in::{Shown, StartSession};
 use svc_core::rules::people::teams::{KeepTeam, RemoveTeam};
 use svc_core::rules::read::check_key;
 use svc_core::state::edge::{IntegrationKind, Job, News, Work};
@@ -452,4 +453,47 @@ fn an_erased_person_is_not_invited() {
         approval,
         "the address is free for a new question"
     );
+}
+
+/// Whoever invited somebody as less holds their link, and does not come in by it as the owner whom others have made of them: they are
+/// invited once more, by an owner.
+#[test]
+fn a_link_of_before_lets_no_owner_in() {
+    let mut world = World::new();
+    let (owner, admin) = (world.owner(), world.person(Role::Admin));
+    let workspace = world.workspace();
+    let invite = |by: Person, role, token: &str| InviteMember {
+        workspace,
+        by: By::Person(by),
+        email: Email::parse("next@example.com").unwrap(),
+        name: None,
+        role,
+        teams: Vec::new(),
+        token: Digest::of(token),
+        mailed: None,
+    };
+    let come = |world: &mut World, token: &str| {
+        let (cookie, pending) = (Digest::of("cookie"), Digest::of("pending"));
+        world.run(StartSession { shown: Shown::Link(Digest::of(token)), cookie, pending }).map_err(|it| it.kind())
+    };
+    for (turn, again) in [false, true].into_iter().enumerate() {
+        let first = format!("admin {turn}");
+        let MemberDone::Done { principal, .. } = world.run(invite(admin, Role::Member, &first)).unwrap() else {
+            panic!("nobody is asked")
+        };
+        if again {
+            world.run(invite(owner, Role::Owner, "owner")).unwrap();
+        } else {
+            let (by, principal) = (By::Person(owner), principal.id);
+            let role = Some(Role::Owner);
+            world.run(ChangeMember { workspace, by, principal, role, teams: None }).unwrap();
+        }
+        assert_eq!(come(&mut world, &first).map(drop), Err(Kind::Unauthenticated));
+        assert!(world.run(invite(admin, Role::Owner, "no")).is_err());
+        if !again {
+            world.run(RemoveMember { workspace, by: By::Program, principal: principal.id }).unwrap();
+        }
+    }
+    assert!(come(&mut world, "owner").is_ok());
+    world.audit();
 }

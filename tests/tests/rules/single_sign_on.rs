@@ -423,3 +423,31 @@ fn the_provider_is_the_owners() {
         world.rows().iter().filter_map(|(.., it)| Entry::peel(it).map(|it| it.data.to_string())).collect();
     assert!(entries.iter().any(|it| it.contains(r#""clientId":"other""#)), "the ledger has what the provider is");
 }
+
+/// Whoever controls what ends sessions ends an owner's: it is the owners', as what signs in is.
+#[test]
+fn shared_signals_are_the_owners() {
+    let mut world = World::new();
+    let (owner, admin) = (By::Person(world.owner()), By::Person(world.person(Role::Admin)));
+    let (workspace, kind) = (world.workspace(), IntegrationKind::Ssf);
+    let create = |by: &By| CreateIntegration {
+        by: by.clone(),
+        workspace,
+        kind,
+        secret: secret(),
+        config: ConfigChange::default(),
+    };
+    assert_eq!(world.run(create(&admin)).unwrap_err().kind(), Kind::Forbidden);
+    let id = world.run(create(&owner)).unwrap().id;
+    let change =
+        ChangeIntegration { by: admin.clone(), workspace, id, enabled: Some(false), config: ConfigChange::default() };
+    let rotate = RotateIntegration { by: admin.clone(), workspace, id, secret: secret(), overlap_hours: 1 };
+    let refused = [
+        world.run(change).map(drop),
+        world.run(rotate).map(drop),
+        world.run(RemoveIntegration { by: admin, workspace, id }),
+    ];
+    assert!(refused.into_iter().all(|it| it.is_err_and(|it| it.kind() == Kind::Forbidden)));
+    world.run(RemoveIntegration { by: owner, workspace, id }).unwrap();
+    world.audit();
+}

@@ -12,7 +12,7 @@ use crate::state::edge::{
     OVERLAP_MAX_HOURS, SealedSecret, SignalKeys, Work,
 };
 use crate::state::evidence::{Fact, Subject};
-use crate::state::people::{Principal, Right, Workspace};
+use crate::state::people::{Principal, Right, Role, Workspace};
 use crate::store::Row;
 use crate::turn::{Halt, Scope};
 use crate::value::canonical::{Object, canonical};
@@ -55,8 +55,8 @@ pub struct CreateIntegration {
 /// Makes an integration; a workspace has one of a kind.
 ///
 /// # Errors
-/// Those of [`entitled`], also where the kind is the owners' and the caller is none; `not_found` where there is no such workspace,
-/// `invalid_request` naming `kind` where it has one, `config.url` of an export that has none, or every member of `config.members` who
+/// Those of [`entitled`], also where the kind is the owners', or it links an owner, and the caller is none; `not_found` where there is no such workspace,
+/// `invalid_request` naming `kind` where it has one, or every member of `config.members` who
 /// is linked to nobody that decides anything.
 pub fn create_integration(scope: &mut Scope<'_>, asked: &CreateIntegration) -> Result<Arc<Integration>, Halt> {
     entitled(scope, &asked.by, asked.workspace, Right::ManageIntegrations)?;
@@ -70,6 +70,7 @@ pub fn create_integration(scope: &mut Scope<'_>, asked: &CreateIntegration) -> R
     are_known(scope, asked.workspace, &asked.config)?;
     let empty = IntegrationConfig::empty(asked.kind);
     let config = empty.changed(&linked(scope, asked.workspace, &empty, &asked.config)?);
+    may_speak(scope, &asked.by, asked.workspace, &config)?;
     export::has_address(asked.kind, true, &config)?;
     let now = scope.now();
     let made = Integration {
@@ -116,8 +117,8 @@ pub struct ChangeIntegration {
 /// to be used.
 ///
 /// # Errors
-/// Those of [`entitled`], also where the kind is the owners' and the caller is none; `not_found`; `not_allowed` where it is the only
-/// way into the workspace; `invalid_request` naming `config.url` of an export that is used and has none, or every member of
+/// Those of [`entitled`], also where the kind is the owners', or it links an owner from then on, and the caller is none; `not_found`;
+/// `not_allowed` where it is the only way into the workspace; `invalid_request` naming every member of
 /// `config.members` who is linked to nobody that decides anything.
 pub fn change_integration(scope: &mut Scope<'_>, asked: &ChangeIntegration) -> Result<Arc<Integration>, Halt> {
     let before = owned(scope, &asked.by, asked.workspace, asked.id)?;
@@ -125,6 +126,10 @@ pub fn change_integration(scope: &mut Scope<'_>, asked: &ChangeIntegration) -> R
     are_known(scope, asked.workspace, &asked.config)?;
     let change = linked(scope, asked.workspace, &before.config, &asked.config)?;
     let (enabled, config) = (asked.enabled.unwrap_or(before.enabled), before.config.changed(&change));
+    // Whoever turns it off, or lets go of every owner whom it links, gives nobody a word.
+    if enabled || config != before.config {
+        may_speak(scope, &asked.by, asked.workspace, &config)?;
+    }
     export::has_address(before.slot.kind, enabled, &config)?;
     if enabled == before.enabled && config == before.config {
         if asked.enabled == Some(true) {
@@ -317,10 +322,12 @@ pub struct RotateIntegration {
 /// Puts another secret in force and lets the one before end. An export that waits or was given up is tried with it at once.
 ///
 /// # Errors
-/// Those of [`entitled`], `not_found`, and `invalid_request` where the overlap is too long.
+/// Those of [`entitled`], also where the kind is the owners', or it links an owner, and the caller is none; `not_found`;
+/// `not_allowed` where it is the only way into the workspace and nothing overlaps; `invalid_request` where the overlap is too long.
 pub fn rotate_integration(scope: &mut Scope<'_>, asked: &RotateIntegration) -> Result<Arc<Integration>, Halt> {
     let before = owned(scope, &asked.by, asked.workspace, asked.id)?;
     may(scope, &asked.by, asked.workspace, before.slot.kind)?;
+    may_speak(scope, &asked.by, asked.workspace, &before.config)?;
     if asked.overlap_hours > OVERLAP_MAX_HOURS {
         let why = format!("must be between 0 and {OVERLAP_MAX_HOURS}");
         return Err(Refusal::invalid_field("overlapHours", why).into());
@@ -375,10 +382,11 @@ pub struct Tested {
 /// Has an integration tried out.
 ///
 /// # Errors
-/// Those of [`entitled`], `not_found`, `not_allowed` where it is the other side that calls, and `invalid_request` naming `url`
-/// where nobody is named.
+/// Those of [`entitled`], also where it links an owner and the caller is none; `not_found`, `not_allowed` where it is the other side
+/// that calls, and `invalid_request` naming `url` where nobody is named.
 pub fn test_integration(scope: &mut Scope<'_>, asked: &TestIntegration) -> Result<Tested, Halt> {
     let integration = called(scope, &asked.by, asked.workspace, asked.id)?;
+    may_speak(scope, &asked.by, asked.workspace, &integration.config)?;
     let job = test_job(scope, asked, &integration)?;
     let host = job.host();
     let data = Object::new().text("deliveryId", &job.id.to_string()).text("host", &host).finish();
@@ -399,7 +407,7 @@ pub fn called(
 ) -> Result<Arc<Integration>, Halt> {
     let integration = owned(scope, by, workspace, id)?;
     if !integration.slot.kind.is_called() {
-        let why = match integration.slot.kind.is_owners() {
+        let why = match integration.slot.kind == IntegrationKind::Oidc {
             true => "nothing is called over this kind: sign in by it in another browser",
             false => "nothing is called over this kind: have the other side send an event to its `receiveUrl`",
         };
@@ -481,9 +489,22 @@ pub fn all(scope: &mut Scope<'_>, by: &By, workspace: WorkspaceId) -> Result<Vec
 }
 
 /// That `by` may make, change, rotate or remove an integration of this kind: whoever controls the one that signs people in can be
-/// anybody whom it signs in, an owner too.
+/// anybody whom it signs in, an owner too, and whoever controls the one that ends sessions ends an owner's.
 fn may(scope: &mut Scope<'_>, by: &By, workspace: WorkspaceId, kind: IntegrationKind) -> Result<(), Halt> {
     if kind.is_owners() { owners::may(scope, by, workspace) } else { Ok(()) }
+}
+
+/// That `by` may have an integration stand so: whoever controls one that links an owner speaks as that owner. A link that is over
+/// speaks for nobody, and stays over.
+fn may_speak(scope: &mut Scope<'_>, by: &By, workspace: WorkspaceId, config: &IntegrationConfig) -> Result<(), Halt> {
+    scope.want(&config.members().iter().map(|it| Principal::key(it.principal)).collect::<Vec<_>>())?;
+    for link in config.members() {
+        let linked = scope.get::<Principal>(link.principal)?.filter(|it| link.holds(it));
+        if linked.as_ref().and_then(|it| it.membership()).is_some_and(|it| it.role == Role::Owner) {
+            return owners::may(scope, by, workspace);
+        }
+    }
+    Ok(())
 }
 
 /// That nobody is locked out where an integration changes or goes: while it is the only way into the workspace, it stays as it is.

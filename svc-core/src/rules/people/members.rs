@@ -144,7 +144,11 @@ pub(super) struct Entry<'a> {
 /// Makes somebody an invited member.
 pub(super) fn enter(scope: &mut Scope<'_>, principal: &Principal, entry: &Entry<'_>) -> Result<Arc<Principal>, Halt> {
     let account = account_for(scope, &principal.email)?;
+    let account = if entry.role == Role::Owner { without_link(scope, &account)? } else { account };
     let before = principal.membership();
+    let now = scope.now();
+    let is_owner_now = entry.role == Role::Owner && before.is_none_or(|it| it.role != Role::Owner);
+    let owner_before = principal.member.as_ref().and_then(|it| it.owner_at);
     let mut member = Member {
         invited_by: entry.by,
         ended_at: principal.member.as_ref().and_then(|it| it.ended_at),
@@ -153,13 +157,14 @@ pub(super) fn enter(scope: &mut Scope<'_>, principal: &Principal, entry: &Entry<
         demoted_at: principal.member.as_ref().and_then(|it| it.demoted_at),
         // Sessions that a signal or the end of the membership has ended do not come back with it.
         signed_out_at: principal.member.as_ref().and_then(|it| it.signed_out_at.max(it.ended_at)),
+        owner_at: if is_owner_now { Some(now) } else { owner_before },
         // The provider still means the same person.
         sso: principal.member.as_ref().filter(|it| it.account == account.id).and_then(|it| it.sso),
         ..Member::new(entry.role, MemberState::Invited, account.id)
     };
     // An owner comes in by the word of two.
     for by in entry.by.into_iter().chain(person(entry.actor)) {
-        member.raise(principal.id, by, scope.now());
+        member.raise(principal.id, by, now);
     }
     let named = Principal { owner_invite: None, ..principal.clone() };
     let joined = join(scope, &account, &named, member);
@@ -194,6 +199,18 @@ fn link(
     }
     scope.put(account);
     Ok(linked)
+}
+
+/// The account of somebody who becomes an owner, without the link of whoever has never signed in: it was handed to whoever invited
+/// them as something less, an admin perhaps, who would come in as an owner by it. They are invited once more, by an owner.
+fn without_link(scope: &mut Scope<'_>, account: &Arc<Account>) -> Result<Arc<Account>, Halt> {
+    if account.signed_in_at.is_some() || account.link.is_none() {
+        return Ok(Arc::clone(account));
+    }
+    let mut account = Account::clone(account);
+    void_link(scope, &mut account)?;
+    scope.put(account.clone());
+    Ok(Arc::new(account))
 }
 
 /// Changes a member's role or teams.
@@ -267,6 +284,10 @@ pub(super) fn set_role(
     let member = principal.membership().ok_or_else(Refusal::not_found)?;
     let active = member.state == MemberState::Active;
     owners::keep(scope, principal, active && role == Role::Owner)?;
+    if role == Role::Owner {
+        let account = scope.get::<Account>(member.account)?.ok_or_else(Refusal::internal)?;
+        without_link(scope, &account)?;
+    }
     let mut changed = Member { owner_change: None, ..member.clone() }.in_role(role, scope.now());
     if let Some(by) = person(actor) {
         changed.raise(principal.id, by, scope.now());

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::export::{EventClass, ExportConfig};
 use super::integration::{IntegrationKind, SealedSecret};
-use crate::state::people::Principal;
+use crate::state::people::{Member, Principal};
 use crate::value::Timestamp;
 use crate::value::id::PrincipalId;
 use crate::value::text::UrlText;
@@ -123,7 +123,7 @@ pub struct LinkedMember {
     pub name: Box<str>,
     /// Who they are here.
     pub principal: PrincipalId,
-    /// Since when: a member who was signed out by an identity provider, or left, after that has to be linked again.
+    /// Since when: a member who was signed out by an identity provider, left, or became an owner after that has to be linked again.
     pub since: Timestamp,
 }
 
@@ -131,8 +131,8 @@ impl LinkedMember {
     /// Whether the link is good still, to this principal.
     #[must_use]
     pub fn holds(&self, principal: &Principal) -> bool {
-        let signed_out = principal.membership().is_none_or(|it| it.was_signed_out_since(self.since));
-        !signed_out && !principal.has_ended_since(self.since)
+        let is_over = |it: &Member| it.was_signed_out_since(self.since) || it.became_owner_since(self.since);
+        !principal.membership().is_none_or(is_over) && !principal.has_ended_since(self.since)
     }
 }
 

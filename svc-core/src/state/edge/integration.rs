@@ -131,10 +131,10 @@ impl IntegrationKind {
         }
     }
 
-    /// Whether whoever controls it decides who signs in, so that it is the owners' alone.
+    /// Whether whoever controls it decides who signs in, or who stays signed in, so that it is the owners' alone.
     #[must_use]
     pub const fn is_owners(self) -> bool {
-        matches!(self, Self::Oidc)
+        matches!(self, Self::Oidc | Self::Ssf)
     }
 
     /// How people are told over it of what waits for them, where they are.

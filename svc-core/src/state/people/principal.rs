@@ -71,6 +71,9 @@ pub struct Member {
     /// workspace, whatever they are good for elsewhere.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub signed_out_at: Option<Timestamp>,
+    /// When they last became an owner: whoever might link them in other systems before may not give away an owner's word.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub owner_at: Option<Timestamp>,
     /// Whom the workspace's identity provider vouches for as them, once it has.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sso: Option<SsoLinkId>,
@@ -94,6 +97,7 @@ impl Member {
             raised: Vec::new(),
             demoted_at: None,
             signed_out_at: None,
+            owner_at: None,
             sso: None,
         }
     }
@@ -104,9 +108,18 @@ impl Member {
         self.signed_out_at.is_some_and(|end| at <= end)
     }
 
+    /// Whether they have become an owner since `at`, also where they have ceased to be one again.
+    #[must_use]
+    pub fn became_owner_since(&self, at: Timestamp) -> bool {
+        self.owner_at.is_some_and(|owner| at <= owner)
+    }
+
     /// The same in another role, from `now` on.
     #[must_use]
     pub fn in_role(mut self, role: Role, now: Timestamp) -> Self {
+        if self.role != Role::Owner && role == Role::Owner {
+            self.owner_at = Some(now);
+        }
         if self.role.gives_keys() && !role.gives_keys() {
             self.demoted_at = Some(now);
         }
