@@ -514,3 +514,23 @@ fn a_link_is_over_once_its_member_becomes_an_owner() {
     assert_eq!(chat.yes("UANN", approval), "approved");
     chat.world.audit();
 }
+
+/// A list that is read can be sent again: whoever has left, or decides no more, stands in it still and is linked no more for it.
+#[test]
+fn a_list_is_taken_as_it_was_read() {
+    let mut chat = Chat::slack();
+    let (ann, ben) = (chat.world.person(Role::Admin), chat.world.person(Role::Member));
+    let all = [("UOWNER", chat.owner.principal), ("UANN", ann.principal), ("UBEN", ben.principal)];
+    chat.link(&all);
+    let workspace = chat.slot.workspace;
+    chat.world.run(RemoveMember { by: By::Program, workspace, principal: ann.principal }).unwrap();
+    chat.world.edit::<Principal>(ben.principal, |it| it.member.as_mut().unwrap().role = Role::Analyst);
+    chat.link(&all);
+    assert_eq!(chat.world.row::<Integration>(chat.slot).config.members().len(), 3);
+    let (_, approval) = chat.asked();
+    assert_eq!((chat.yes("UANN", approval), chat.yes("UBEN", approval)), (NOT_LINKED.into(), FORBIDDEN.into()));
+    let (id, config) = (chat.id, links(&[("UANN2", ann.principal)]));
+    let anew = ChangeIntegration { by: By::Program, workspace, id, enabled: None, config };
+    assert_eq!(chat.world.run(anew).unwrap_err().kind(), Kind::InvalidRequest);
+    chat.world.audit();
+}

@@ -149,8 +149,8 @@ pub fn change_integration(scope: &mut Scope<'_>, asked: &ChangeIntegration) -> R
 }
 
 /// The change with those who are linked by it found in the workspace, each since when. Whoever was linked so before stays linked
-/// since then, also where that link is over: a list that is sent again as it stood makes none anew that a provider's signal has
-/// ended. Only whoever was left out of the list and is named again is linked anew.
+/// since then, also where that link is over: a list that is read can be sent again as it stood, whoever has left since, and makes no
+/// link anew that has ended. Only whoever was left out of the list and is named again is linked anew.
 fn linked(
     scope: &mut Scope<'_>,
     workspace: WorkspaceId,
@@ -161,15 +161,18 @@ fn linked(
     scope.want(&named.iter().map(|it| Principal::key(it.principal)).collect::<Vec<_>>())?;
     let (mut members, mut faults) = (Vec::with_capacity(named.len()), Vec::new());
     for LinkedMember { name, principal, .. } in named {
+        let is_same = |it: &&LinkedMember| it.name == *name && it.principal == *principal;
+        if let Some(stays) = before.members().iter().find(is_same) {
+            members.push(stays.clone());
+            continue;
+        }
         let found = scope.get::<Principal>(*principal)?;
         if found.is_none_or(|it| it.workspace != workspace || !it.decides_own()) {
             let clause = "names no member of the workspace whose role decides approvals";
             faults.push(FieldError::new(format!("config.members.{name}"), clause));
             continue;
         }
-        let is_same = |it: &&LinkedMember| it.name == *name && it.principal == *principal;
-        let since = before.members().iter().find(is_same).map_or_else(|| scope.now(), |it| it.since);
-        members.push(LinkedMember { name: name.clone(), principal: *principal, since });
+        members.push(LinkedMember { name: name.clone(), principal: *principal, since: scope.now() });
     }
     if faults.is_empty() {
         Ok(ConfigChange { members: Some(members), ..change.clone() })
