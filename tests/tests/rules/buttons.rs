@@ -182,8 +182,12 @@ fn strangers_learn_nothing() {
 fn what_is_over_is_told() {
     let mut chat = Chat::slack();
     let (_, approval) = chat.asked();
-    let other = Press { digest: Some(Digest::of("other")), ..press("UOWNER", approval, Choice::Approve) };
-    assert_eq!(&*chat.tell(other).outcome, CHANGED);
+    for choice in [Choice::Approve, Choice::Deny] {
+        let other = Press { digest: Some(Digest::of("other")), ..press("UOWNER", approval, Choice::Approve) };
+        assert_eq!(&*chat.tell(other).outcome, CHANGED);
+        let none = press("UOWNER", approval, choice);
+        assert_eq!(&*chat.tell(none).outcome, CHANGED, "what it stood beside is said");
+    }
     assert_eq!(chat.state(approval), ApprovalState::Waiting);
     chat.world.clock().advance(Span::hours(24));
     assert_eq!(chat.press("UOWNER", approval, Choice::Approve), told(EXPIRED, "expired"));

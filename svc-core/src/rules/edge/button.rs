@@ -94,6 +94,10 @@ pub(super) fn press(scope: &mut Scope<'_>, integration: &Integration, press: &Pr
         approval: Some(press.approval),
         ..Done { principal: Some(person.principal), ..Done::of("", action_of(&seen)) }
     };
+    // What it stood beside is nobody's to leave out: whoever signs for it could have their word on what has changed since.
+    if press.digest.is_none() && seen.approval.asked_action().is_some() {
+        return Ok(done(CHANGED, seen.stands.as_str(), None));
+    }
     if press.choice == Choice::Approve && seen.stands == Stands::Waiting && is_said_on_page(&seen) {
         return Ok(done(ON_PAGE, seen.stands.as_str(), None));
     }
