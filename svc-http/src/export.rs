@@ -201,6 +201,9 @@ fn next(gate: &Gate, workspace: WorkspaceId, take: Take) -> Result<Option<Advanc
     })?;
     let Some((from, integration)) = found else { return Ok(None) };
     let IntegrationConfig::Export(config) = &integration.config else { return Ok(None) };
+    if config.url.is_none() {
+        return Ok(None);
+    }
     let classes = config.classes.clone();
     let mut found = Found { bytes: 2, ..Found::default() };
     let to = from.saturating_add(EXPORT_SPAN_MAX);

@@ -11,8 +11,7 @@ use svc_core::rules::edge::integrations::{
 use svc_core::rules::evidence::sweep::SweepJobs;
 use svc_core::rules::people::by::By;
 use svc_core::state::edge::{
-    ConfigChange, EventClass, Export, Integration, IntegrationConfig, IntegrationKind, Job, JobState, Tried, Trouble,
-    Work,
+    ConfigChange, EventClass, Export, Integration, IntegrationKind, Job, JobState, Tried, Trouble, Work,
 };
 use svc_core::state::evidence::Entry;
 use svc_core::store::{Range, Record, Row as _};
@@ -303,22 +302,26 @@ fn nothing_is_tried_again_of_what_is_not_asked_for_any_more() {
     assert!(matches!(job.state, JobState::Replaced { .. }) && is_listed(&mut world));
 }
 
-/// An export that is used has an address; one that is off needs none.
+/// An export without an address waits for one: nothing is passed over meanwhile, and it reads as off.
 #[test]
-fn an_export_needs_an_address() {
+fn an_export_waits_for_an_address() {
     let (mut world, _) = calm(&[PAY]);
-    let field = |refused: Refusal| refused.errors()[0].field.as_deref().map(str::to_owned);
-    let refused = create(&mut world, ConfigChange::default()).unwrap_err();
-    assert_eq!(field(refused).as_deref(), Some("config.url"));
-    create(&mut world, config("https://siem.example.com/in")).unwrap();
+    create(&mut world, ConfigChange::default()).unwrap();
+    assert_eq!(integration(&mut world).state(), "off");
+    let made = export(&mut world).begins;
+    let begins = ledger(&mut world).iter().position(|it| it.id == made).unwrap();
+    for sends in [true, false] {
+        advance(&mut world, begins, begins + 1, ALL, sends);
+        assert!(under_way(&mut world).is_none() && export(&mut world).next.is_none());
+    }
+    change(&mut world, None, config("https://siem.example.com/in")).unwrap();
+    assert_eq!(integration(&mut world).state(), "ok");
+    advance(&mut world, begins, begins + 1, ALL, true);
+    assert!(under_way(&mut world).is_some());
     let none = ConfigChange { url: Some(None), ..ConfigChange::default() };
-    let refused = change(&mut world, None, none.clone()).unwrap_err();
-    assert_eq!(field(refused).as_deref(), Some("config.url"));
-    change(&mut world, Some(false), none).unwrap();
-    let refused = change(&mut world, Some(true), ConfigChange::default()).unwrap_err();
-    assert_eq!(field(refused).as_deref(), Some("config.url"));
-    change(&mut world, Some(true), config("https://siem.example.com/in")).unwrap();
-    assert!(matches!(&integration(&mut world).config, IntegrationConfig::Export(it) if it.url.is_some()));
+    change(&mut world, None, none).unwrap();
+    assert!(under_way(&mut world).is_none() && integration(&mut world).state() == "off");
+    world.audit();
 }
 
 /// A test goes to the export's own address, is tried once, and moves nothing; it does not hide that records are not taken.

@@ -5,7 +5,6 @@
 //!
 //! **Invariant:** a record is passed over only where it was delivered, or is of a class that is not asked for.
 
-use crate::refusal::Refusal;
 use crate::rules::people::by::By;
 use crate::state::edge::{
     EventClass, Export, Integration, IntegrationConfig, IntegrationKind, IntegrationSlot, Job, JobState, Work,
@@ -91,15 +90,7 @@ pub const fn slot(workspace: WorkspaceId) -> IntegrationSlot {
     IntegrationSlot { workspace, kind: IntegrationKind::Export }
 }
 
-/// Refuses an export that is used and has nowhere to go to.
-pub(super) fn has_address(kind: IntegrationKind, enabled: bool, config: &IntegrationConfig) -> Result<(), Refusal> {
-    if kind == IntegrationKind::Export && enabled && config.export_url().is_none() {
-        return Err(Refusal::invalid_field("config.url", "must be named where the export is used"));
-    }
-    Ok(())
-}
-
-/// Begins an export with the record that its integration was made by.
+/// Begins an export with the record that its integration was made by, also where it has nowhere to go to yet: then all of it waits.
 pub(super) fn begin(scope: &mut Scope<'_>, made: &Integration, record: EvidenceId) {
     if made.slot.kind == IntegrationKind::Export {
         scope.put(Export::new(made.slot.workspace, made.id, record));

@@ -71,7 +71,6 @@ pub fn create_integration(scope: &mut Scope<'_>, asked: &CreateIntegration) -> R
     let empty = IntegrationConfig::empty(asked.kind);
     let config = empty.changed(&linked(scope, asked.workspace, &empty, &asked.config)?);
     may_speak(scope, &asked.by, asked.workspace, &config)?;
-    export::has_address(asked.kind, true, &config)?;
     let now = scope.now();
     let made = Integration {
         slot,
@@ -130,7 +129,6 @@ pub fn change_integration(scope: &mut Scope<'_>, asked: &ChangeIntegration) -> R
     if enabled || config != before.config {
         may_speak(scope, &asked.by, asked.workspace, &config)?;
     }
-    export::has_address(before.slot.kind, enabled, &config)?;
     if enabled == before.enabled && config == before.config {
         if asked.enabled == Some(true) {
             export::go_on(scope, &before, Some(&asked.by))?;

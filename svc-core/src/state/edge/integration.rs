@@ -336,10 +336,24 @@ impl Integration {
             }
     }
 
-    /// The word for how it stands.
+    /// Whether it goes out to an address, and has none.
+    const fn lacks_address(&self) -> bool {
+        match &self.config {
+            IntegrationConfig::Chat(it) => it.url.is_none(),
+            IntegrationConfig::Export(it) => it.url.is_none(),
+            IntegrationConfig::Nothing
+            | IntegrationConfig::Code(_)
+            | IntegrationConfig::Deciders(_)
+            | IntegrationConfig::Mail(_)
+            | IntegrationConfig::Oidc(_)
+            | IntegrationConfig::Signals(_) => false,
+        }
+    }
+
+    /// The word for how it stands: one that goes out and has nowhere to go to is as good as off.
     #[must_use]
     pub const fn state(&self) -> &'static str {
-        match (self.enabled, self.failing) {
+        match (self.enabled && !self.lacks_address(), self.failing) {
             (false, _) => "off",
             (true, true) => "failing",
             (true, false) => "ok",
