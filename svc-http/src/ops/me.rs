@@ -6,11 +6,14 @@ use svc_core::rules::people::by::SignedIn;
 use svc_core::rules::people::password::{ChangePassword, wrong_password};
 use svc_core::rules::people::second_factor::{ChangeSecondFactor, FactorChange};
 use svc_core::rules::people::sessions::EndSession;
+use svc_core::rules::people::single_sign_on::shown_beside;
 use svc_core::state::people::{Proof, Session};
 use svc_core::store::{Range, Record};
 use svc_core::value::Id as _;
+use svc_core::value::digest::Digest;
 use svc_core::value::id::SessionId;
 use svc_core::value::link::Index;
+use svc_core::value::secret::Secret;
 
 use super::sign_in::{purpose, recovery_digest};
 use super::{Caller, GateService, refusal};
@@ -37,7 +40,7 @@ pub(super) async fn answer(service: &GateService, op: MeOp, caller: &Caller, cal
         return Err(Refusal::must_enroll());
     }
     // Before anything is compared: the account's password and second factor are no workspace's to try out.
-    if matches!(op, MeOp::Password | MeOp::AddFactor | MeOp::ConfirmFactor | MeOp::RemoveFactor) {
+    if op == MeOp::Password {
         own.owns_account()?;
     }
     match op {
@@ -46,10 +49,11 @@ pub(super) async fn answer(service: &GateService, op: MeOp, caller: &Caller, cal
         MeOp::AddFactor => add_factor(service, own, call).await,
         MeOp::ConfirmFactor => confirm_factor(service, own, call).await,
         MeOp::RemoveFactor => {
-            let factor = sign_in::factor_alone(&call.body)?;
+            let (factor, proof) = sign_in::factor_beside(&call.body)?;
+            let proof = beside(service, own, proof)?;
             let tried = service.begin_try(own.account.email.folded(), call)?;
             let shown = service.look_at_factor(&own.account, &factor)?;
-            service.run(ChangeSecondFactor { by: own.row.id, change: FactorChange::Remove(shown) }).await?;
+            service.run(ChangeSecondFactor { by: own.row.id, own: proof, change: FactorChange::Remove(shown) }).await?;
             tried.forgive();
             Ok(Answer::empty())
         }
@@ -94,12 +98,20 @@ async fn set_password(service: &GateService, own: &SignedIn, call: &Call) -> Res
     read(service, own)
 }
 
+/// The digest of the account's own proof, where one was sent: it is looked at before any code is compared.
+fn beside(service: &GateService, own: &SignedIn, proof: Option<Secret<String>>) -> Result<Option<Digest>, Refusal> {
+    let token = proof.map(|it| Digest::of(it.expose()));
+    service.read(|scope| shown_beside(scope, own, token.as_ref()))?;
+    Ok(token)
+}
+
 async fn add_factor(service: &GateService, own: &SignedIn, call: &Call) -> Result<Answer, Refusal> {
-    wire::nothing(&call.body)?;
+    let proof = beside(service, own, sign_in::own_proof(&call.body)?)?;
     let mut secret = [0; totp::SECRET_BYTES];
     getrandom::fill(&mut secret).map_err(|_| Refusal::internal())?;
     let sealed = service.gate.seal(&purpose(own.account.id), &secret).map_err(refusal)?;
-    service.run(ChangeSecondFactor { by: own.row.id, change: FactorChange::Begin { sealed: sealed.into() } }).await?;
+    let change = FactorChange::Begin { sealed: sealed.into() };
+    service.run(ChangeSecondFactor { by: own.row.id, own: proof, change }).await?;
     let url = totp::otpauth_url(&secret, own.account.email.as_str());
     let picture = totp::qr_svg(&url).ok_or_else(Refusal::internal)?;
     let body = json!({ "secret": totp::base32(&secret), "otpauthUrl": url, "qrSvg": picture });
@@ -107,7 +119,8 @@ async fn add_factor(service: &GateService, own: &SignedIn, call: &Call) -> Resul
 }
 
 async fn confirm_factor(service: &GateService, own: &SignedIn, call: &Call) -> Result<Answer, Refusal> {
-    let code = sign_in::code(&call.body)?;
+    let (code, proof) = sign_in::code_beside(&call.body)?;
+    let proof = beside(service, own, proof)?;
     let sealed = own.account.enrolling.clone().unwrap_or_default();
     let step = if sealed.is_empty() { None } else { service.step_of(own.account.id, &sealed, &code)? };
     let mut codes = Vec::with_capacity(RECOVERY_CODES);
@@ -119,7 +132,7 @@ async fn confirm_factor(service: &GateService, own: &SignedIn, call: &Call) -> R
     }
     let recovery = codes.iter().map(|it| recovery_digest(own.account.id, it)).collect();
     let change = FactorChange::Confirm { sealed, step, recovery };
-    service.run(ChangeSecondFactor { by: own.row.id, change }).await?;
+    service.run(ChangeSecondFactor { by: own.row.id, own: proof, change }).await?;
     Ok(Answer::json(json!({ "recoveryCodes": codes }).to_string()))
 }
 

@@ -13,6 +13,8 @@ const SET = "password-set-by";
 // linked once they have signed in as before.
 let [offered, linking] = [workspaceIn("workspace"), workspaceIn("link")];
 let proof;
+// Whether a provider vouches for the session: then the account's own proof sets up the second factor beside it.
+let bySso = false;
 let token = null;
 let pending = null;
 let session = null;
@@ -145,7 +147,11 @@ async function go(step) {
     link("yours");
   } else if (step.next === "sso") {
     offer(step.workspaces || []);
-    show("sso");
+    proof = step.pending;
+    // The account's own proof, beside a session of single sign-on in this browser, sets up the second factor.
+    const { status, said } = await ask("GET", "api/me");
+    if (status === 200 && said.session && !said.twoFactor) enroll(false, "sso");
+    else show("sso");
   } else if (step.next === "enroll_totp") {
     enroll(true);
   } else {
@@ -166,7 +172,8 @@ function arrive(me, isDone) {
   if (isDone && !isBarred) return location.assign(next);
   if (asking.length) enroll(true, "done");
   else show("done");
-  part("factor").hidden = !lacks || asking.length > 0;
+  part("factor").hidden = Boolean(me.twoFactor) || asking.length > 0;
+  bySso = String(me.session.proof).startsWith("sso");
   const names = me.workspaces.map((it) => `${it.name} (${it.role})`);
   part("who").textContent = [me.email, ...names].filter(Boolean).join(" · ");
   part("name").value = me.email;
@@ -212,10 +219,14 @@ on("linking", async () => {
 });
 on("factor", () => {
   say("");
-  enroll(false);
+  if (!bySso) return enroll(false);
+  show("password");
+  say("The second factor is your account's own. Show first that it is yours, by its password, or open a sign-in link in this page.");
 });
+// What is sent to set up the second factor, with the account's own proof where there is one.
+const proven = (fields) => (proof ? { ...fields, pending: proof } : fields);
 on("begin", async () => {
-  const made = await send("POST", "api/me/totp", {}, "qrSvg");
+  const made = await send("POST", "api/me/totp", proven({}), "qrSvg");
   if (!made) return;
   const picture = new DOMParser().parseFromString(made.qrSvg, "image/svg+xml").documentElement;
   picture.setAttribute("role", "img");
@@ -226,8 +237,9 @@ on("begin", async () => {
   part("confirm").querySelector("input").focus();
 });
 on("confirm", async ({ code }) => {
-  const made = await send("POST", "api/me/totp/confirm", { code: code.replace(/\s/g, "") }, "recoveryCodes");
+  const made = await send("POST", "api/me/totp/confirm", proven({ code: code.replace(/\s/g, "") }), "recoveryCodes");
   if (!made) return;
+  proof = undefined;
   part("codes").replaceChildren(...made.recoveryCodes.map((it) => {
     const [line, text] = [document.createElement("li"), document.createElement("code")];
     text.textContent = it;

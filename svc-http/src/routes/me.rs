@@ -49,7 +49,7 @@ pub(super) const ROUTES: &[Route] = &[
         op: Op::Me(MeOp::AddFactor),
         method: Method::POST,
         path: "/api/me/totp",
-        request: Some("Nothing"),
+        request: Some("OwnProof"),
         content: Content::Json("NewSecondFactor"),
         refusals: &[Kind::NotAllowed],
         summary: "Begin to set up a second factor",

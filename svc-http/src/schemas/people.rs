@@ -48,8 +48,9 @@ pub(super) fn all() -> Vec<(&'static str, Value)> {
                 }),
             ),
         ),
-        ("NewSecondFactorCode", object(&["code"], json!({ "code": code() }))),
-        ("SecondFactorCode", factor(&[], json!({ "code": code(), "recoveryCode": string() }))),
+        ("OwnProof", object(&[], json!({ "pending": own_proof() }))),
+        ("NewSecondFactorCode", object(&["code"], json!({ "code": code(), "pending": own_proof() }))),
+        ("SecondFactorCode", factor(&[], json!({ "code": code(), "recoveryCode": string(), "pending": own_proof() }))),
         (
             "RecoveryCodes",
             object(
@@ -92,6 +93,10 @@ fn string() -> Value {
 
 fn code() -> Value {
     json!({ "type": "string", "description": "Six digits; each counts once." })
+}
+
+fn own_proof() -> Value {
+    json!({ "type": "string", "description": "In a session of single sign-on: that of a sign-in of the same account that led to `sso`, which proves that it is the account's holder who asks." })
 }
 
 fn step() -> Value {

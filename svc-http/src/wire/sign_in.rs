@@ -85,15 +85,16 @@ pub fn second_factor(body: &[u8]) -> Result<(Secret<String>, Factor), Refusal> {
     fields.finish(pending.zip(factor))
 }
 
-/// `{ code | recoveryCode }`.
+/// `{ code | recoveryCode, pending? }`.
 ///
 /// # Errors
 /// As [`credentials`].
-pub fn factor_alone(body: &[u8]) -> Result<Factor, Refusal> {
+pub fn factor_beside(body: &[u8]) -> Result<(Factor, Option<Secret<String>>), Refusal> {
     let json = parse(body)?;
     let mut fields = Fields::of(&json)?;
     let factor = factor(&mut fields);
-    fields.finish(factor)
+    let pending = fields.optional("pending", secret);
+    fields.finish(factor.map(|it| (it, pending)))
 }
 
 fn factor(fields: &mut Fields<'_>) -> Option<Factor> {
@@ -116,15 +117,16 @@ pub(super) fn factor_if_shown(fields: &mut Fields<'_>) -> Option<Factor> {
     code.or(recovery)
 }
 
-/// `{ code }`.
+/// `{ code, pending? }`.
 ///
 /// # Errors
 /// As [`credentials`].
-pub fn code(body: &[u8]) -> Result<Secret<String>, Refusal> {
+pub fn code_beside(body: &[u8]) -> Result<(Secret<String>, Option<Secret<String>>), Refusal> {
     let json = parse(body)?;
     let mut fields = Fields::of(&json)?;
     let code = fields.required("code", secret);
-    fields.finish(code)
+    let pending = fields.optional("pending", secret);
+    fields.finish(code.map(|it| (it, pending)))
 }
 
 /// `{ current?, password }`.

@@ -13,6 +13,7 @@ use svc_core::value::Span;
 use svc_core::value::digest::Digest;
 use svc_core::value::text::Email;
 use svc_tests::identity::{CLIENT_SECRET, Conduct};
+use svc_tests::people::{code_now, unbase32};
 use svc_tests::receiver::Reply;
 use svc_tests::single_sign_on::{ANN, DOMAIN, Stage, is_refused, to};
 use svc_tests::site::Site;
@@ -355,6 +356,19 @@ async fn single_sign_on_alone_locks_nobody_out() {
     let done = browser.post(&stage.start(), json!({ "pending": step["pending"] })).await;
     assert_eq!(done.ok()["next"], "done");
     assert_eq!(browser.me().await["email"], ANN);
+    // What the provider's session alone may not, the account's own proof beside it may: a second factor is set up and taken away.
+    assert_eq!(browser.post("/api/me/totp", json!({})).await.status, 403, "the provider's word alone");
+    let own = browser.post("/api/sign-in/link", link("sil_2")).await.ok()["pending"].clone();
+    let made = browser.post("/api/me/totp", json!({ "pending": own })).await.ok();
+    let code = code_now(&unbase32(made["secret"].as_str().unwrap()), stage.site.now());
+    let confirm = |own: Value| json!({ "code": code, "pending": own });
+    assert_eq!(browser.post("/api/me/totp/confirm", confirm(json!("guessed"))).await.status, 403);
+    let done = browser.post("/api/me/totp/confirm", confirm(own.clone())).await.ok();
+    assert_eq!(done["recoveryCodes"].as_array().unwrap().len(), 10);
+    assert_eq!(browser.me().await["twoFactor"], true, "the session it was set up in stays");
+    let recovery = json!({ "recoveryCode": done["recoveryCodes"][0], "pending": own });
+    assert_eq!(browser.send("DELETE", "/api/me/totp", Some(&recovery)).await.status, 403, "the proof is used up");
+
     let off = json!({ "signIn": { "requireSso": false } });
     assert_eq!(by_sso.send("PUT", &settings, Some(&off)).await.status, 200);
     assert_eq!(by_sso.send("DELETE", &integration, None).await.status, 204);

@@ -75,7 +75,7 @@ fn set_password(world: &mut World, cookie: &str, checked: Option<&str>, hash: &s
 }
 
 fn change(world: &mut World, cookie: &str, change: FactorChange) -> Result<(), Kind> {
-    world.run(ChangeSecondFactor { by: id(cookie), change }).map_err(|it| it.kind())
+    world.run(ChangeSecondFactor { by: id(cookie), own: None, change }).map_err(|it| it.kind())
 }
 
 fn enrol(world: &mut World, cookie: &str, step: u64) {

@@ -7,7 +7,7 @@ use svc_core::rules::edge::integrations::{
 use svc_core::rules::people::by::{self, By, Person};
 use svc_core::rules::people::links::MakeLink;
 use svc_core::rules::people::members::{MemberDone, RemoveMember};
-use svc_core::rules::people::second_factor::FactorShown;
+use svc_core::rules::people::second_factor::{ChangeSecondFactor, FactorChange, FactorShown};
 use svc_core::rules::people::settings::{ChangeSettings, SettingsChange};
 use svc_core::rules::people::sign_in::{FinishSignIn, Shown, SignInStep, StartSession};
 use svc_core::rules::people::single_sign_on::{OwnProof, SignInBySso, SsoStep, Vouched, domain_to_prove};
@@ -449,5 +449,49 @@ fn shared_signals_are_the_owners() {
     ];
     assert!(refused.into_iter().all(|it| it.is_err_and(|it| it.kind() == Kind::Forbidden)));
     world.run(RemoveIntegration { by: owner, workspace, id }).unwrap();
+    world.audit();
+}
+
+/// Within a provider's session the second factor is set up and taken away by the account's own proof beside it: not without, not by
+/// another account's, and not by one that is used up.
+#[test]
+fn the_accounts_own_proof_sets_a_factor_up() {
+    let mut world = world();
+    let (person, other) = (world.person(Role::Member), world.person(Role::Member));
+    let workspace = world.workspace();
+    world.edit::<Session>(person.session().unwrap(), |it| it.proof = Proof::Sso(workspace));
+    let mut settings = Settings::default();
+    settings.sign_in.sso_domains = vec![domain()];
+    settings.sign_in.require_sso = true;
+    world.change_settings(settings);
+    let show = |world: &mut World, whose: &Person, token: &str| {
+        let email = account_of(world, whose.principal).email;
+        world.run(MakeLink { email, token: Digest::of(token), life: None }).unwrap();
+        let (cookie, pending) = (Digest::of("no session"), Digest::of(format!("{token} waits")));
+        let shown = Shown::Link(Digest::of(token));
+        assert!(matches!(world.run(StartSession { shown, cookie, pending }).unwrap(), SignInStep::Sso(_)));
+        Some(pending)
+    };
+    let by = person.session().unwrap();
+    let begin = |own| ChangeSecondFactor { by, own, change: FactorChange::Begin { sealed: "s".into() } };
+    let confirm = |own| {
+        let (sealed, step, recovery) = ("s".into(), Some(1), vec![Digest::of("x")]);
+        ChangeSecondFactor { by, own, change: FactorChange::Confirm { sealed, step, recovery } }
+    };
+    let others = show(&mut world, &other, "others");
+    for own in [None, others, Some(Digest::of("guessed"))] {
+        assert_eq!(world.run(begin(own)).unwrap_err().kind(), Kind::Forbidden);
+    }
+    let own = show(&mut world, &person, "own");
+    world.run(begin(own)).unwrap();
+    for none in [None, others] {
+        assert_eq!(world.run(confirm(none)).unwrap_err().kind(), Kind::Forbidden);
+    }
+    world.run(confirm(own)).unwrap();
+    assert!(account_of(&mut world, person.principal).second_factor.is_some());
+    assert_eq!(world.row::<Session>(by).proof, Proof::Sso(workspace), "the session that it was set up in stays");
+    let remove = FactorChange::Remove(FactorShown::Recovery(Digest::of("x")));
+    let remove = ChangeSecondFactor { by, own, change: remove };
+    assert_eq!(world.run(remove).unwrap_err().kind(), Kind::Forbidden, "it is used up");
     world.audit();
 }

@@ -5,9 +5,10 @@
 
 use super::by::{own_session, workspaces_of};
 use super::sessions::{Ended, end_others};
+use super::single_sign_on::shown_beside;
 use crate::refusal::Refusal;
 use crate::state::evidence::{Actor, Fact, Subject};
-use crate::state::people::{Account, SecondFactor};
+use crate::state::people::{Account, PendingSignIn, SecondFactor};
 use crate::turn::{Halt, Scope};
 use crate::value::canonical::Object;
 use crate::value::digest::{Digest, SessionDigest};
@@ -66,6 +67,8 @@ pub fn show_again(scope: &mut Scope<'_>, account: AccountId, shown: Option<&Fact
 pub struct ChangeSecondFactor {
     /// Their session.
     pub by: SessionDigest,
+    /// The digest of the token of a sign-in that was proven where only single sign-on gives a session, for whom a provider has signed in.
+    pub own: Option<Digest>,
     /// How.
     pub change: FactorChange,
 }
@@ -94,11 +97,12 @@ pub enum FactorChange {
 /// Changes the second factor. Setting one up ends every other session: what was signed in without it has shown none.
 ///
 /// # Errors
-/// `unauthenticated` where the session is not in force; `invalid_request` on `code` where that is wrong; `not_allowed` where
+/// `unauthenticated` where the session is not in force; `forbidden` where a provider vouches for it and the account's own proof is not
+/// shown beside; `invalid_request` on `code` where that is wrong; `not_allowed` where
 /// there is a factor already, or none to confirm or remove.
 pub fn change_second_factor(scope: &mut Scope<'_>, asked: &ChangeSecondFactor) -> Result<(), Halt> {
     let own = own_session(scope, asked.by)?;
-    own.owns_account()?;
+    let used = shown_beside(scope, &own, asked.own.as_ref())?;
     let mut account = Account::clone(&own.account);
     let kind = match &asked.change {
         FactorChange::Begin { sealed } => {
@@ -127,6 +131,10 @@ pub fn change_second_factor(scope: &mut Scope<'_>, asked: &ChangeSecondFactor) -
             "member.two_factor_removed"
         }
     };
+    // What begins is confirmed by the same proof, which is then used up.
+    if let Some(proof) = used {
+        scope.delete::<PendingSignIn>(proof);
+    }
     record(scope, &account, kind)?;
     scope.put(account);
     Ok(())

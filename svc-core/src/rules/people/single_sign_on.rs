@@ -8,7 +8,7 @@
 
 use std::sync::Arc;
 
-use super::by::own_session;
+use super::by::{SignedIn, own_session};
 use super::sessions::{Begun, Started, begin};
 use super::sign_in::proven;
 use crate::refusal::Refusal;
@@ -18,7 +18,7 @@ use crate::state::people::{Account, EmailUse, Member, PendingSignIn, Principal, 
 use crate::store::Row as _;
 use crate::turn::{Halt, Scope};
 use crate::value::canonical::Object;
-use crate::value::digest::{Digest, SessionDigest, SsoLinkId};
+use crate::value::digest::{Digest, PendingSignInId, SessionDigest, SsoLinkId};
 use crate::value::domain::Domain;
 use crate::value::id::{IntegrationId, WorkspaceId};
 use crate::value::text::Email;
@@ -217,7 +217,7 @@ fn is_proven(scope: &mut Scope<'_>, own: Option<OwnProof>, account: &Account) ->
         None => Ok(false),
         Some(OwnProof::Session(id)) => {
             let session = unless_refused(own_session(scope, id))?;
-            let is_own = |it: &super::by::SignedIn| it.owns_account().is_ok() && !it.must_enroll();
+            let is_own = |it: &SignedIn| it.owns_account().is_ok() && !it.must_enroll();
             Ok(session.is_some_and(|it| it.account.id == account.id && is_own(&it)))
         }
         Some(OwnProof::SignIn(token)) => {
@@ -228,6 +228,26 @@ fn is_proven(scope: &mut Scope<'_>, own: Option<OwnProof>, account: &Account) ->
             Ok(row.account == account.id)
         }
     }
+}
+
+/// That whoever is signed in may change how the account signs in: by their session, or, where a provider vouches for that, by the
+/// account's own proof beside it, of which it gives the row. Where only single sign-on gives a session there is no other way, and the
+/// provider's word alone is none.
+///
+/// # Errors
+/// `forbidden` where neither is so.
+pub fn shown_beside(
+    scope: &mut Scope<'_>,
+    own: &SignedIn,
+    token: Option<&Digest>,
+) -> Result<Option<PendingSignInId>, Halt> {
+    let Err(refusal) = own.owns_account() else { return Ok(None) };
+    let shown = match token {
+        Some(token) => unless_refused(proven(scope, token))?,
+        None => None,
+    };
+    let row = shown.map(|(row, _)| row).filter(|it| it.account == own.account.id);
+    row.map(|it| Some(it.id)).ok_or_else(|| refusal.into())
 }
 
 fn unless_refused<T>(found: Result<T, Halt>) -> Result<Option<T>, Halt> {
