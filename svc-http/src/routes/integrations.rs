@@ -81,6 +81,7 @@ pub(super) const ROUTES: &[Route] = &[
         method: Method::POST,
         path: "/api/w/{wid}/integrations/{int}/rotate",
         request: Some("Rotation"),
+        refusals: &[Kind::NotAllowed],
         summary: "Put another secret in force, shown this once where it was drawn here; the one before stays good for a while",
         ..INTEGRATIONS
     },

@@ -331,6 +331,9 @@ async fn single_sign_on_alone_locks_nobody_out() {
         let got = by_sso.send(method, &integration, Some(&body)).await;
         assert_eq!((got.status, got.kind()), (409, "not_allowed".to_owned()), "{method} {body}");
     }
+    let at_once = json!({ "secret": "the-next-one", "overlapHours": 0 });
+    let got = by_sso.post(&format!("{integration}/rotate"), at_once).await;
+    assert_eq!((got.status, got.kind()), (409, "not_allowed".to_owned()), "the secret before may be the only good one");
 
     // Ann has used her link before: she is no new account.
     let email = Email::parse(ANN).unwrap();
