@@ -204,12 +204,14 @@ impl Refusal {
 
     /// 403: the session may do nothing but set up the second factor.
     #[must_use]
-    pub const fn must_enroll() -> Self {
-        Self {
-            kind: Kind::Forbidden,
-            message: Cow::Borrowed("this session may only set up the second factor"),
-            detail: None,
-        }
+    pub fn must_enroll() -> Self {
+        Self::forbidden("this session may only set up the second factor")
+    }
+
+    /// 403: the workspace takes only sessions of its own single sign-on, and this is none.
+    #[must_use]
+    pub fn needs_sso() -> Self {
+        Self::forbidden("this workspace takes only sessions of its own single sign-on")
     }
 
     /// 404: no such object for this caller.

@@ -54,7 +54,9 @@ const part = (id) => document.getElementById(id);
 const [place, wid, apv] = /\/w\/([^/]+)\/approvals\/([^/]+)$/.exec(location.pathname) || [];
 const within = `api/w/${wid}/`;
 const own = `${within}approvals/${apv}`;
-const SIGN_IN = `../../../sign-in?next=${encodeURIComponent(place || "/")}`;
+const NEXT = encodeURIComponent(place || "/");
+const SIGN_IN = `../../../sign-in?next=${NEXT}&workspace=${wid}`;
+const SINGLE = `../../../api/sign-in/sso/${wid}?next=${NEXT}`;
 
 let me = null;
 // Whether `me` may be somebody else by now, or may do less.
@@ -204,10 +206,16 @@ function refusal({ status, error, wait }) {
 }
 
 function forbidden(error) {
-  const { name, role, signIn = {} } = workspace();
+  const { name, role } = workspace();
   if (error.message.includes("second factor")) return "This workspace asks for a second factor. Sign in to set one up, then come back.";
-  if (signIn.requireSso) return "This workspace takes only sessions of its own single sign-on.";
+  if (takesSingleAlone()) return "This workspace takes only sessions of its own single sign-on.";
   return role ? `Your role in ${name}, ${role}, does not reach this.` : sentence(error.message);
+}
+
+// Whether the workspace takes single sign-on alone, by which this person is not here.
+function takesSingleAlone() {
+  const { signIn = {} } = workspace();
+  return signIn.requireSso && me.session.proof !== `sso:${wid}`;
 }
 
 // What is asked.
@@ -395,7 +403,10 @@ function hide(got) {
   known.clear();
   say("news");
   say("said", refusal(got));
-  part("enter").firstElementChild.textContent = got.status === 404 ? "Sign in as somebody else" : "Sign in";
+  const link = part("enter").firstElementChild;
+  const isSingle = got.status === 403 && takesSingleAlone();
+  link.href = isSingle ? SINGLE : SIGN_IN;
+  link.textContent = isSingle ? "Sign in with single sign-on" : got.status === 404 ? "Sign in as somebody else" : "Sign in";
   part("enter").hidden = false;
   if (focused) part("said").focus();
 }
@@ -556,7 +567,6 @@ function touch() {
   if (wasAway) look();
 }
 
-part("enter").firstElementChild.href = SIGN_IN;
 part("inbox").firstElementChild.href = `../../${wid}/approvals`;
 // The limit counts characters, a field's own `maxlength` half of some.
 part("note").addEventListener("input", () => {

@@ -76,6 +76,12 @@ async fn the_way_to_single_sign_on_is_shown() {
     assert!(way.starts_with(&begin), "{way}");
     let got = scene.client.ask("GET", &way, &[("host", HOST), ("accept", "text/html")], b"").await;
     assert_eq!(got.status, 404, "the workspace has no provider, and the question may be gone back to: {}", got.text());
+
+    // A session of before, which the workspace takes no more, is shown the same way.
+    let sid = format!("__Host-sid={}", scene.owner.sid);
+    let refused = scene.page(&sid).await;
+    assert_eq!(refused.status, 403, "{}", refused.text());
+    assert!(refused.text().contains(&format!("<a href=\"{begin}")), "{}", refused.text());
     scene.site.stop().await;
 }
 

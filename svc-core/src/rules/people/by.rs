@@ -330,12 +330,10 @@ fn good_in(signed_in: &SignedIn, workspace: &Workspace) -> Result<(), Refusal> {
         // The identity provider asks for its own second factor.
         Proof::Sso(_) => Ok(()),
         Proof::Password | Proof::Link if signed_in.must_enroll() || lacks_factor => Err(Refusal::must_enroll()),
-        Proof::Password | Proof::Link if rules.require_sso => Err(Refusal::forbidden(NEEDS_SSO)),
+        Proof::Password | Proof::Link if rules.require_sso => Err(Refusal::needs_sso()),
         Proof::Password | Proof::Link => Ok(()),
     }
 }
-
-const NEEDS_SSO: &str = "this workspace takes only sessions of its own single sign-on";
 
 /// The person that a session is in `workspace`.
 ///

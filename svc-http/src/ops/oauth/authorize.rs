@@ -116,9 +116,15 @@ async fn show(service: &GateService, person: &SignedIn, wish: Wish, question: &s
     }
     let gate = service.gate.clone();
     let (own, places) = (person.clone(), service.workspaces(person.account.id, false)?);
+    let single: Vec<_> = places.iter().filter(|it| it.workspace.settings.sign_in.require_sso).cloned().collect();
     let reading = move || agents(&gate, &own, &places);
     let (agents, is_cut) = match service.aside.run(person.account.id.bits(), reading).await {
         Err(refusal) if refusal.message() == Refusal::must_enroll().message() => return Ok(page::unready(base)),
+        Err(refusal) if refusal.message() == Refusal::needs_sso().message() => {
+            let ways = single.iter().map(|it| (it.workspace.id.to_string(), it.workspace.name.as_str()));
+            let page = page::single_sign_on(base, question, ways);
+            return Ok(page.with_status(StatusCode::FORBIDDEN));
+        }
         read => read?,
     };
     let token = draw("")?;

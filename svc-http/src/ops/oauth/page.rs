@@ -83,7 +83,7 @@ pub(super) fn consent(form: Form<'_>, wish: &Wish, email: &str, agents: &[Choice
 /// Signing in, on the way to the question. `said` is what went wrong the last time.
 pub(super) fn sign_in(form: Form<'_>, said: Option<&str>) -> Answer {
     let fields = format!(
-        "<label>E-mail <input type=\"text\" inputmode=\"email\" name=\"email\" autocomplete=\"username\" autocapitalize=\"none\" spellcheck=\"false\" required></label>\n<label>Password <input type=\"password\" name=\"password\" autocomplete=\"current-password\" required></label>\n<p><small>No password yet? Open your sign-in link in this browser first, then go <a href=\"{}{}\">back to the question</a>.</small></p>\n",
+        "<label>E-mail <input type=\"text\" inputmode=\"email\" name=\"email\" autocomplete=\"username\" autocapitalize=\"none\" spellcheck=\"false\" required></label>\n<label>Password <input type=\"password\" name=\"password\" autocomplete=\"current-password\" required></label>\n<p><small>No password yet? Open your sign-in link in this browser first, then go <a href=\"{}{}\">back to the question</a>. So do those whose workspace signs them in by single sign-on: at the address that it has given them (<code>/sign-in?workspace=…</code>).</small></p>\n",
         escape(form.base),
         escape(form.next)
     );
