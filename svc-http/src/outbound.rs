@@ -10,6 +10,6 @@ mod resolve;
 mod trust;
 
 pub use self::call::Caller;
-pub(crate) use self::call::Post;
+pub(crate) use self::call::{ANSWER_MAX, Post};
 pub use self::resolve::{Resolve, Resolving, SystemResolver};
 pub use self::trust::{Trust, TrustError};

@@ -10,10 +10,8 @@ use svc_core::value::json::Json;
 
 use super::jwks::Jwks;
 use super::kept::{Kept, Times};
-use crate::outbound::Caller;
+use crate::outbound::{ANSWER_MAX, Caller};
 
-/// Bytes of a set.
-const SET_MAX: usize = 256 * 1024;
 /// A set that cannot be read again is good for a day.
 const TIMES: Times =
     Times { fresh: Duration::from_secs(300), stale: Duration::from_secs(24 * 3_600), pause: Duration::from_secs(60) };
@@ -48,7 +46,7 @@ impl KeySets {
 async fn read(caller: &OnceLock<Caller>, url: &str) -> Option<Jwks> {
     let caller = caller.get()?;
     let address = OutboundUrl::parse(url, caller.guard()).ok()?;
-    let fetched = caller.fetch(&address, SET_MAX).await;
+    let fetched = caller.fetch(&address, ANSWER_MAX).await;
     let read = fetched.ok().filter(|it| it.status == 200).and_then(|it| Json::parse(&it.body).ok());
     let keys = read.and_then(|it| Jwks::of(&it).ok());
     if keys.is_none() {

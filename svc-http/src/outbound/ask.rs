@@ -8,10 +8,7 @@ use svc_core::state::edge::outbound::OutboundUrl;
 use svc_core::value::secret::Secret;
 use tokio::time::timeout;
 
-use super::call::{AGENT, CALL_TIME, Caller, exchange, host, path};
-
-/// Bytes of an answer.
-const ANSWER_MAX: usize = 256 * 1024;
+use super::call::{AGENT, ANSWER_MAX, CALL_TIME, Caller, exchange, host, path};
 
 /// An answer as it came.
 #[derive(Debug)]

@@ -27,7 +27,7 @@ use super::trust::Trust;
 /// How long a call may take, from looking up the host to the head of the answer.
 pub(super) const CALL_TIME: Duration = Duration::from_secs(10);
 /// Bytes of an answer that are read.
-const ANSWER_MAX: usize = 64 * 1024;
+pub(crate) const ANSWER_MAX: usize = 64 * 1024;
 /// Who calls.
 pub(super) const AGENT: &str = concat!("svc/", env!("CARGO_PKG_VERSION"));
 
@@ -187,6 +187,31 @@ mod tests {
 
     fn post(url: &str) -> Post<'_> {
         Post { url, event: "dlv_1".to_owned(), signature: "t=1".to_owned(), body: b"{}".to_vec() }
+    }
+
+    /// Of a body as much is read as CONTRACT part 1 ("Outbound guard") says, and not a byte more, however it is asked for.
+    #[tokio::test]
+    async fn no_more_of_a_body_is_read_than_is_let() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}/", listener.local_addr().unwrap());
+        let caller = caller(SystemResolver);
+        let url = OutboundUrl::parse(&url, caller.guard()).unwrap();
+        tokio::spawn(async move {
+            for bytes in [ANSWER_MAX, ANSWER_MAX + 1].into_iter().cycle() {
+                let (mut stream, _) = listener.accept().await.unwrap();
+                let _ = stream.read(&mut [0; 1_024]).await;
+                let head = format!("HTTP/1.1 200 OK\r\ncontent-length: {bytes}\r\n\r\n");
+                let _ = stream.write_all(head.as_bytes()).await;
+                let _ = stream.write_all(&vec![b' '; bytes]).await;
+            }
+        });
+        for bytes in [Some(ANSWER_MAX), None] {
+            let asked = caller.ask(&url, None, b"{}".to_vec()).await.map(|it| it.body.len());
+            assert_eq!(asked.ok(), bytes);
+        }
+        for bytes in [Some(ANSWER_MAX), None] {
+            assert_eq!(caller.fetch(&url, usize::MAX).await.map(|it| it.body.len()).ok(), bytes);
+        }
     }
 
     /// A call that gets nowhere is given up after ten seconds, whatever it waits for.

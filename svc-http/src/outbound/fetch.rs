@@ -8,7 +8,7 @@ use svc_core::value::secret::Secret;
 use tokio::time::timeout;
 use url::Url;
 
-use super::call::{AGENT, CALL_TIME, Caller, exchange};
+use super::call::{AGENT, ANSWER_MAX, CALL_TIME, Caller, exchange};
 use super::dial::Io;
 use svc_core::state::edge::Trouble;
 
@@ -80,10 +80,14 @@ async fn get(stream: Io, url: &Url, max: usize) -> Result<Fetched, Trouble> {
     exchange(stream, request, async |answer| whole(answer, max).await).await
 }
 
-/// An answer with its body.
+/// An answer with its body, of [`ANSWER_MAX`] whatever is asked for.
 async fn whole(answer: http::Response<hyper::body::Incoming>, max: usize) -> Result<Fetched, Trouble> {
     let status = answer.status().as_u16();
     let cache = answer.headers().get(CACHE_CONTROL).and_then(|it| it.to_str().ok()).map(str::to_owned);
-    let body = Limited::new(answer.into_body(), max).collect().await.map_err(|_| Trouble::Protocol)?.to_bytes();
+    let body = Limited::new(answer.into_body(), max.min(ANSWER_MAX))
+        .collect()
+        .await
+        .map_err(|_| Trouble::Protocol)?
+        .to_bytes();
     Ok(Fetched { status, cache, body })
 }
