@@ -1,12 +1,14 @@
 // What an agent may do: its mandates, each in versions that do not change, in words and in a form.
 import { Badge, Button, Dialog, Empty, Field, Form, Pager, Quoted, Shown, Time, html, usePlace } from "./kit.js";
-import { useMemo, useState } from "./hooks.js";
+import { useEffect, useMemo, useRef, useState } from "./hooks.js";
 import { Who, useApi, useList, useRead } from "./list.js";
+import { isDone } from "./server.js";
 import { decimal, digits, fromLocal, lines, localTime, minorUnits, money, plain } from "./text.js";
 
 const STATES = /** @type {Record<string, [any, string]>} */ ({ active: ["good", "In force"], paused: ["waits", "Paused"], revoked: ["plain", "Revoked"], expired: ["plain", "Expired"] });
 /** @type {[string, string][]} */
 const PERIODS = [["day", "a day"], ["week", "a week"], ["month", "a month"], ["year", "a year"], ["hour", "an hour"]];
+const MOVED = "Somebody has changed this mandate since you opened it. Nothing was sent: look at it again.";
 const perPeriod = (/** @type {string} */ period) => PERIODS.find((it) => it[0] === period)?.[1] ?? period;
 const listed = (/** @type {string[]} */ all) => (all.length > 6 ? `${all.slice(0, 6).join(", ")} and ${all.length - 6} more` : all.join(", "));
 
@@ -123,7 +125,7 @@ function Asking({ act, submit, close, done, children }) {
   const [asked, setAsked] = useState(/** @type {any} */ (null));
   const send = async (/** @type {Record<string, string>} */ values) => {
     const got = await act(values.confirmBroaden ? { confirmBroaden: true } : {}, values);
-    if (got.error && got.error.type === "confirm_broaden") setAsked(got.error);
+    if (got?.error?.type === "confirm_broaden") setAsked(got.error);
     return got;
   };
   return html`<${Form} act=${send} submit=${submit} cancel=${close} done=${done}>
@@ -159,14 +161,59 @@ function Grant({ agent, close, done }) {
 function Change({ of, close, done }) {
   const api = useApi();
   const { zone, currency } = usePlace();
-  const change = (/** @type {object} */ more, /** @type {Record<string, string>} */ values) => {
-    const body = bodyOf(values, zone, of);
-    return typeof body === "string" ? body : api("PATCH", `mandates/${of.id}`, { ...body, ...more });
+  // What it was when the form was filled: a member that is left as it was is not sent, whatever others change meanwhile.
+  const [was, setWas] = useState(of);
+  const news = useRef(/** @type {any} */ (null));
+  useEffect(() => {
+    if (was !== of) news.current?.focus();
+  }, [was, of]);
+  const change = async (/** @type {object} */ more, /** @type {Record<string, string>} */ values) => {
+    const body = bodyOf(values, zone, was);
+    if (typeof body === "string") return body;
+    const sent = changed(body, was);
+    if (!Object.keys(sent).length) return undefined;
+    const got = await api("GET", `mandates/${was.id}`);
+    if (!isDone(got)) return got;
+    if (got.said.version === was.version) return api("PATCH", `mandates/${was.id}`, { ...sent, ...more });
+    setWas(got.said);
+    return MOVED;
   };
   return html`<${Dialog} title="Change a mandate" close=${close}>
     <p>A change is a new version, in force at once. What was decided keeps the version it was decided by; totals go on.</p>
-    <${Asking} act=${change} submit="Put it in force" close=${close} done=${done}><${Terms} of=${of} currency=${currency} /><//>
+    ${was !== of && html`<p class="note" role="alert" tabindex="-1" ref=${news}>${MOVED} The form now shows version ${was.version}, by <${Who} id=${was.createdBy} />.</p>`}
+    <${Asking} key=${was.version} act=${change} submit="Put it in force" close=${close} done=${done}><${Terms} of=${was} currency=${currency} /><//>
   <//>`;
+}
+
+// Members of a mandate whose own members are changed one by one; every other is one value.
+const PARTS = ["limits", "merchants", "tools"];
+
+/**
+ * What of a change differs from what was there. `null` takes away, so it is sent only for what was there.
+ * @param {Record<string, any>} now
+ * @param {Record<string, any>} was
+ */
+export function changed(now, was) {
+  /** @type {Record<string, any>} */
+  const out = {};
+  for (const [name, value] of Object.entries(now)) {
+    const before = was[name];
+    if (value === undefined || same(value, before)) continue;
+    // One that holds nothing any more loses what it held then, and not what somebody has put there since.
+    const gone = () => Object.fromEntries(Object.keys(before).map((it) => [it, null]));
+    const part = PARTS.includes(name) && (before || value) ? changed(value ?? gone(), before ?? {}) : null;
+    if (!part) out[name] = value;
+    else if (Object.keys(part).length) out[name] = part;
+  }
+  return out;
+}
+
+/** Whether two values of members are one; nothing and `null` are. @param {any} one @param {any} other @returns {boolean} */
+function same(one, other) {
+  const [a, b] = [one ?? null, other ?? null];
+  if (a === null || b === null || typeof a !== "object" || typeof b !== "object") return a === b;
+  const names = [...new Set([...Object.keys(a), ...Object.keys(b)])];
+  return names.every((it) => same(a[it], b[it]));
 }
 
 /** The terms of a mandate as fields. `within`: what stands before the names of its faults; `isNew`: what is there binds nothing yet. @param {{ of?: any, currency: string, within?: string, isNew?: boolean }} props */

@@ -1,0 +1,54 @@
+"""A real browser at the console where something goes wrong or moves on meanwhile: what others change, what cannot be read, a role
+that is lowered, a session that is barred, long lists.
+"""
+
+
+import browser
+import console
+import desk
+import person
+from console import opened
+
+
+def changed_meanwhile(chromium, dev, cookie):
+    """A mandate that somebody tightens while it is being changed stays so: what is left as it was is not sent, and who changes it
+    looks at the new version first."""
+    wish = {"name": "Meanwhile", "actions": ["payment"], "limits": {"currency": "EUR", "perAction": 10_000}, "merchants": {"allow": ["a.example"]}}
+    agent = desk.api(dev, "agents", {"name": "Moving agent", "principalEmail": "owner@localhost", "mandates": [wish]})
+    mandate = desk.api(dev, f"agents/{agent['id']}/mandates")["data"][0]["id"]
+    with console.console(chromium, dev, cookie, f"/agents/{agent['id']}") as page:
+        page.get_by_role("button", name="Change Meanwhile").click()
+        dialog = opened(page, "Change a mandate")
+        tighter = {"limits": {"perAction": 2_000}, "merchants": {"deny": ["b.example"]}}
+        assert desk.api(dev, f"mandates/{mandate}", tighter, "PATCH")["version"] == 2
+        dialog.get_by_label("Name").fill("Renamed")
+        dialog.get_by_role("button", name="Put it in force").click()
+        note = dialog.get_by_role("alert").filter(has_text="Somebody has changed this mandate")
+        note.and_(page.locator(":focus")).wait_for()
+        assert "version 2, by You" in note.inner_text(), note.inner_text()
+        assert dialog.get_by_label("At most an action").input_value() == "20.00", "the form shows what is in force"
+        assert desk.api(dev, f"mandates/{mandate}")["version"] == 2, "nothing was sent"
+        dialog.get_by_label("Name").fill("Renamed")
+        dialog.get_by_label("Only these merchants").fill("")
+        with page.expect_request(lambda it: it.method == "PATCH") as sent:
+            dialog.get_by_role("button", name="Put it in force").click()
+        assert sent.value.post_data_json == {"name": "Renamed", "merchants": {"allow": None}}, sent.value.post_data
+        dialog.get_by_label("Any merchant is meant").check()
+        dialog.get_by_role("button", name="Put it in force").click()
+        dialog.wait_for(state="detached")
+    now = desk.api(dev, f"mandates/{mandate}")
+    assert (now["version"], now["name"], now["limits"]["perAction"]) == (3, "Renamed", 2_000), now
+    assert now["merchants"] == {"deny": ["b.example"]}, now
+    with console.console(chromium, dev, cookie, f"/agents/{agent['id']}") as page:
+        page.get_by_role("button", name="Change Renamed").click()
+        dialog = opened(page, "Change a mandate")
+        dialog.get_by_role("button", name="Put it in force").click()
+        dialog.wait_for(state="detached")
+    assert desk.api(dev, f"mandates/{mandate}")["version"] == 3, "what changes nothing is no version"
+
+
+def test_the_console_stays_true():
+    with browser.browsing() as (dev, chromium):
+        cookie = browser.sign_in(chromium, dev["signInLink"])
+        person.COOKIES[dev["baseUrl"]] = cookie
+        changed_meanwhile(chromium, dev, cookie)
