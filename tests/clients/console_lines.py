@@ -3,11 +3,23 @@ that is lowered, a session that is barred, long lists.
 """
 
 
+import approving
 import browser
 import console
 import desk
 import person
-from console import opened
+from console import heading, opened
+
+INTERRUPTED = "Live updates are interrupted"
+NOTHING_WAITS = "Nothing waits for a person."
+BARRED = {"status": 403, "json": {"error": {"type": "forbidden", "message": "this workspace takes only its own single sign-on"}}}
+
+
+def ends_and_begins(page):
+    """The line ends and begins again, as it does where a page is left and come back to."""
+    page.evaluate(console.HIDE, True)
+    with page.expect_response("**/events"):
+        page.evaluate(console.HIDE, False)
 
 
 def changed_meanwhile(chromium, dev, cookie):
@@ -47,8 +59,38 @@ def changed_meanwhile(chromium, dev, cookie):
     assert desk.api(dev, f"mandates/{mandate}")["version"] == 3, "what changes nothing is no version"
 
 
+def let_in_again(chromium, dev, cookie):
+    """A session that a workspace did not take for a while has a live line again; meanwhile that is said."""
+    with console.console(chromium, dev, cookie) as page:
+        page.get_by_text(NOTHING_WAITS).wait_for()
+        for path in ("**/events", "**/settings"):
+            page.route(path, lambda it: it.fulfill(**BARRED))
+        ends_and_begins(page)
+        heading(page, "This workspace does not take your session")
+        for path in ("**/events", "**/settings"):
+            page.unroute(path)
+        with page.expect_response("**/events"):
+            page.get_by_role("button", name="Try again").click()
+        page.get_by_text(NOTHING_WAITS).wait_for()
+        decision = approving.ask(dev, 36_000)
+        page.get_by_role("heading", name="First agent asks to pay").wait_for()
+        desk.api(dev, f"approvals/{decision['approval']['id']}/deny", {})
+        page.get_by_text(NOTHING_WAITS).wait_for()
+        page.clock.install()
+        page.route("**/events", lambda it: it.fulfill(**BARRED))
+        ends_and_begins(page)
+        for _ in range(10):
+            page.clock.fast_forward(2_000)
+        page.get_by_text(INTERRUPTED).wait_for()
+        page.unroute("**/events")
+        with page.expect_response("**/events"):
+            page.clock.fast_forward(60_000)
+        page.get_by_text(INTERRUPTED).wait_for(state="detached")
+
+
 def test_the_console_stays_true():
     with browser.browsing() as (dev, chromium):
         cookie = browser.sign_in(chromium, dev["signInLink"])
         person.COOKIES[dev["baseUrl"]] = cookie
         changed_meanwhile(chromium, dev, cookie)
+        let_in_again(chromium, dev, cookie)

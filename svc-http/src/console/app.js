@@ -117,6 +117,7 @@ const Nowhere = ({ me }) => html`<main class="alone"><h1>There is no such worksp
 function Workspace({ me, workspace, address, go, look }) {
   const { wid } = address;
   const hearers = useRef(new Set());
+  const followed = useRef(/** @type {import("./live.js").Line | null} */ (null));
   const [line, setLine] = useState("");
   const [said, setSaid] = useState("");
   const [settings, setSettings] = useState(/** @type {any} */ (null));
@@ -136,21 +137,27 @@ function Workspace({ me, workspace, address, go, look }) {
       if (told.type === "agent.changed" && told.id) forget(told.id);
       for (const hear of [...hearers.current]) hear(told);
     };
-    let wasOn = false;
-    const end = follow(wid, tell, (standing) => {
+    let [isFirst, isWhole] = [true, false];
+    const line = follow(wid, tell, (standing) => {
       setLine(standing);
-      if (standing === "barred") return void (read(), look());
-      // What happened between the first look and the beginning of the line is looked for once.
-      if (standing === "on" && !wasOn) tell({ type: "reset" });
-      // A line also ends where somebody's role has changed.
-      if (standing === "on" && wasOn) look();
-      wasOn ||= standing === "on";
+      // A line also ends where somebody's role has changed, or what the workspace asks of sessions.
+      if (standing === "barred" || (standing === "on" && !isFirst)) void (read(), look());
+      // What happened between the first look and the beginning of the line is looked for once, and what could not be read while
+      // the line was away once it is there again.
+      if (standing === "on") tell({ type: isWhole ? "on" : "reset" });
+      isFirst = false;
+      isWhole = standing === "on" || (isWhole && standing === "off");
     });
+    followed.current = line;
     return () => {
-      end();
+      line.end();
       forget();
     };
   }, [wid, read, look]);
+  const retry = useCallback(async () => {
+    await read();
+    followed.current?.again();
+  }, [read]);
   const say = useCallback((/** @type {string} */ text) => {
     setSaid("");
     setTimeout(() => setSaid(text), 50);
@@ -167,7 +174,7 @@ function Workspace({ me, workspace, address, go, look }) {
     <a class="skip" href="#main">Skip to what this page is about</a>
     <${Bar} address=${address} isBarred=${!!barred} />
     <main id="main" tabindex="-1">
-      ${barred ? html`<${Barred} got=${barred} again=${read} />` : html`<${Interrupted} line=${line} /><${Held} /><${Page} address=${address} />`}
+      ${barred ? html`<${Barred} got=${barred} again=${retry} />` : html`<${Interrupted} line=${line} /><${Held} /><${Page} address=${address} />`}
     </main>
     <p class="said" role="status">${said}</p>
   <//>`;
@@ -189,7 +196,7 @@ function Interrupted({ line }) {
   const [isLong, set] = useState(false);
   useEffect(() => {
     set(false);
-    const timer = line === "off" ? setTimeout(() => set(true), AWAY_MS) : 0;
+    const timer = line === "off" || line === "barred" ? setTimeout(() => set(true), AWAY_MS) : 0;
     return () => clearTimeout(timer);
   }, [line]);
   return html`<div role="status">${isLong && html`<p class="note">Live updates are interrupted, so what is shown may be old. They are tried again by themselves.</p>`}</div>`;

@@ -8,17 +8,18 @@ const AGAIN_MS = 2_000;
 const AGAIN_MS_MAX = 60_000;
 
 /**
+ * @typedef {{ end: () => void, again: () => void }} Line
  * @typedef {{ type: string, id?: string, agentId?: string, actionId?: string, at: string }} Told
  * @typedef {"on" | "off" | "barred"} Standing
  */
 
 /**
  * Follows a workspace until it is ended. `hear` is told each event, and one of type `reset` where some were missed; `stand` whether
- * the line is there, or that the workspace does not take this session any more.
+ * the line is there, or that the workspace does not take this session now, which is asked again in a while, and by `again` at once.
  * @param {string} wid
  * @param {(told: Told) => void} hear
  * @param {(standing: Standing) => void} stand
- * @returns {() => void} ends it
+ * @returns {Line}
  */
 export function follow(wid, hear, stand) {
   const ended = new AbortController();
@@ -47,8 +48,11 @@ export function follow(wid, hear, stand) {
       const headers = heard ? { "last-event-id": heard } : {};
       const answer = await fetch(new URL(`api/w/${wid}/events`, ROOT), { headers, signal: line.signal });
       if (answer.status === 401) session.dispatchEvent(new Event("ended"));
-      if (answer.status === 403 || answer.status === 404) stand("barred");
-      if ([401, 403, 404].includes(answer.status)) return ended.abort();
+      if (answer.status === 401) return ended.abort();
+      if (answer.status === 403 || answer.status === 404) {
+        wait = AGAIN_MS_MAX;
+        return /** @type {const} */ ("barred");
+      }
       if (!answer.ok || !answer.body) return void (wait = Math.max(wait, 1000 * Number(answer.headers.get("retry-after"))));
       stand("on");
       wait = AGAIN_MS;
@@ -71,9 +75,9 @@ export function follow(wid, hear, stand) {
   const run = async () => {
     while (!ended.signal.aborted) {
       // A page that nobody sees holds no line: a browser has few of them for one server. It goes on where it was.
-      if (!document.hidden) await read().catch(() => {});
+      const standing = document.hidden ? undefined : await read().catch(() => undefined);
       if (ended.signal.aborted) return;
-      stand("off");
+      stand(standing ?? "off");
       await new Promise((done) => {
         wake = () => done(undefined);
         if (!document.hidden) setTimeout(wake, wait);
@@ -82,13 +86,13 @@ export function follow(wid, hear, stand) {
     }
   };
 
-  const seen = () => {
-    if (document.hidden) return cut();
+  const again = () => {
     wait = AGAIN_MS;
     wake();
   };
+  const seen = () => (document.hidden ? cut() : again());
   document.addEventListener("visibilitychange", seen);
   ended.signal.addEventListener("abort", () => document.removeEventListener("visibilitychange", seen));
   run();
-  return () => ended.abort();
+  return { end: () => ended.abort(), again };
 }
