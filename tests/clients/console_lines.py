@@ -59,6 +59,28 @@ def changed_meanwhile(chromium, dev, cookie):
     assert desk.api(dev, f"mandates/{mandate}")["version"] == 3, "what changes nothing is no version"
 
 
+def not_read(chromium, dev, cookie):
+    """What could not be read is not told as empty, and is read as soon as the server is there again; a page too."""
+    with console.console(chromium, dev, cookie, "/stop") as page:
+        page.get_by_text("Nothing is held.").wait_for()
+        page.route("**/approvals?*", lambda it: it.abort())
+        page.get_by_role("button", name="Menu").click()
+        page.get_by_role("link", name="Approvals").click()
+        approving.says(page, "alert", "The server does not answer.")
+        assert not page.get_by_text(NOTHING_WAITS).count(), "it is not known"
+        page.unroute("**/approvals?*")
+        ends_and_begins(page)
+        page.get_by_text(NOTHING_WAITS).wait_for()
+        assert not page.get_by_role("alert").count()
+        page.route("**/activity.js", lambda it: it.abort())
+        page.get_by_role("button", name="Menu").click()
+        page.get_by_role("link", name="Activity", exact=True).click()
+        page.get_by_text("This page could not be loaded.").wait_for()
+        page.unroute("**/activity.js")
+        ends_and_begins(page)
+        heading(page, "Activity")
+
+
 def let_in_again(chromium, dev, cookie):
     """A session that a workspace did not take for a while has a live line again; meanwhile that is said."""
     with console.console(chromium, dev, cookie) as page:
@@ -93,4 +115,5 @@ def test_the_console_stays_true():
         cookie = browser.sign_in(chromium, dev["signInLink"])
         person.COOKIES[dev["baseUrl"]] = cookie
         changed_meanwhile(chromium, dev, cookie)
+        not_read(chromium, dev, cookie)
         let_in_again(chromium, dev, cookie)

@@ -21,6 +21,7 @@ export const Spend = ({ of = [] }) => (of.length ? of.map((it) => html`<div key=
 /** What is known of each agent beyond the list: read for what is shown, and again for those that something happened to. @param {any[]} items */
 function useDetails(items) {
   const api = useApi();
+  const { listen } = usePlace();
   const [details, set] = useState(/** @type {Record<string, any>} */ ({}));
   const asked = useRef(/** @type {Set<string>} */ (new Set()));
   const stale = useRef(/** @type {Set<string>} */ (new Set()));
@@ -30,13 +31,17 @@ function useDetails(items) {
     else asked.current.delete(id);
   }, [api]);
   useEffect(() => {
-    for (const { id } of items) {
-      if (!asked.current.has(id)) {
-        asked.current.add(id);
-        read(id);
+    const readNew = () => {
+      for (const { id } of items) {
+        if (!asked.current.has(id)) {
+          asked.current.add(id);
+          read(id);
+        }
       }
-    }
-  }, [items, read]);
+    };
+    readNew();
+    return listen(({ type }) => type === "on" && readNew());
+  }, [items, read, listen]);
   const again = () => {
     const wanted = [...stale.current].filter((it) => asked.current.has(it));
     stale.current.clear();

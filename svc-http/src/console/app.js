@@ -266,6 +266,7 @@ function Held() {
 /** @param {{ address: any }} props */
 function Page({ address }) {
   const mine = useMine();
+  const { listen } = usePlace();
   const known = address.page ? mine.find((it) => it.name === address.page) : mine[0];
   const load = known && (address.item ? known.item : known.load);
   const name = known ? `${known.name} ${address.item ? "item" : ""}` : "";
@@ -276,9 +277,12 @@ function Page({ address }) {
     load().then((it) => isHere && set({ name, Page: it.Page }), () => isHere && set({ name, isMissing: true }));
     return () => void (isHere = false);
   }, [name]);
+  const isMissing = loaded.name === name && loaded.isMissing;
+  // Browsers remember that a module could not be loaded: only another page loads it again.
+  useEffect(() => (isMissing ? listen(({ type }) => type === "on" && location.reload()) : undefined), [isMissing, listen]);
   if (!load) return html`<${Unreached} name=${address.page} />`;
   if (loaded.name !== name) return html`<${Loading} />`;
-  if (loaded.isMissing) return html`<${Empty} title="This page could not be loaded."><p>The server does not answer, or it was updated since you opened the console.</p><p><${Button} act=${() => location.reload()}>Load it again<//></p><//>`;
+  if (isMissing) return html`<${Empty} title="This page could not be loaded."><p>The server does not answer, or it was updated since you opened the console.</p><p><${Button} act=${() => location.reload()}>Load it again<//></p><//>`;
   const isList = address.item === undefined;
   return html`<${loaded.Page} key=${isList ? name : address.item} item=${address.item} query=${address.query} />`;
 }

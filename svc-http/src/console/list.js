@@ -83,6 +83,7 @@ export function useRead(path, kinds = []) {
     return () => void (turn.current += 1);
   }, [again]);
   useLive(kinds, again);
+  useMended(held.path === path ? held.got : null, again);
   const isCurrent = held.path === path;
   return { got: isCurrent ? held.got : null, data: isCurrent ? held.data : null, again };
 }
@@ -97,7 +98,7 @@ export function useRead(path, kinds = []) {
 export function useList(path, filters = {}, kinds = [], size = PAGE) {
   const api = useApi();
   const asked = path === null ? null : path + query({ ...filters, limit: size });
-  const [held, set] = useState(/** @type {any} */ ({ asked: null, got: null, items: [], cursor: null, parts: 0 }));
+  const [held, set] = useState(/** @type {any} */ ({ asked: null, got: null, items: [], cursor: null, isRead: false }));
   const turn = useRef(0);
   const part = useCallback((/** @type {string | null} */ cursor) => api("GET", asked + (cursor ? `&cursor=${encodeURIComponent(cursor)}` : "")), [api, asked]);
   // A part that is filtered may hold nothing and still have a next one: it is asked on until there is something to show.
@@ -124,10 +125,10 @@ export function useList(path, filters = {}, kinds = [], size = PAGE) {
     const found = await read(null, Math.min(parts.current, PARTS_MAX));
     if (mine !== turn.current) return;
     set((/** @type {any} */ before) => {
-      if (isDone(found.got)) return { asked, ...found };
+      if (isDone(found.got)) return { asked, ...found, isRead: true };
       const isGone = [401, 403, 404].includes(found.got.status);
-      const kept = before.asked === asked && !isGone ? before : { items: [], cursor: null };
-      return { asked, got: found.got, items: kept.items, cursor: kept.cursor };
+      const kept = before.asked === asked && !isGone ? before : { items: [], cursor: null, isRead: false };
+      return { ...kept, asked, got: found.got };
     });
   }, [asked, read]);
   const next = useCallback(async () => {
@@ -145,10 +146,24 @@ export function useList(path, filters = {}, kinds = [], size = PAGE) {
     return () => void (turn.current += 1);
   }, [again]);
   useLive(kinds, again);
+  useMended(held.got, again);
   const isCurrent = held.asked === asked;
   const items = isCurrent ? held.items : [];
-  const isRead = isCurrent && held.got && (isDone(held.got) || items.length > 0);
-  return { got: isCurrent ? held.got : null, data: isRead ? items : null, items, more: isCurrent && !!held.cursor, next, again };
+  return { got: isCurrent ? held.got : null, data: isCurrent && held.isRead ? items : null, items, more: isCurrent && !!held.cursor, next, again };
+}
+
+/**
+ * Reads again, once the line is there again, what could not be read while it was away.
+ * @param {any} got what was answered last
+ * @param {() => any} again
+ */
+function useMended(got, again) {
+  const { listen } = usePlace();
+  const current = useRef({ got, again });
+  current.current = { got, again };
+  useEffect(() => listen(({ type }) => {
+    if (type === "on" && current.current.got && !isDone(current.current.got)) current.current.again();
+  }), [listen]);
 }
 
 // What is remembered; beyond that many the one that was not used for longest is let go.
@@ -180,16 +195,21 @@ export function forget(id) {
  */
 export function useRemembered(path) {
   const { wid } = usePlace();
-  const [held, set] = useState(/** @type {{ path: string | null, said: any }} */ ({ path: null, said: null }));
-  useEffect(() => {
+  const [held, set] = useState(/** @type {{ path: string | null, got: any }} */ ({ path: null, got: null }));
+  const turn = useRef(0);
+  const again = useCallback(async () => {
     if (path === null) return;
-    let isHere = true;
-    remembered(`api/w/${wid}/${path}`).then((got) => {
-      if (isHere) set({ path, said: isDone(got) ? got.said : null });
-    });
-    return () => void (isHere = false);
+    const mine = ++turn.current;
+    const got = await remembered(`api/w/${wid}/${path}`);
+    if (mine === turn.current) set({ path, got });
   }, [wid, path]);
-  return held.path === path ? held.said : null;
+  useEffect(() => {
+    again();
+    return () => void (turn.current += 1);
+  }, [again]);
+  const got = held.path === path ? held.got : null;
+  useMended(got, again);
+  return got && isDone(got) ? got.said : null;
 }
 
 const RULES = /** @type {Record<string, string>} */ ({ policy: "The rules", freeze: "A freeze", expiry: "Nobody in time", drill: "A drill", program: "The server's operator", integration: "An integration" });
