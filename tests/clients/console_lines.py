@@ -2,13 +2,14 @@
 that is lowered, a session that is barred, long lists.
 """
 
+import json
 
 import approving
 import browser
 import console
 import desk
 import person
-from console import heading, opened
+from console import at, heading, opened
 
 INTERRUPTED = "Live updates are interrupted"
 NOTHING_WAITS = "Nothing waits for a person."
@@ -81,6 +82,26 @@ def not_read(chromium, dev, cookie):
         heading(page, "Activity")
 
 
+def lowered_role(chromium, dev):
+    """Nothing stays on the page of what a role that was lowered may not read."""
+    decision = approving.ask(dev, 35_000)
+    desk.api(dev, f"approvals/{decision['approval']['id']}/deny", {})
+    made = desk.api(dev, "members", {"email": "lowered@example.com", "role": "auditor"})
+    token = json.dumps({"token": made["signInLink"].split("token=")[1]}).encode()
+    signed_in = person.browse(dev["baseUrl"] + "/api/sign-in/link", token, headers=approving.WRITES)[1]
+    with console.console(chromium, dev, signed_in["set-cookie"].split(";")[0], "/activity") as page:
+        payee = page.get_by_text("to Example Cloud").first
+        payee.wait_for()
+        with page.expect_response("**/events"):
+            desk.api(dev, f"members/{made['principalId']}", {"role": "analyst"}, "PATCH")
+        payee.wait_for(state="detached")
+        page.get_by_role("cell", name="EUR\u00a0350.00").wait_for()
+        left = page.locator("body").text_content()
+        assert not any(it in left for it in ("Example Cloud", "First agent", "yearly plan")), left
+        page.goto(at(dev, "/agents"))
+        page.get_by_text("Your role here, analyst, does not reach this page.").wait_for()
+
+
 def let_in_again(chromium, dev, cookie):
     """A session that a workspace did not take for a while has a live line again; meanwhile that is said."""
     with console.console(chromium, dev, cookie) as page:
@@ -116,4 +137,5 @@ def test_the_console_stays_true():
         person.COOKIES[dev["baseUrl"]] = cookie
         changed_meanwhile(chromium, dev, cookie)
         not_read(chromium, dev, cookie)
+        lowered_role(chromium, dev)
         let_in_again(chromium, dev, cookie)

@@ -96,7 +96,8 @@ export function App() {
   if (ended) return html`<${Ended} />`;
   if (!isDone(me)) return html`<main class="alone"><${Trouble} got=${me} again=${look} /></main>`;
   const workspace = me.said.workspaces.find((/** @type {any} */ it) => it.id === address.wid);
-  if (workspace) return html`<${Workspace} key=${workspace.id} me=${me.said} workspace=${workspace} address=${address} go=${go} look=${look} />`;
+  // Another role begins anew: nothing stays of what only the role before might read.
+  if (workspace) return html`<${Workspace} key=${`${workspace.id} ${workspace.role}`} me=${me.said} workspace=${workspace} address=${address} go=${go} look=${look} />`;
   return address.wid || !me.said.workspaces.length ? html`<${Nowhere} me=${me.said} />` : html`<${Loading} />`;
 }
 
