@@ -131,6 +131,20 @@ def let_in_again(chromium, dev, cookie):
         page.get_by_text(INTERRUPTED).wait_for(state="detached")
 
 
+def sign_out_that_fails(chromium, dev, cookie):
+    """Signing out says where it was not done."""
+    with console.console(chromium, dev, cookie) as page:
+        page.get_by_text(NOTHING_WAITS).wait_for()
+        page.route("**/api/sign-out", lambda it: it.abort())
+        page.get_by_role("button", name="Menu").click()
+        page.get_by_role("button", name="Sign out").click()
+        approving.says(page, "alert", "The server did not answer, so it is not known whether this was done.")
+        busy = {"error": {"type": "not_ready", "message": "the server is busy"}}
+        page.route("**/api/sign-out", lambda it: it.fulfill(status=503, json=busy, headers={"retry-after": "3"}))
+        page.get_by_role("button", name="Sign out").click()
+        approving.says(page, "alert", "The server is busy. Try again in 3 s.")
+
+
 def test_the_console_stays_true():
     with browser.browsing() as (dev, chromium):
         cookie = browser.sign_in(chromium, dev["signInLink"])
@@ -139,3 +153,4 @@ def test_the_console_stays_true():
         not_read(chromium, dev, cookie)
         lowered_role(chromium, dev)
         let_in_again(chromium, dev, cookie)
+        sign_out_that_fails(chromium, dev, cookie)

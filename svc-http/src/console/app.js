@@ -216,9 +216,11 @@ function Bar({ address, isBarred }) {
   const mine = useMine();
   const current = address.page ?? mine[0]?.name;
   useEffect(() => setOpen(false), [address.href]);
+  const [wrong, setWrong] = useState(/** @type {any} */ (null));
   const out = async () => {
     const got = await ask("POST", "api/sign-out", {});
-    if (isDone(got) || got.status === 401) location.assign(new URL("sign-in", ROOT));
+    if (isDone(got) || got.status === 401) return location.assign(new URL("sign-in", ROOT));
+    setWrong(got);
   };
   const link = (/** @type {any} */ it) => html`<li key=${it.name}>
     <a href=${at(wid, it.name)} aria-current=${it.name === current ? "page" : undefined}>${it.title}${it.name === "approvals" && html`<${Waiting} />`}</a>
@@ -240,6 +242,7 @@ function Bar({ address, isBarred }) {
         <p class="who"><${Quoted} text=${me.name || me.email} /><small>${workspace.role}</small></p>
         <p><a href=${isBarred ? new URL("sign-in", ROOT).pathname : at(wid, "account")} aria-current=${current === "account" ? "page" : undefined}>Account</a> · <a href=${new URL("docs", ROOT).pathname}>Reference</a></p>
         <${Button} act=${out}>Sign out<//>
+        ${wrong && html`<${Trouble} got=${wrong} isWrite=${true} />`}
       </div>
     </div>
   </header>`;
