@@ -14,6 +14,7 @@ from console import at, heading, opened
 INTERRUPTED = "Live updates are interrupted"
 NOTHING_WAITS = "Nothing waits for a person."
 BARRED = {"status": 403, "json": {"error": {"type": "forbidden", "message": "this workspace takes only its own single sign-on"}}}
+PART = 50
 
 
 def ends_and_begins(page):
@@ -145,6 +146,45 @@ def sign_out_that_fails(chromium, dev, cookie):
         approving.says(page, "alert", "The server is busy. Try again in 3 s.")
 
 
+def long_list(chromium, dev, cookie):
+    """An event leaves the reader of a long list where they are, with all that they have asked for; what it names is true beyond
+    the first parts too. The last part leads on to its first item."""
+    decision = approving.ask(dev, 37_000)
+    one = approving.read(dev, decision)
+    items = [{**one, "kind": "owner", "id": f"apv_{it:026}", "summary": f"Owner {it}", "subject": {}} for it in range(320)]
+    items[260]["id"] = one["id"]
+
+    def answer(route):
+        wish = dict(it.split("=", 1) for it in route.request.url.split("?")[1].split("&"))
+        ids, cursor = [it["id"] for it in items], wish.get("cursor", "")
+        begin = ids.index(cursor) if cursor else 0
+        end = begin + int(wish["limit"])
+        route.fulfill(json={"data": items[begin:end], "nextCursor": ids[end] if end < len(ids) else None})
+
+    with console.console(chromium, dev, cookie, "/stop") as page:
+        page.get_by_text("Nothing is held.").wait_for()
+        page.route("**/approvals?*", answer)
+        page.get_by_role("button", name="Menu").click()
+        page.get_by_role("link", name="Approvals").click()
+        for many in range(2, 7):
+            page.get_by_role("button", name="Show more").click()
+            page.locator(f".items > li:nth-child({many * PART})").wait_for()
+        reader = page.get_by_role("link", name="Owner 280", exact=True)
+        reader.focus()
+        before = reader.bounding_box()["y"]
+        items[260] |= {"state": "denied", "decidedBy": "policy", "decidedAt": one["createdAt"]}
+        items[3]["summary"] = "Changed 3"
+        desk.api(dev, f"approvals/{one['id']}/deny", {})
+        page.locator(".items > li:nth-child(261)").get_by_text("Denied", exact=True).wait_for()
+        page.get_by_role("link", name="Changed 3", exact=True).wait_for()
+        assert page.locator(".items > li").count() == 6 * PART, "nothing that was asked for goes"
+        reader.and_(page.locator(":focus")).wait_for()
+        assert abs(reader.bounding_box()["y"] - before) < 60, (reader.bounding_box(), before)
+        page.get_by_role("button", name="Show more").click()
+        page.get_by_role("link", name="Owner 300", exact=True).and_(page.locator(":focus")).wait_for()
+        assert page.locator(".items > li").count() == 320
+
+
 def test_the_console_stays_true():
     with browser.browsing() as (dev, chromium):
         cookie = browser.sign_in(chromium, dev["signInLink"])
@@ -154,3 +194,4 @@ def test_the_console_stays_true():
         lowered_role(chromium, dev)
         let_in_again(chromium, dev, cookie)
         sign_out_that_fails(chromium, dev, cookie)
+        long_list(chromium, dev, cookie)

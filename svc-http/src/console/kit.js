@@ -167,8 +167,30 @@ export function Table({ caption, columns, rows, rowKey = (row) => row.id }) {
   </table>`;
 }
 
-/** The way to the next part of a list. @param {{ of: { more: boolean, next: () => any } }} props */
-export const Pager = ({ of }) => (of.more ? html`<p class="pager"><${Button} act=${of.next}>Show more<//></p>` : null);
+/**
+ * The way to the next part of the list that stands before it. Where that was the last, whoever pressed goes on at its first item.
+ * @param {{ of: { more: boolean, next: () => any } }} props
+ */
+export function Pager({ of }) {
+  const place = useRef(/** @type {any} */ (null));
+  const from = useRef(/** @type {{ list: any, many: number } | null} */ (null));
+  const rows = (/** @type {any} */ list) => [...(list?.querySelectorAll(":scope > li, :scope > tbody > tr") ?? [])];
+  const next = () => {
+    const list = place.current?.previousElementSibling;
+    from.current = { list, many: rows(list).length };
+    return of.next();
+  };
+  useEffect(() => {
+    if (of.more || !from.current) return;
+    const { list, many } = from.current;
+    from.current = null;
+    const row = rows(list)[many];
+    const first = row?.querySelector("a[href], button") ?? row;
+    if (first === row) row?.setAttribute("tabindex", "-1");
+    first?.focus();
+  }, [of.more]);
+  return of.more ? html`<p class="pager" ref=${place}><${Button} act=${next}>Show more<//></p>` : null;
+}
 
 /** A choice among few that stands in the address. @param {{ name: string, of: { label: string, href: string, on: boolean }[] }} props */
 export const Tabs = ({ name, of }) => html`<nav class="tabs" aria-label=${name}>${of.map((it) => html`<a key=${it.label} href=${it.href} aria-current=${it.on ? "true" : undefined}>${it.label}</a>`)}</nav>`;

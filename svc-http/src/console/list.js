@@ -7,7 +7,7 @@ const GATHER_MS = 200;
 // However much happens, the same is read no more often than this.
 const EVERY_MS = 1_500;
 const PAGE = 50;
-// Parts of a list that are read again when something happens; what is beyond them is left out until it is asked for.
+// Parts of a list that are read again when something happens.
 const PARTS_MAX = 4;
 
 /** Addresses below a workspace; one that begins with `/` is that of something of the person's own, whatever the workspace. */
@@ -88,8 +88,32 @@ export function useRead(path, kinds = []) {
   return { got: isCurrent ? held.got : null, data: isCurrent ? held.data : null, again };
 }
 
+/** What stands in a list, with the cursor that its part begins at. @typedef {{ it: any, begin: string | null }} Row */
+
+const NOTHING = { asked: /** @type {string | null} */ (null), got: /** @type {any} */ (null), rows: /** @type {Row[]} */ ([]), items: /** @type {any[]} */ ([]), cursor: /** @type {string | null} */ (null), isRead: false };
+
+/** The rows of an answer that no row has already. @param {any} got @param {string | null} begin @param {Row[]} there @returns {Row[]} */
+function rowsOf(got, begin, there) {
+  const ids = new Set(there.map((row) => row.it.id));
+  return got.said.data.filter((/** @type {any} */ it) => it.id === undefined || !ids.has(it.id)).map((/** @type {any} */ it) => ({ it, begin }));
+}
+
 /**
- * A list, part by part.
+ * What stood beyond the rows that were read anew: behind the last of them that was there before. Where things have no id of their
+ * own it is not known.
+ * @param {Row[]} fresh
+ * @param {Row[]} before
+ */
+function beyond(fresh, before) {
+  const ids = new Set(fresh.map((row) => row.it.id));
+  if (ids.size < fresh.length || ids.has(undefined)) return [];
+  const places = before.map((row, place) => (ids.has(row.it.id) ? place : -1));
+  return before.slice(Math.max(...places, -1) + 1);
+}
+
+/**
+ * A list, part by part. When something happens its first parts are read again, and of those beyond them the ones in which it is
+ * named; the rest stays as it was.
  * @param {string | null} path
  * @param {Record<string, string | null | undefined>} [filters]
  * @param {string[]} [kinds]
@@ -98,57 +122,94 @@ export function useRead(path, kinds = []) {
 export function useList(path, filters = {}, kinds = [], size = PAGE) {
   const api = useApi();
   const asked = path === null ? null : path + query({ ...filters, limit: size });
-  const [held, set] = useState(/** @type {any} */ ({ asked: null, got: null, items: [], cursor: null, isRead: false }));
+  const [held, set] = useState(NOTHING);
+  const current = useRef(NOTHING);
+  const parts = useRef(1);
+  const happened = useRef({ ids: new Set(), isAll: false });
   const turn = useRef(0);
+  const queue = useRef(Promise.resolve());
+  /** One after the other: what is read again and what is asked for beside it would lose each other. */
+  const inTurn = useCallback((/** @type {(isLate: () => boolean) => Promise<void>} */ act) => {
+    const mine = turn.current;
+    const isLate = () => mine !== turn.current;
+    queue.current = queue.current.catch(() => {}).then(() => (isLate() ? undefined : act(isLate)));
+    return queue.current;
+  }, []);
+  const put = useCallback((/** @type {Partial<typeof NOTHING>} */ more) => {
+    const now = { ...current.current, ...more };
+    current.current = { ...now, items: now.rows === current.current.rows ? now.items : now.rows.map((row) => row.it) };
+    set(current.current);
+  }, []);
   const part = useCallback((/** @type {string | null} */ cursor) => api("GET", asked + (cursor ? `&cursor=${encodeURIComponent(cursor)}` : "")), [api, asked]);
   // A part that is filtered may hold nothing and still have a next one: it is asked on until there is something to show.
   const read = useCallback(
-    async (/** @type {string | null} */ from, /** @type {number} */ parts) => {
-      /** @type {any[]} */
-      const items = [];
+    async (/** @type {string | null} */ from, /** @type {number} */ many, /** @type {Row[]} */ there) => {
+      /** @type {Row[]} */
+      const rows = [];
       let [cursor, got] = [from, /** @type {any} */ (null)];
-      for (let n = 0; n < parts || (!items.length && cursor && n < 20); n += 1) {
+      for (let n = 0; n < many || (!rows.length && cursor && n < 20); n += 1) {
         got = await part(cursor);
         if (!isDone(got)) break;
-        items.push(...got.said.data);
+        rows.push(...rowsOf(got, cursor, there));
         cursor = got.said.nextCursor;
         if (!cursor) break;
       }
-      return { got, items, cursor };
+      return { got, rows, cursor };
     },
     [part],
   );
-  const parts = useRef(1);
-  const again = useCallback(async () => {
+  /** What stood beyond the parts that were read again, where it is named read again too. */
+  const rest = useCallback(
+    async (/** @type {Row[]} */ fresh, /** @type {Set<unknown>} */ ids) => {
+      let rows = beyond(fresh, current.current.rows);
+      const stale = new Set(rows.filter((row) => ids.has(row.it.id)).map((row) => row.begin));
+      for (const begin of [...stale].slice(0, PARTS_MAX)) {
+        const got = await part(begin);
+        if (!isDone(got)) continue;
+        const place = rows.findIndex((row) => row.begin === begin);
+        const others = rows.filter((row) => row.begin !== begin);
+        rows = [...others.slice(0, place), ...rowsOf(got, begin, [...fresh, ...others]), ...others.slice(place)];
+      }
+      return rows;
+    },
+    [part],
+  );
+  const again = useCallback(() => inTurn(async (isLate) => {
     if (asked === null) return;
-    const mine = ++turn.current;
-    const found = await read(null, Math.min(parts.current, PARTS_MAX));
-    if (mine !== turn.current) return;
-    set((/** @type {any} */ before) => {
-      if (isDone(found.got)) return { asked, ...found, isRead: true };
-      const isGone = [401, 403, 404].includes(found.got.status);
-      const kept = before.asked === asked && !isGone ? before : { items: [], cursor: null, isRead: false };
-      return { ...kept, asked, got: found.got };
-    });
-  }, [asked, read]);
-  const next = useCallback(async () => {
-    const mine = ++turn.current;
-    const found = await read(held.cursor, 1);
-    if (mine !== turn.current) return;
+    const { ids, isAll } = happened.current;
+    happened.current = { ids: new Set(), isAll: false };
+    const found = await read(null, isAll ? parts.current : Math.min(parts.current, PARTS_MAX), []);
+    const kept = isDone(found.got) && found.cursor && !isAll ? await rest(found.rows, ids) : [];
+    if (isLate()) return;
+    if (isDone(found.got)) return put({ asked, got: found.got, rows: [...found.rows, ...kept], cursor: kept.length ? current.current.cursor : found.cursor, isRead: true });
+    // What could not be read now has to be read whole once it can be.
+    happened.current.isAll = true;
+    const isGone = [401, 403, 404].includes(found.got.status);
+    put(current.current.asked === asked && !isGone ? { got: found.got } : { ...NOTHING, asked, got: found.got });
+  }), [asked, inTurn, read, rest, put]);
+  const next = useCallback(() => inTurn(async (isLate) => {
+    const { rows, cursor } = current.current;
+    if (!cursor) return;
+    const found = await read(cursor, 1, rows);
+    if (isLate()) return;
+    if (!isDone(found.got)) return put({ got: found.got });
     parts.current += 1;
-    set((/** @type {any} */ before) =>
-      isDone(found.got) ? { ...before, got: found.got, items: [...before.items, ...found.items], cursor: found.cursor } : { ...before, got: found.got },
-    );
-  }, [read, held.cursor]);
+    put({ got: found.got, rows: [...rows, ...found.rows], cursor: found.cursor });
+  }), [inTurn, read, put]);
   useEffect(() => {
     parts.current = 1;
+    current.current = NOTHING;
+    queue.current = Promise.resolve();
     again();
     return () => void (turn.current += 1);
   }, [again]);
-  useLive(kinds, again);
+  useLive(kinds, again, ({ type, id, actionId }) => {
+    if (type === "reset") happened.current.isAll = true;
+    for (const it of [id, actionId]) happened.current.ids.add(it);
+  });
   useMended(held.got, again);
   const isCurrent = held.asked === asked;
-  const items = isCurrent ? held.items : [];
+  const items = isCurrent ? held.items : NOTHING.items;
   return { got: isCurrent ? held.got : null, data: isCurrent && held.isRead ? items : null, items, more: isCurrent && !!held.cursor, next, again };
 }
 
