@@ -185,13 +185,29 @@ def long_list(chromium, dev, cookie):
         assert page.locator(".items > li").count() == 320
 
 
+def on_half_a_screen(chromium, dev, cookie, agent):
+    """No page scrolls sideways on a screen of 640 pixels, which is one of 1,280 at twice the size."""
+    action = desk.api(dev, "actions?limit=1")["data"][0]["id"]
+    with console.console(chromium, dev, cookie) as page:
+        page.set_viewport_size({"width": 640, "height": 700})
+        for path in [f"/{it}" for it in console.PAGES] + [f"/agents/{agent}", f"/activity/{action}", "/approvals?state=all"]:
+            page.goto(at(dev, path))
+            page.locator("h1").wait_for()
+            page.locator(".loading").first.wait_for(state="detached")
+            wide = page.evaluate("document.documentElement.scrollWidth")
+            assert wide <= 640, (path, wide)
+        page.set_viewport_size({"width": 360, "height": 640})
+
+
 def test_the_console_stays_true():
     with browser.browsing() as (dev, chromium):
         cookie = browser.sign_in(chromium, dev["signInLink"])
         person.COOKIES[dev["baseUrl"]] = cookie
+        agent = dev["agentId"]
         changed_meanwhile(chromium, dev, cookie)
         not_read(chromium, dev, cookie)
         lowered_role(chromium, dev)
         let_in_again(chromium, dev, cookie)
         sign_out_that_fails(chromium, dev, cookie)
         long_list(chromium, dev, cookie)
+        on_half_a_screen(chromium, dev, cookie, agent)
