@@ -199,6 +199,20 @@ def on_half_a_screen(chromium, dev, cookie, agent):
         page.set_viewport_size({"width": 360, "height": 640})
 
 
+def zone_of_the_workspace(chromium, dev, cookie):
+    """The page of an approval tells times in the workspace's zone and names it, wherever its reader is."""
+    desk.api(dev, "settings", {"timezone": "Asia/Tokyo"}, "PUT")
+    decision = approving.ask(dev, 38_000)
+    with approving.phone(chromium, [cookie], dev["baseUrl"], timezone_id="America/New_York") as page:
+        page.goto(decision["approval"]["url"])
+        expires = page.locator("#expires")
+        expires.filter(has_text="GMT+9").wait_for()
+        shown = page.evaluate("(at) => new Date(at).toLocaleTimeString('en-GB', { timeZone: 'Asia/Tokyo', timeStyle: 'short' })", approving.read(dev, decision)["expiresAt"])
+        assert shown in expires.inner_text(), (shown, expires.inner_text())
+        desk.api(dev, f"approvals/{decision['approval']['id']}/deny", {})
+    desk.api(dev, "settings", {"timezone": "UTC"}, "PUT")
+
+
 def test_the_console_stays_true():
     with browser.browsing() as (dev, chromium):
         cookie = browser.sign_in(chromium, dev["signInLink"])
@@ -211,3 +225,4 @@ def test_the_console_stays_true():
         sign_out_that_fails(chromium, dev, cookie)
         long_list(chromium, dev, cookie)
         on_half_a_screen(chromium, dev, cookie, agent)
+        zone_of_the_workspace(chromium, dev, cookie)

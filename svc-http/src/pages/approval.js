@@ -67,6 +67,7 @@ let timer = 0;
 let busy = false;
 let ahead = 0;
 let touched = Date.now();
+let moment = null;
 const known = new Map();
 
 // Texts.
@@ -130,8 +131,20 @@ function money({ amount: units, currency }) {
 
 const dollars = (micros) => amount(decimal(micros, 6), "USD", 2, 6);
 
+const MOMENT = { day: "numeric", month: "short", year: "numeric", hour: "2-digit", minute: "2-digit", hourCycle: "h23", timeZoneName: "short" };
+
+// An instant in the workspace's zone, which is named: whoever reads this may be anywhere.
 function time(at) {
-  return new Date(at).toLocaleString("en-GB", { dateStyle: "medium", timeStyle: "short" });
+  return moment.format(new Date(at));
+}
+
+// How instants are written in a zone; in UTC where the workspace's cannot be read, or is not known to this browser.
+function momentIn(zone) {
+  try {
+    return new Intl.DateTimeFormat("en-GB", { ...MOMENT, timeZone: zone || "UTC" });
+  } catch {
+    return momentIn("UTC");
+  }
 }
 
 function span(ms) {
@@ -223,10 +236,12 @@ function takesSingleAlone() {
 // Everything that is shown of an approval, or nothing where the action cannot be read: nobody decides on half of it.
 async function gather(approval) {
   const { subject, kind } = approval;
-  const [action, agent] = await Promise.all([
+  const [settings, action, agent] = await Promise.all([
+    read("settings"),
     kind === "action" ? read(`actions/${subject.actionId}`) : null,
     approval.agentId ? read(`agents/${approval.agentId}`) : null,
   ]);
+  moment = momentIn(settings && settings.timezone);
   if (kind === "action" && (!action || action.actionDigest !== approval.actionDigest)) return null;
   const people = [approval.requestedBy, approval.decidedBy, ...approval.approvals.map((it) => it.by)].filter(Boolean);
   const names = new Map(await Promise.all(people.map(async (by) => [by, await who(by)])));
