@@ -96,7 +96,7 @@ impl Pages {
     }
 }
 
-const STYLE: &str = ":root{color-scheme:light dark;font:1rem/1.5 system-ui,sans-serif}body{max-width:60rem;margin:0 auto;padding:1rem}.wide{overflow-x:auto}table{border-collapse:collapse;width:100%}th,td{text-align:left;vertical-align:top;padding:.3rem .8rem .3rem 0;border-bottom:1px solid #8886}code{font:.95em ui-monospace,monospace;overflow-wrap:anywhere}h1,h2,h3,p,dd{overflow-wrap:anywhere}section:target{outline:2px solid;outline-offset:.4rem}";
+const STYLE: &str = ":root{color-scheme:light dark;background:Canvas;color:CanvasText;font:1rem/1.5 system-ui,sans-serif}body{max-width:60rem;margin:0 auto;padding:1rem}.wide{overflow-x:auto}table{border-collapse:collapse;width:100%}th,td{text-align:left;vertical-align:top;padding:.3rem .8rem .3rem 0;border-bottom:1px solid #8886}code{font:.95em ui-monospace,monospace;overflow-wrap:anywhere}h1,h2,h3,p,dd{overflow-wrap:anywhere}section:target{outline:2px solid;outline-offset:.4rem}";
 
 fn page(base: &str, title: &str, main: &str) -> String {
     let base = escape(base);

@@ -1,8 +1,10 @@
 """A real browser at the console where something goes wrong or moves on meanwhile: what others change, what cannot be read, a role
-that is lowered, a session that is barred, long lists.
+that is lowered, a session that is barred, long lists; and, as axe sees them, the pages that stand outside the console's frame.
 """
 
 import json
+import os
+import pathlib
 
 import approving
 import browser
@@ -213,8 +215,35 @@ def zone_of_the_workspace(chromium, dev, cookie):
     desk.api(dev, "settings", {"timezone": "UTC"}, "PUT")
 
 
+def as_axe_sees_what_is_outside(chromium, dev, cookie, port):
+    """No page outside the frame has a fault that axe finds, in either scheme: signing in, the reference, an approval in each state,
+    the question whether a client may act."""
+    axe = (pathlib.Path(os.environ["SVC_NODE_HOME"]) / "node_modules/axe-core/axe.min.js").read_text()
+    look = "async () => (await axe.run()).violations.map((it) => [it.id, it.nodes.map((node) => [node.html, node.failureSummary])])"
+    decisions = {it: approving.ask(dev, 39_000 + place) for place, it in enumerate(("waiting", "approve", "deny"))}
+    for word in ("approve", "deny"):
+        desk.api(dev, f"approvals/{decisions[word]['approval']['id']}/{word}", {"note": "As agreed"})
+    base, wrong = dev["baseUrl"], []
+    question = browser.question(base, port)
+    nowhere = base + approving.PATH.format(dev["workspaceId"])
+    approvals = [it["approval"]["url"] for it in decisions.values()]
+    signed_in = ["/sign-in", "/docs", "/docs/errors", *approvals, nowhere, question]
+    for scheme in ("light", "dark"):
+        for cookies, addresses in (([], ["/sign-in", question, approvals[0]]), ([cookie], signed_in)):
+            # What looks at the page is no part of it, so the page's policy is not asked about it.
+            with approving.phone(chromium, cookies, base, color_scheme=scheme, bypass_csp=True) as page:
+                for address in addresses:
+                    page.goto(address if "://" in address else base + address)
+                    page.locator("h1").first.wait_for()
+                    page.wait_for_load_state("networkidle")
+                    page.evaluate(axe)
+                    wrong += [(scheme, bool(cookies), address, it) for it in page.evaluate(look)]
+    desk.api(dev, f"approvals/{decisions['waiting']['approval']['id']}/deny", {})
+    assert not wrong, wrong
+
+
 def test_the_console_stays_true():
-    with browser.browsing() as (dev, chromium):
+    with browser.browsing() as (dev, chromium), browser.calling_back() as port:
         cookie = browser.sign_in(chromium, dev["signInLink"])
         person.COOKIES[dev["baseUrl"]] = cookie
         agent = dev["agentId"]
@@ -226,3 +255,4 @@ def test_the_console_stays_true():
         long_list(chromium, dev, cookie)
         on_half_a_screen(chromium, dev, cookie, agent)
         zone_of_the_workspace(chromium, dev, cookie)
+        as_axe_sees_what_is_outside(chromium, dev, cookie, port)
