@@ -8,7 +8,9 @@ use std::convert::Infallible;
 use std::time::Instant;
 
 use bytes::Bytes;
-use http::header::{ALLOW, CACHE_CONTROL, CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
+use http::header::{
+    ALLOW, CACHE_CONTROL, CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, LOCATION, RETRY_AFTER, WWW_AUTHENTICATE,
+};
 use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode};
 use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{Either, Full};
@@ -93,6 +95,12 @@ impl Answer {
     #[must_use]
     pub fn file(content_type: &'static str, body: Bytes) -> Self {
         Self { content_type: HeaderValue::from_static(content_type), ..Self::json(body) }
+    }
+
+    /// 308: it is at another address, and always was.
+    #[must_use]
+    pub fn moved(to: HeaderValue) -> Self {
+        Self::html("").with_status(StatusCode::PERMANENT_REDIRECT).with_header(LOCATION, to)
     }
 
     /// 204 with nothing.

@@ -2,10 +2,10 @@
 
 use std::ops::Range;
 
-use http::{HeaderValue, Method};
+use http::{HeaderValue, Method, Uri};
 use svc_core::refusal::Refusal;
 
-use crate::routes::{self, Route};
+use crate::routes::{self, Content, Route};
 
 /// The route table, ready for matching.
 #[derive(Debug)]
@@ -115,6 +115,19 @@ impl Router {
         };
         let params = found.params.iter().map(|(_, value)| place(value)).collect();
         Ok(Matched { route, params, head })
+    }
+
+    /// Where the page is that a person meant who wrote a slash after its address, as browsers and people do; `None` where there
+    /// is none. It is named from the address as it was sent, so that it is found below whatever stands before the server's paths,
+    /// and on no other host.
+    #[must_use]
+    pub fn page_beside(&self, method: &Method, uri: &Uri) -> Option<HeaderValue> {
+        let path = uri.path().strip_suffix('/')?;
+        let page = self.find(method, path).ok()?.route;
+        let is_read = page.content == Content::Html && page.method == Method::GET;
+        let (_, name) = path.rsplit_once('/').filter(|it| is_read && !it.1.is_empty())?;
+        let query = uri.query().map(|it| format!("?{it}")).unwrap_or_default();
+        HeaderValue::from_str(&format!("../{name}{query}")).ok()
     }
 }
 
@@ -247,6 +260,40 @@ mod tests {
                 (error.refusal.kind(), error.allow.unwrap().to_str().unwrap().to_owned()),
                 (Kind::MethodNotAllowed, allow.to_owned())
             );
+        }
+    }
+
+    /// A page with a slash after it leads to the page below whatever stands before it, with its query; nothing else does, and no
+    /// address leads to another host.
+    #[test]
+    fn a_page_with_a_slash_after_it_leads_to_the_page() {
+        let router = router();
+        let beside = |method: Method, at: &str| router.page_beside(&method, &at.parse().unwrap());
+        for (at, to) in [
+            ("/w/wsp_x/", "../wsp_x"),
+            ("/w/wsp_x/agents/?new", "../agents?new"),
+            ("/w/wsp_x/agents/agt_x/", "../agt_x"),
+            ("/w/wsp_x/approvals/apv_x/", "../apv_x"),
+            ("/docs/errors/", "../errors"),
+            ("/sign-in/?next=%2Fw", "../sign-in?next=%2Fw"),
+        ] {
+            assert_eq!(beside(Method::GET, at).unwrap(), to, "{at}");
+            assert_eq!(beside(Method::HEAD, at).unwrap(), to, "{at}");
+            assert_eq!(beside(Method::POST, at), None, "{at}");
+        }
+        for at in [
+            "/",
+            "//",
+            "//evil.example/",
+            "/w/",
+            "/w/wsp_x//",
+            "/w/wsp_x",
+            "/api/me/",
+            "/v1/models/",
+            "/health/",
+            "/nowhere/",
+        ] {
+            assert_eq!(beside(Method::GET, at), None, "{at}");
         }
     }
 

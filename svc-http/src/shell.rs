@@ -205,7 +205,13 @@ impl<S: Service> Shell<S> {
         reply: &mut Reply,
     ) -> Result<Answer, Refusal> {
         let address = address::client(peer, &parts.headers, &self.settings.trusted_proxies);
-        let Matched { route, params, .. } = self.find(&parts, address, reply)?;
+        let Matched { route, params, .. } = match self.find(&parts, address, reply) {
+            Ok(found) => found,
+            Err(refusal) if refusal.kind() == Kind::RouteNotFound => {
+                return self.router.page_beside(&parts.method, &parts.uri).map(Answer::moved).ok_or(refusal);
+            }
+            Err(refusal) => return Err(refusal),
+        };
         reply.shape = route.told_in();
         reply.page = route.content == Content::Html && headers::accepts_pages(&parts.headers);
         reply.route = Some(route.path);

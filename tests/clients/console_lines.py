@@ -201,6 +201,16 @@ def on_half_a_screen(chromium, dev, cookie, agent):
         page.set_viewport_size({"width": 360, "height": 640})
 
 
+def slash_after_it(chromium, dev, cookie):
+    """An address with a slash after it leads to the page."""
+    with console.console(chromium, dev, cookie, "/activity/?status=denied") as page:
+        heading(page, "Activity")
+        assert page.url == at(dev, "/activity?status=denied"), page.url
+        page.goto(at(dev, "/"))
+        heading(page, "Approvals")
+        assert page.url == at(dev), page.url
+
+
 def zone_of_the_workspace(chromium, dev, cookie):
     """The page of an approval tells times in the workspace's zone and names it, wherever its reader is."""
     desk.api(dev, "settings", {"timezone": "Asia/Tokyo"}, "PUT")
@@ -254,5 +264,6 @@ def test_the_console_stays_true():
         sign_out_that_fails(chromium, dev, cookie)
         long_list(chromium, dev, cookie)
         on_half_a_screen(chromium, dev, cookie, agent)
+        slash_after_it(chromium, dev, cookie)
         zone_of_the_workspace(chromium, dev, cookie)
         as_axe_sees_what_is_outside(chromium, dev, cookie, port)

@@ -55,6 +55,22 @@ async fn one_page_is_at_every_address() {
     site.stop().await;
 }
 
+/// An address with a slash after it, as people write them, leads to the page; what is no page is told as before.
+#[tokio::test]
+async fn a_slash_after_a_page_leads_to_it() {
+    let site = Site::start().await;
+    let mut client = site.client().await;
+    for (path, to) in [("/w/wsp_x/", "../wsp_x"), ("/w/wsp_x/activity/?status=denied", "../activity?status=denied")] {
+        let got = get(&mut client, path, &[("accept", "text/html")]).await;
+        assert_eq!((got.status, got.header("location"), got.text().as_str()), (308, Some(to), ""), "{path}");
+        let at = url::Url::parse(BASE_URL).unwrap().join(path).unwrap().join(to).unwrap();
+        assert_eq!(get(&mut client, &at[url::Position::BeforePath..], &[]).await.status, 200, "{at}");
+        assert_eq!(client.ask("POST", path, &[host()], b"").await.status, 404, "{path}");
+    }
+    assert_eq!(get(&mut client, "/api/me/", &[("accept", "text/html")]).await.kind(), "not_found");
+    site.stop().await;
+}
+
 /// A file is kept for good, sent packed to who takes it so, and not again to who has it.
 #[tokio::test]
 async fn files_are_kept_and_packed() {
