@@ -154,14 +154,15 @@ impl About {
         }
     }
 
+    /// What it is an event of: the schema's own word where it has one, else ours, as the schema asks of what is other.
     fn entity(&self) -> Entity {
-        let type_id = match self.family() {
-            "team" => 3,
-            "settings" => 4,
-            "mandate" | "policy_profile" => 5,
-            _ => 99,
+        let (kind, type_id) = match self.family() {
+            "team" => ("Group", 3),
+            "settings" => ("Organization", 4),
+            "mandate" | "policy_profile" => ("Policy", 5),
+            other => (other, 99),
         };
-        Entity { uid: self.subject.clone(), kind: self.family().to_owned(), type_id }
+        Entity { uid: self.subject.clone(), kind: kind.to_owned(), type_id }
     }
 
     /// Where it came from, as far as the ledger knows: no address is in it.

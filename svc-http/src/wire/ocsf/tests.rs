@@ -151,8 +151,78 @@ fn whose_account_it_is() {
     assert_eq!((&signed_in["user"]["uid"], &signed_in["session"]["uid"]), (&json!("prp_4"), &json!("ses_1")));
     let ended = of("session.ended", TIMER, "ses_1", r#"{"principalId":"prp_4"}"#);
     assert_eq!(ended["actor"], json!({ "app_name": "svc", "invoked_by": "timer" }));
-    let team = of("team.created", PERSON, "tea_1", "{}");
-    assert_eq!(team["entity"], json!({ "uid": "tea_1", "type": "team", "type_id": 3 }));
+}
+
+/// What is managed has the word of the schema for its number (`objects/managed_entity.json` of 1.3.0), and its own where the
+/// schema has none.
+#[test]
+fn an_entity_has_the_word_of_its_number() {
+    let captions = ["Device", "User", "Group", "Organization", "Policy", "Email"];
+    for (kind, word, number) in [
+        ("team.created", "Group", 3_usize),
+        ("settings.changed", "Organization", 4),
+        ("mandate.created", "Policy", 5),
+        ("policy_profile.removed", "Policy", 5),
+        ("agent.frozen", "agent", 99),
+    ] {
+        let entity = &of(kind, PERSON, "it_1", "{}")["entity"];
+        assert_eq!(*entity, json!({ "uid": "it_1", "type": word, "type_id": number }), "{kind}");
+        assert_eq!(captions.get(number - 1).is_some_and(|it| *it == word), number != 99, "{kind}");
+    }
+}
+
+/// Every number is told with the word that the schema has for it (`dictionary.json`, `events/findings/finding.json`,
+/// `events/iam/*.json` and `events/application/api.json` of 1.3.0).
+#[test]
+fn numbers_are_told_with_the_words_of_the_schema() {
+    let account = [
+        "Create",
+        "Enable",
+        "Password Change",
+        "Password Reset",
+        "Disable",
+        "Delete",
+        "Attach Policy",
+        "Detach Policy",
+        "Lock",
+        "MFA Factor Enable",
+        "MFA Factor Disable",
+    ];
+    let entity = [
+        "Create",
+        "Read",
+        "Update",
+        "Delete",
+        "Move",
+        "Enroll",
+        "Unenroll",
+        "Enable",
+        "Disable",
+        "Activate",
+        "Deactivate",
+        "Suspend",
+        "Resume",
+    ];
+    let classes: [(EventClass, &[&str]); 5] = [
+        (EventClass::DetectionFinding, &["Create", "Update", "Close"]),
+        (EventClass::AccountChange, &account),
+        (EventClass::Authentication, &["Logon", "Logoff"]),
+        (EventClass::EntityManagement, &entity),
+        (EventClass::ApiActivity, &["Create", "Read", "Update", "Delete"]),
+    ];
+    for (class, words) in classes {
+        for (number, word) in (1..).zip(words) {
+            assert_eq!(activity(class, number), *word, "{class:?} {number}");
+        }
+        assert_eq!(activity(class, 99), "Other");
+    }
+    let severities = ["Unknown", "Informational", "Low", "Medium", "High", "Critical", "Fatal"];
+    let (findings, others) = (["New", "In Progress", "Suppressed", "Resolved"], ["Success", "Failure"]);
+    for (kind, _, _, severity, standing, _) in TABLE {
+        assert_eq!(severity.caption(), severities[usize::from(severity.id())], "{kind}");
+        let words: &[&str] = if standing.is_of_findings() { &findings } else { &others };
+        assert_eq!(standing.caption(), words[usize::from(standing.id()) - 1], "{kind}");
+    }
 }
 
 /// A record without a place is no event yet. A test is one event, which names the delivery and tells of nothing.
