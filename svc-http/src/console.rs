@@ -108,6 +108,7 @@ static FILES: [File; FILES_COUNT] = files![
     "main.js"
     "mandates.js"
     "mcp.js"
+    "meanwhile.js"
     "models.js"
     "named.js"
     "pages.js"
@@ -128,7 +129,7 @@ static FILES: [File; FILES_COUNT] = files![
     "text.js"
     "upstreams.js"
 ];
-const FILES_COUNT: usize = 49;
+const FILES_COUNT: usize = 50;
 
 /// What every page needs at once: asked for together, not one after the other as each names the next.
 const FIRST: &[&str] = &[

@@ -198,6 +198,63 @@ def who_is_who(chromium, dev, cookie):
         page.get_by_role("region", name="Configuration").get_by_text("ann@chat").wait_for()
 
 
+def others_links(chromium, dev, cookie):
+    """Whom somebody else has taken out of who is who stays out, and what was not touched is not sent."""
+    relay = next(it for it in desk.api(dev, "integrations")["data"] if it["kind"] == "relay")
+    path, ann = f"integrations/{relay['id']}", relay["config"]["members"]["ann@chat"]
+    with console.console(chromium, dev, cookie, "/" + path) as page:
+        page.get_by_role("button", name="Change").click()
+        dialog = console.opened(page, "Change: Relay of a team chat")
+        dialog.get_by_role("button", name="Save").click()
+        approving.says(dialog, "alert", "Nothing is changed yet.")
+        wish = dialog.get_by_label("Who is who")
+        wish.fill(wish.input_value() + "\ncat = owner@localhost")
+        desk.api(dev, path, {"config": {"members": {"ann@chat": ann}}}, "PATCH")
+        dialog.get_by_role("button", name="Save").click()
+        approving.says(dialog, "alert", "Somebody else has changed the same meanwhile.")
+        assert "ben" not in dialog.locator(".note").inner_text(), dialog.inner_text()
+        assert desk.api(dev, path)["config"]["members"] == {"ann@chat": ann}
+        dialog.get_by_role("button", name="Save").click()
+        dialog.wait_for(state="detached")
+    assert desk.api(dev, path)["config"]["members"] == {"ann@chat": ann, "cat": ann}, "ben stays out"
+
+
+def mailed(chromium, dev, cookie):
+    """Everybody is mailed where that was chosen, not where a list became empty; whoever is not listed here stays named."""
+    everybody = {it["email"]: it["principalId"] for it in desk.api(dev, "members")["data"]}
+    owner, admin = everybody["owner@localhost"], everybody["admin@example.com"]
+    relay = next(it for it in desk.api(dev, "integrations")["data"] if it["kind"] == "relay")
+    # This server sends no mail: what one that does would answer.
+    mail = relay | {"kind": "mail", "config": {"to": [owner, admin]}}
+
+    def answer(route):
+        if route.request.method == "PATCH":
+            mail["config"] |= route.request.post_data_json["config"]
+        route.fulfill(json=mail)
+
+    with console.console(chromium, dev, cookie) as page:
+        page.route(f"**/integrations/{mail['id']}", lambda it: answer(it) if "/api/" in it.request.url else it.fallback())
+        answer_with(page, "**/members?limit=500", lambda it: it.update(data=[one for one in it["data"] if one["principalId"] != admin]))
+        page.goto(console.at(dev, f"/integrations/{mail['id']}"))
+        page.get_by_role("button", name="Change").click()
+        dialog = console.opened(page, "Change: Mail")
+        dialog.get_by_text("1 other who cannot be listed here stays").wait_for()
+        dialog.get_by_label("owner@localhost").uncheck()
+        dialog.get_by_role("button", name="Save").click()
+        dialog.wait_for(state="detached")
+        assert mail["config"]["to"] == [admin], "whoever was not offered stays"
+        page.unroute("**/members?limit=500")
+        page.get_by_role("button", name="Change").click()
+        dialog = console.opened(page, "Change: Mail")
+        dialog.get_by_label("admin@example.com").first.uncheck()
+        dialog.get_by_role("button", name="Save").click()
+        approving.says(dialog, "alert", "Choose whom to mail, or everybody who may decide.")
+        dialog.get_by_label("Mailed are").select_option("all")
+        dialog.get_by_role("button", name="Save").click()
+        dialog.wait_for(state="detached")
+    assert mail["config"]["to"] == []
+
+
 def bills(chromium, dev, cookie, folder):
     """A provider's CSV is held against what was metered, in days of both ends; what is wrong with it is told."""
     changed = pathlib.Path(folder) / "changed.csv"
@@ -483,6 +540,8 @@ def test_the_console_connects_a_workspace():
         issuer(chromium, dev, cookie)
         room(chromium, dev, cookie, address)
         who_is_who(chromium, dev, cookie)
+        others_links(chromium, dev, cookie)
+        mailed(chromium, dev, cookie)
         with tempfile.TemporaryDirectory() as folder:
             bills(chromium, dev, cookie, folder)
         templates(chromium, dev, cookie)

@@ -4,9 +4,11 @@ import { useState } from "./hooks.js";
 import { Came } from "./deliveries.js";
 import { CLASSES, Config, KINDS, Secret, State, configOf, titleOf, useMembers } from "./integrations.js";
 import { Who, useApi, useRead } from "./list.js";
+import { Others, isSame, usePinned } from "./meanwhile.js";
 import { query as asQuery } from "./server.js";
 
 const HOURS_MAX = 168;
+const KEYS = ["jwksUrl", "jwks"];
 
 /** @param {{ item: string }} props */
 export function Page({ item }) {
@@ -87,26 +89,29 @@ function TurnOn({ of, again }) {
   return html`<${Button} act=${go}>Go on with it<//>${wrong && html`<span class="trouble" role="alert">${wrong}</span>`}`;
 }
 
-/** @param {{ of: any }} props */
-function Configured({ of: { kind, config } }) {
+/** What it is configured by, in words, by the names of the members. @param {{ kind: string, config: any }} of @returns {Record<string, [string, any]>} */
+function wordsOf({ kind, config }) {
   const quoted = (/** @type {any} */ it) => it && html`<code><${Quoted} text=${it} dir="ltr" /></code>`;
   const all = (/** @type {string[]} */ it) => (it && it.length ? it.map((one) => html`<div key=${one}>${quoted(one)}</div>`) : "–");
   const has = (/** @type {string} */ name) => KINDS[kind]?.config.includes(name);
-  return html`<${Facts} of=${[
-    ["Address", has("url") && (quoted(config.url) || "–")],
-    ["Issuer", quoted(config.issuer)],
-    ["Client id", quoted(config.clientId)],
-    ["Audience", quoted(config.audience)],
-    ["Keys at", quoted(config.jwksUrl)],
-    ["Keys", config.jwks && `${config.jwks.keys?.length ?? 0} given here`],
-    ["Repositories", has("repositories") && all(config.repositories)],
-    ["Branches", has("branches") && all(config.branches)],
-    ["Bot token", has("botToken") && (config.botTokenHint ? html`ends with <code>${config.botTokenHint}</code>` : "none: nobody is asked")],
-    ["Who is who", has("members") && (Object.keys(config.members ?? {}).length ? Object.entries(config.members).map(([name, id]) => html`<div key=${name}><${Quoted} text=${name} /> is <${Who} id=${/** @type {string} */ (id)} /></div>`) : "nobody is linked")],
-    ["Mailed", has("to") && ((config.to ?? []).length ? config.to.map((/** @type {string} */ it) => html`<div key=${it}><${Who} id=${it} /></div>`) : "everybody who may decide")],
-    ["Classes", has("classes") && ((config.classes ?? []).length ? CLASSES.filter((it) => config.classes.includes(it[0])).map((it) => html`<div key=${it[0]}>${it[1]}</div>`) : "all of them")],
-  ]} />`;
+  return {
+    url: ["Address", has("url") && (quoted(config.url) || "–")],
+    issuer: ["Issuer", quoted(config.issuer)],
+    clientId: ["Client id", quoted(config.clientId)],
+    audience: ["Audience", quoted(config.audience)],
+    jwksUrl: ["Keys at", quoted(config.jwksUrl)],
+    jwks: ["Keys", config.jwks && `${config.jwks.keys?.length ?? 0} given here`],
+    repositories: ["Repositories", has("repositories") && all(config.repositories)],
+    branches: ["Branches", has("branches") && all(config.branches)],
+    botToken: ["Bot token", has("botToken") && (config.botTokenHint ? html`ends with <code>${config.botTokenHint}</code>` : "none: nobody is asked")],
+    members: ["Who is who", has("members") && (Object.keys(config.members ?? {}).length ? Object.entries(config.members).map(([name, id]) => html`<div key=${name}><${Quoted} text=${name} /> is <${Who} id=${/** @type {string} */ (id)} /></div>`) : "nobody is linked")],
+    to: ["Mailed", has("to") && ((config.to ?? []).length ? config.to.map((/** @type {string} */ it) => html`<div key=${it}><${Who} id=${it} /></div>`) : "everybody who may decide")],
+    classes: ["Classes", has("classes") && ((config.classes ?? []).length ? CLASSES.filter((it) => config.classes.includes(it[0])).map((it) => html`<div key=${it[0]}>${it[1]}</div>`) : "all of them")],
+  };
 }
+
+/** @param {{ of: any }} props */
+const Configured = ({ of }) => html`<${Facts} of=${Object.values(wordsOf(of))} />`;
 
 /** @param {{ of: any[] }} props */
 function Secrets({ of }) {
@@ -133,12 +138,26 @@ function Test({ of, known, close, done }) {
 function Change({ of, close, done }) {
   const api = useApi();
   const people = useMembers(of.kind);
-  const change = (/** @type {Record<string, string>} */ values) => {
-    const config = configOf(of.kind, values, people.all, false);
-    return typeof config === "string" ? config : api("PATCH", `integrations/${of.id}`, { config });
+  const path = `integrations/${encodeURIComponent(of.id)}`;
+  const { began, known, others, look } = usePinned(of, path);
+  const change = async (/** @type {Record<string, string>} */ values) => {
+    const wish = configOf(of.kind, values, people.all, { began: began.config });
+    if (typeof wish === "string") return wish;
+    const isTouched = (/** @type {string} */ name) => name in wish && !isSame(wish[name] ?? null, began.config[name] ?? null);
+    // Keys come from one place: both are sent, so that neither is put over the other unseen.
+    const touched = Object.keys(wish).filter((name) => isTouched(name) || (KEYS.includes(name) && KEYS.some(isTouched)));
+    if (!touched.length) return "Nothing is changed yet.";
+    const { stop, now } = await look(touched, (said, name) => said.config[name === "botToken" ? "botTokenHint" : name] ?? null);
+    if (stop) return stop;
+    const config = configOf(of.kind, values, people.all, { began: began.config, now: now.config });
+    return typeof config === "string" ? config : api("PATCH", path, { config: Object.fromEntries(touched.map((name) => [name, config[name]])) });
   };
+  const words = wordsOf(known);
   return html`<${Dialog} title=${`Change: ${titleOf(of.kind)}`} close=${close}>
-    ${people.read && !people.read.data ? html`<${Shown} of=${people.read}>${() => null}<//>` : html`<${Form} act=${change} submit="Save" cancel=${close} done=${done}><${Config} kind=${of.kind} of=${of.config} people=${people.all} /><//>`}
+    ${people.read && !people.read.data ? html`<${Shown} of=${people.read}>${() => null}<//>` : html`<${Form} act=${change} submit="Save" cancel=${close} done=${done}>
+      <${Config} kind=${of.kind} of=${began.config} people=${people.all} />
+      <${Others} of=${others.map((name) => [words[name][0], words[name][1] || "–"])} />
+    <//>`}
   <//>`;
 }
 

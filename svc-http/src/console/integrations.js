@@ -2,7 +2,8 @@
 import { Badge, Button, Dialog, Empty, Field, Form, Heading, Quoted, ShownOnce, Shown, Table, Time, at, html, usePlace } from "./kit.js";
 import { useState } from "./hooks.js";
 import { useApi, useList, useRead } from "./list.js";
-import { lines } from "./text.js";
+import { chosenOver } from "./meanwhile.js";
+import { count, lines } from "./text.js";
 
 /**
  * A kind of integration. `config`: the members that it is configured by; `secret`: whose the secret is: drawn `here` unless one is
@@ -81,7 +82,7 @@ function Make({ kind, close, done }) {
   const api = useApi();
   const people = useMembers(kind);
   const make = (/** @type {Record<string, string>} */ values) => {
-    const config = configOf(kind, values, people.all, true);
+    const config = configOf(kind, values, people.all, null);
     if (typeof config === "string") return config;
     return api("POST", "integrations", { kind, ...(values.secret && { secret: values.secret }), config });
   };
@@ -129,31 +130,49 @@ export function Config({ kind, of = {}, people }) {
     ${isOf("botToken") && html`<${Field} name="botToken" as="password" label=${of.botTokenHint ? `Bot token, to replace the one that ends with ${of.botTokenHint}` : "Bot token"} fault="config.botToken" hint=${html`Begins with <code>xoxb-</code>. It is kept sealed. Without one nobody is asked in Slack.`} more=${{ autocomplete: "new-password" }} />
       ${of.botTokenHint && html`<${Field} as="check" name="noBotToken" label="Take the bot token away" />`}`}
     ${isOf("members") && html`<${Field} name="members" as="lines" label="Who is who" fault="config.members" value=${linked.join("\n")} hint=${html`One a line: what the other system calls somebody, <code>=</code>, and the member's e-mail address. Whoever is not here decides nothing.`} more=${{ spellcheck: false }} />`}
-    ${isOf("to") && html`<fieldset><legend>Only these are mailed</legend><small>None chosen: everybody who may decide what waits.</small>
-      ${people.map((it) => html`<${Field} key=${it.principalId} as="check" name=${`to ${it.principalId}`} fault=${`config.to ${it.principalId}`} label=${html`<${Quoted} text=${it.name ?? it.email} />`} value=${(of.to ?? []).includes(it.principalId)} />`)}</fieldset>`}
+    ${isOf("to") && html`<${Mailed} to=${of.to ?? []} people=${people} />`}
     ${isOf("classes") && html`<fieldset><legend>Only events of these classes</legend><small>None chosen: all of them.</small>
       ${CLASSES.map(([is, named]) => html`<${Field} key=${is} as="check" name=${`class ${is}`} fault=${`config.classes ${is}`} label=${`${named} (${is})`} value=${(of.classes ?? []).includes(is)} />`)}</fieldset>`}`;
 }
 
+/** Who is mailed: everybody by an own choice, never by a list that became empty. @param {{ to: string[], people: any[] }} props */
+function Mailed({ to, people }) {
+  const [whom, setWhom] = useState(to.length ? "some" : "all");
+  const unlisted = to.filter((id) => !people.some((it) => it.principalId === id)).length;
+  return html`<${Field} name="mailed" as="choice" label="Mailed are" fault="config.to" options=${[["all", "Everybody who may decide what waits"], ["some", "Only some"]]} value=${whom} more=${{ onChange: (/** @type {any} */ it) => setWhom(it.currentTarget.value) }} />
+    ${whom === "some" && html`<fieldset><legend>Only these are mailed</legend>
+      ${unlisted > 0 && html`<small>${count(unlisted, "other")} who cannot be listed here ${unlisted === 1 ? "stays" : "stay"} among them.</small>`}
+      ${people.map((it) => html`<${Field} key=${it.principalId} as="check" name=${`to ${it.principalId}`} fault=${`config.to ${it.principalId}`} label=${html`<${Quoted} text=${it.name ?? it.email} />`} value=${to.includes(it.principalId)} />`)}</fieldset>`}`;
+}
+
 /**
- * What is sent of the fields of a configuration: for a new one what holds something, for a change all that the kind has.
+ * What the fields of a configuration mean: for a new one what holds something; for a change all that the kind has, each as it is once
+ * what was touched since it `began` is done to what stands `now`.
  * @param {string} kind
  * @param {Record<string, string>} values
  * @param {any[]} people
- * @param {boolean} isNew
+ * @param {{ began: any, now?: any } | null} of nothing where it is new
  * @returns {string | Record<string, any>} a text where something cannot be read
  */
-export function configOf(kind, values, people, isNew) {
+export function configOf(kind, values, people, of) {
+  const isNew = !of;
+  const { began = {}, now = began } = of ?? {};
   const config = /** @type {Record<string, any>} */ ({});
   for (const name of KINDS[kind].config) {
     const text = (values[name] ?? "").trim();
-    if (name === "to") config.to = people.map((it) => it.principalId).filter((it) => values[`to ${it}`]);
-    else if (name === "classes") config.classes = CLASSES.map((it) => it[0]).filter((it) => values[`class ${it}`]);
-    else if (name === "repositories" || name === "branches") config[name] = lines(text);
+    if (name === "to") {
+      const to = mailedOf(values, people, began.to ?? [], now.to ?? []);
+      if (typeof to === "string") return to;
+      config.to = to;
+    } else if (name === "classes") {
+      const offered = CLASSES.map((it) => it[0]);
+      const named = chosenOver(now.classes ?? [], { began: began.classes ?? [], chosen: offered.filter((it) => values[`class ${it}`]), offered });
+      config.classes = named.length ? named : null;
+    } else if (name === "repositories" || name === "branches") config[name] = lines(text);
     else if (name === "members") {
-      const members = linksOf(text, people);
+      const members = linksOf(text, people, began.members ?? {});
       if (typeof members === "string") return members;
-      config.members = members;
+      config.members = linkedOver(now.members ?? {}, began.members ?? {}, members);
     } else if (name === "jwks" && text) {
       try {
         config.jwks = JSON.parse(text);
@@ -165,20 +184,45 @@ export function configOf(kind, values, people, isNew) {
       else if (values.noBotToken) config.botToken = null;
     } else if (text || !isNew) config[name] = text || null;
   }
-  return Object.fromEntries(Object.entries(config).filter((it) => !isNew || !Array.isArray(it[1]) || it[1].length));
+  return Object.fromEntries(Object.entries(config).filter((it) => !isNew || (it[1] !== null && (!Array.isArray(it[1]) || it[1].length))));
 }
 
-/** Who is who, of lines. @param {string} text @param {any[]} people @returns {string | Record<string, string>} */
-function linksOf(text, people) {
+/**
+ * Who is mailed; nobody named means everybody, so that an empty list is meant by the choice of everybody alone.
+ * @param {Record<string, string>} values
+ * @param {any[]} people
+ * @param {string[]} began
+ * @param {string[]} now
+ */
+function mailedOf(values, people, began, now) {
+  if (values.mailed === "all") return [];
+  const offered = people.map((it) => it.principalId);
+  const to = chosenOver(now.length ? now : began, { began, chosen: offered.filter((it) => values[`to ${it}`]), offered });
+  return to.length ? to : "Choose whom to mail, or everybody who may decide.";
+}
+
+/** What was touched of who is who, done to what stands now. @param {Record<string, string>} now @param {Record<string, string>} began @param {Record<string, string>} wish */
+function linkedOver(now, began, wish) {
+  const over = { ...now };
+  for (const name of new Set([...Object.keys(began), ...Object.keys(wish)])) {
+    if (wish[name] === began[name]) continue;
+    if (wish[name]) over[name] = wish[name];
+    else delete over[name];
+  }
+  return over;
+}
+
+/** Who is who, of lines; whom a line named before it may go on naming by their id. @param {string} text @param {any[]} people @param {Record<string, string>} began @returns {string | Record<string, string>} */
+function linksOf(text, people, began) {
   const found = /** @type {Record<string, string>} */ ({});
   for (const line of text.split("\n").map((it) => it.trim()).filter(Boolean)) {
     const place = line.lastIndexOf("=");
     const [name, mail] = place < 0 ? [line, ""] : [line.slice(0, place).trim(), line.slice(place + 1).trim()];
-    const member = people.find((it) => it.email.toLowerCase() === mail.toLowerCase() || it.principalId === mail);
+    const member = people.find((it) => it.email.toLowerCase() === mail.toLowerCase() || it.principalId === mail)?.principalId ?? Object.values(began).find((it) => it === mail);
     if (!name || !mail) return `A line is a name, = and an e-mail address: ${line}`;
     if (!member) return `No member of this workspace has the address ${mail}.`;
     if (found[name]) return `${name} stands in two lines.`;
-    found[name] = member.principalId;
+    found[name] = member;
   }
   return found;
 }

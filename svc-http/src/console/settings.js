@@ -2,7 +2,7 @@
 import { Button, Dialog, Facts, Field, Form, Heading, Quoted, Shown, html, usePlace } from "./kit.js";
 import { useId, useState } from "./hooks.js";
 import { useApi, useRead } from "./list.js";
-import { isDone } from "./server.js";
+import { Others, isSame, usePinned } from "./meanwhile.js";
 import { count, decimal, digits, lines, minorUnits, money } from "./text.js";
 
 /**
@@ -68,10 +68,6 @@ const GROUPS = [
 
 /** What stands at a dotted path. @param {any} settings @param {string} path */
 const at = (settings, path) => path.split(".").reduce((it, name) => it?.[name], settings);
-
-/** Whether two values are the same, whatever the order of their members. @param {any} a @param {any} b */
-const isSame = (a, b) => JSON.stringify(a, ordered) === JSON.stringify(b, ordered);
-const ordered = (/** @type {string} */ _, /** @type {any} */ it) => (it && typeof it === "object" && !Array.isArray(it) ? Object.fromEntries(Object.entries(it).sort()) : it);
 
 /** A value in words. @param {{ of: Setting, value: any }} props */
 function Value({ of, value }) {
@@ -150,10 +146,7 @@ function Change({ group, settings, read, close }) {
   const { say, again } = usePlace();
   const api = useApi();
   const isSingle = useSingle();
-  // What the fields began with says what was touched; what is known to stand now says whether somebody else was faster.
-  const [began] = useState(settings);
-  const [known, setKnown] = useState(settings);
-  const [others, setOthers] = useState(/** @type {Setting[]} */ ([]));
+  const { began, known, others, look } = usePinned(settings, "settings");
   const [warned, setWarned] = useState(/** @type {Setting[]} */ ([]));
   /** @type {Setting[]} */
   const offered = group.settings.filter((/** @type {Setting} */ it) => it.path !== "signIn.requireSso" || isSingle || began.signIn.requireSso);
@@ -163,15 +156,9 @@ function Change({ group, settings, read, close }) {
     if (errors.length) return { status: 400, said: {}, error: { errors }, wait: 0 };
     const changed = all.filter(({ it, value }) => !isSame(value, at(began, it.path)));
     if (!changed.length) return "Nothing is changed yet.";
-    const now = await api("GET", "settings");
-    if (!isDone(now)) return now;
-    const meanwhile = changed.map(({ it }) => it).filter((it) => !isSame(at(now.said, it.path), at(known, it.path)));
-    if (meanwhile.length) {
-      setKnown(now.said);
-      setOthers(meanwhile);
-      return "Somebody else has changed the same meanwhile. Look at what stands now, above; save again to put yours in its place.";
-    }
-    const looser = changed.filter(({ it, value }) => it.loosens?.(at(now.said, it.path), value)).map(({ it }) => it);
+    const { stop, now } = await look(changed.map(({ it }) => it), (said, it) => at(said, it.path));
+    if (stop) return stop;
+    const looser = changed.filter(({ it, value }) => it.loosens?.(at(now, it.path), value)).map(({ it }) => it);
     if (looser.some((it) => !warned.includes(it))) {
       setWarned(looser);
       return "Nothing is saved yet: this lets more through than before. Save again if it is meant.";
@@ -187,7 +174,7 @@ function Change({ group, settings, read, close }) {
     <${Form} act=${change} submit=${warned.length ? "Save all the same" : "Save"} cancel=${close} done=${saved}>
       ${offered.map((it) => html`<${Single} key=${it.path} of=${it} value=${at(began, it.path)} />`)}
       ${offered.length < group.settings.length && html`<p><small>Only single sign-on counts from the moment that an owner asks for it who has signed in by it themselves: sign in that way, then it can be chosen here.</small></p>`}
-      ${others.length > 0 && html`<div class="note"><p><strong>Changed by somebody else since you opened this</strong></p><${Facts} of=${others.map((it) => [it.label, html`<${Value} of=${it} value=${at(known, it.path)} />`])} /></div>`}
+      <${Others} of=${others.map((it) => [it.label, html`<${Value} of=${it} value=${at(known, it.path)} />`])} />
       ${warned.length > 0 && html`<div class="note"><p><strong>This lets more through than before</strong></p><ul>${warned.map((it) => html`<li key=${it.path}>${it.label}: it was <${Value} of=${it} value=${at(known, it.path)} /></li>`)}</ul><p>It is in force at once. The other owners and admins are told.</p></div>`}
     <//>
   <//>`;
