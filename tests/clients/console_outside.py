@@ -376,6 +376,35 @@ def applications(chromium, dev, cookie, member):
         page.get_by_role("button", name="Take it back").wait_for()
 
 
+def words_that_change(chromium, dev, cookie, member):
+    """What is approved is what a template says at that moment, not what it said when somebody looked."""
+    limits = {"currency": "EUR", "perAction": 4_050}
+    desk.api(dev, "templates", {"name": "trips", "mandate": {"actions": ["payment"], "limits": limits}})
+    change = {"name": "Traveller", "principalEmail": "member@example.com", "mandates": [{"template": "trips"}]}
+    body = json.dumps({"kind": "agent", "reason": "For rails", "change": change}).encode()
+    status, _, text = person.browse(f"{dev['baseUrl']}/api/w/{dev['workspaceId']}/applications", body, member, approving.WRITES)
+    assert status == 201, (status, text)
+    application = f"applications/{json.loads(text)['id']}"
+    with console.console(chromium, dev, cookie, "/applications") as page:
+        item = page.get_by_role("listitem").filter(has_text="For rails")
+        item.get_by_text("up to EUR\u00a040.50 an action").wait_for()
+        desk.api(dev, "templates/trips", {"mandate": {"actions": ["payment"], "limits": limits | {"perAction": 9_000}}}, "PATCH")
+        item.get_by_role("button", name="Approve").click()
+        dialog = console.opened(page, "Approve this application?")
+        dialog.get_by_text("up to EUR\u00a090.00 an action").wait_for()
+        assert "40.50" not in dialog.inner_text(), "it is read anew"
+        desk.api(dev, "templates/trips", {"mandate": {"actions": ["payment"], "limits": limits | {"perAction": 90_000}}}, "PATCH")
+        dialog.get_by_role("button", name="Approve it").click()
+        approving.says(dialog, "alert", "Nothing is approved: a template has changed since you looked.")
+        dialog.get_by_text("up to EUR\u00a090.00 an action").wait_for()
+        dialog.get_by_text("up to EUR\u00a0900.00 an action").wait_for()
+        assert desk.api(dev, application)["state"] == "waiting"
+        dialog.get_by_role("button", name="Approve it").click()
+        console.opened(page, "The agent's key")
+        page.get_by_role("button", name="I have kept it").click()
+    assert desk.api(dev, application)["state"] == "approved"
+
+
 def connections(chromium, dev, cookie):
     """A client that was let in is there with what it may, and is refused once it is ended."""
     question = browser.question(dev["baseUrl"], 1)
@@ -546,6 +575,7 @@ def test_the_console_connects_a_workspace():
             bills(chromium, dev, cookie, folder)
         templates(chromium, dev, cookie)
         applications(chromium, dev, cookie, member)
+        words_that_change(chromium, dev, cookie, member)
         connections(chromium, dev, cookie)
         servers(chromium, dev, cookie, address)
         waiting_tools(chromium, dev, cookie, address)

@@ -1,10 +1,11 @@
 // What members asked for that their role cannot do: asking, deciding, taking back.
 import { Badge, Button, Dialog, Empty, Field, Form, Heading, Id, Pager, Quoted, ShownOnce, Shown, Tabs, Time, at, html, useNow, usePlace } from "./kit.js";
-import { useState } from "./hooks.js";
+import { useCallback, useEffect, useState } from "./hooks.js";
 import { TIERS } from "./agents.js";
-import { Who, useApi, useList, useRead, useRemembered } from "./list.js";
+import { Who, forget, useApi, useList, useRead, useRemembered } from "./list.js";
 import { Terms, Words, bodyOf } from "./mandates.js";
-import { query as asQuery } from "./server.js";
+import { isSame } from "./meanwhile.js";
+import { isDone, query as asQuery } from "./server.js";
 import { decimal, dollars, left, minorUnits, plain } from "./text.js";
 
 const STATES = /** @type {Record<string, [any, string]>} */ ({ waiting: ["waits", "Waiting"], approved: ["good", "Approved"], denied: ["bad", "Denied"], withdrawn: ["plain", "Taken back"], expired: ["plain", "Expired"] });
@@ -71,27 +72,76 @@ function Item({ of, open }) {
   </li>`;
 }
 
-/** What would change, in words. @param {{ of: any }} props */
-function Change({ of: { kind, change, target } }) {
+/** What would change, in words. `words`: those of templates as they were read to decide by. @param {{ of: any, words?: any }} props */
+function Change({ of: { kind, change, target }, words }) {
   const { wid } = usePlace();
   const agent = target?.startsWith("agt_") && html`<a href=${at(wid, "agents", target)}><${Who} id=${target} /></a>`;
   if (kind === "agent") {
     const mandates = change.mandates ?? [];
     return html`<p><strong><${Quoted} text=${change.name} /></strong> for <${Quoted} text=${change.principalEmail} />${change.tier && change.tier !== "standard" && html`, tier ${change.tier}`}${change.sponsor && html`, sponsor <${Who} id=${change.sponsor} />`}${change.killOwner && html`, kill owner <${Who} id=${change.killOwner} />`}</p>
-      ${mandates.length ? mandates.map((/** @type {any} */ it, /** @type {number} */ place) => html`<${Wording} key=${place} of=${it} />`) : html`<p><small>without a mandate</small></p>`}`;
+      ${mandates.length ? mandates.map((/** @type {any} */ it, /** @type {number} */ place) => html`<${Wording} key=${place} of=${it} words=${words} />`) : html`<p><small>without a mandate</small></p>`}`;
   }
-  if (kind === "mandate") return agent ? html`<p>For ${agent}</p><${Wording} of=${change} />` : html`<${Changed} id=${target} change=${change} />`;
+  if (kind === "mandate") return agent ? html`<p>For ${agent}</p><${Wording} of=${change} words=${words} />` : html`<${Changed} id=${target} change=${change} />`;
   if (kind === "tier") return html`<p>${agent}: tier <strong>${change.tier}</strong></p>`;
   if (kind === "budget_raise") return html`<p>The budget <${Id} id=${target} brief />, to <strong>${dollars(change.amountMicros)}</strong> for the period that runs${change.note && html`: <${Quoted} text=${change.note} />`}</p>`;
   return html`<p>${target ? html`<${Who} id=${target} />` : "For themselves"}: ${change.role && html`role <strong>${change.role}</strong>`}${change.teamIds && html` teams <${Quoted} text=${change.teamIds.join(", ") || "none"} />`}</p>`;
 }
 
-/** A mandate that is asked for: by a template, or in its own words. @param {{ of: any }} props */
-function Wording({ of }) {
-  const isTemplate = !!of.template && !of.actions;
-  const template = useRemembered(isTemplate ? `templates/${encodeURIComponent(of.template)}` : null);
+const isFromTemplate = (/** @type {any} */ of) => !!of.template && !of.actions;
+const templateAt = (/** @type {string} */ name) => `templates/${encodeURIComponent(name)}`;
+
+/** The templates whose words an application would put in force. @param {any} of */
+function templatesOf({ kind, change }) {
+  const all = kind === "agent" ? (change.mandates ?? []) : kind === "mandate" ? [change] : [];
+  return /** @type {string[]} */ ([...new Set(all.filter(isFromTemplate).map((/** @type {any} */ it) => it.template))]);
+}
+
+/**
+ * The words of templates, read now and not remembered: `was` as they were shown first, `now` as they were read last; one that is not
+ * there has none. `look` reads them again, and says why nothing is to be approved where they are others.
+ * @param {string[]} names
+ */
+function useWords(names) {
+  const api = useApi();
+  const [held, set] = useState(/** @type {any} */ (names.length ? { got: null, was: null, now: null } : { got: { status: 200 }, was: {}, now: {} }));
+  const all = JSON.stringify(names);
+  const read = useCallback(async () => {
+    const named = /** @type {string[]} */ (JSON.parse(all));
+    const came = await Promise.all(named.map((name) => api("GET", templateAt(name))));
+    const failed = came.find((it) => !isDone(it) && it.status !== 404);
+    return { failed, now: Object.fromEntries(named.map((name, place) => [name, isDone(came[place]) ? came[place].said.mandate : null])) };
+  }, [api, all]);
+  const again = useCallback(async () => {
+    const { failed, now } = await read();
+    set(failed ? { got: failed, was: null, now: null } : { got: { status: 200 }, was: now, now });
+  }, [read]);
+  useEffect(() => {
+    if (names.length) again();
+  }, [again]);
+  const look = async () => {
+    const { failed, now } = await read();
+    if (failed || isSame(now, held.now)) return failed;
+    names.forEach((name) => forget(templateAt(name)));
+    set({ ...held, now });
+    return "Nothing is approved: a template has changed since you looked. See above what it says now; approve again if it is meant.";
+  };
+  return { got: held.got, data: held.was && held, again, look };
+}
+
+/** A mandate that is asked for: by a template, or in its own words. @param {{ of: any, words?: any }} props */
+function Wording({ of, words }) {
+  const isTemplate = isFromTemplate(of);
+  const template = useRemembered(isTemplate && !words ? templateAt(of.template) : null);
+  if (isTemplate && words) return html`<p>From the template <strong><${Quoted} text=${of.template} /></strong></p><${Read} was=${words.was[of.template]} now=${words.now[of.template]} />`;
   if (isTemplate) return html`<p>From the template <strong><${Quoted} text=${of.template} /></strong></p>${template && html`<${Words} of=${template.mandate} />`}`;
   return html`<p>Mandate <strong><${Quoted} text=${of.name} /></strong></p><${Words} of=${of} />`;
+}
+
+/** What a template says, and what it said before where that is something else. @param {{ was: any, now: any }} props */
+function Read({ was, now }) {
+  const said = (/** @type {any} */ it) => (it ? html`${it.name && html`<p>Mandate <strong><${Quoted} text=${it.name} /></strong></p>`}<${Words} of=${it} />` : html`<p>There is no such template any more.</p>`);
+  if (isSame(was, now)) return said(now);
+  return html`<div class="pair"><div><p><small>As you saw it</small></p>${said(was)}</div><div><p><small>As it is now</small></p>${said(now)}</div></div>`;
 }
 
 /** @param {any} was @param {any} change */
@@ -126,18 +176,22 @@ function Decide({ act, of, close, done }) {
   const api = useApi();
   const { say } = usePlace();
   const [title, submit, what] = ACTS[act];
-  const run = (/** @type {Record<string, string>} */ { note }) =>
-    act === "withdraw" ? api("DELETE", `applications/${of.id}`) : api("POST", `applications/${of.id}/${act}`, note?.trim() ? { note } : {});
+  const words = useWords(act === "approve" ? templatesOf(of) : []);
+  const run = async (/** @type {Record<string, string>} */ { note }) => {
+    if (act === "withdraw") return api("DELETE", `applications/${of.id}`);
+    return (await words.look()) ?? api("POST", `applications/${of.id}/${act}`, note?.trim() ? { note } : {});
+  };
   const ran = (/** @type {any} */ got) => {
     if (got.status !== 202) say(act === "approve" ? "The change is made." : act === "deny" ? "It is denied." : "It is taken back.");
     done(got);
   };
   return html`<${Dialog} title=${title} close=${close}>
-    <div class="quoted"><${Change} of=${of} /><blockquote><${Quoted} text=${of.reason} /></blockquote></div>
-    <p>${what}</p>
-    <${Form} act=${run} submit=${submit} kind=${act === "approve" ? "main" : "danger"} cancel=${close} done=${ran}>
-      ${act !== "withdraw" && html`<${Field} name="note" as="lines" label=${act === "deny" ? "Why not" : "Note"} hint="Whoever asked can read it." />`}
-    <//>
+    <${Shown} of=${words}>${(/** @type {any} */ read) => html`
+      <div class="quoted"><${Change} of=${of} words=${act === "approve" ? read : undefined} /><blockquote><${Quoted} text=${of.reason} /></blockquote></div>
+      <p>${what}</p>
+      <${Form} act=${run} submit=${submit} kind=${act === "approve" ? "main" : "danger"} cancel=${close} done=${ran}>
+        ${act !== "withdraw" && html`<${Field} name="note" as="lines" label=${act === "deny" ? "Why not" : "Note"} hint="Whoever asked can read it." />`}
+      <//>`}<//>
   <//>`;
 }
 

@@ -1,7 +1,7 @@
 // Templates: wordings of mandates that agents are made with, the workspace's own and the catalogue's.
 import { Badge, Button, Dialog, Empty, Field, Form, Heading, Pager, Quoted, Shown, Time, html, usePlace } from "./kit.js";
 import { useState } from "./hooks.js";
-import { Who, useApi, useList } from "./list.js";
+import { Who, forget, useApi, useList } from "./list.js";
 import { Terms, Words, bodyOf } from "./mandates.js";
 
 const WITHIN = "mandate.";
@@ -13,6 +13,7 @@ export function Page() {
   const mayChange = !!may("ManageTemplates");
   const close = () => setOpen(null);
   const done = () => {
+    if (open.of) forget(`templates/${encodeURIComponent(open.of.name)}`);
     close();
     return list.again();
   };
