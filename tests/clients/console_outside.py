@@ -12,6 +12,7 @@ import pathlib
 import tempfile
 import threading
 import time
+import urllib.parse
 
 import approving
 import axe
@@ -312,6 +313,12 @@ def templates(chromium, dev, cookie):
         assert dialog.get_by_label("At most an action").input_value() == "40.50"
         dialog.get_by_label("At most an action").fill("")
         dialog.get_by_label("At most a period").fill("900")
+        own = next(it for it in desk.api(dev, "templates")["data"] if not it["builtIn"])
+        changed = {"actions": ["payment"], "limits": {"currency": "EUR", "perAction": 7_000}}
+        desk.api(dev, f"templates/{urllib.parse.quote(own['name'], safe='')}", {"mandate": changed}, "PATCH")
+        dialog.get_by_role("button", name="Save").click()
+        approving.says(dialog, "alert", "Somebody else has changed the same meanwhile.")
+        dialog.locator(".note").get_by_text("up to EUR\u00a070.00 an action").wait_for()
         dialog.get_by_role("button", name="Save").click()
         item.get_by_text("up to EUR\u00a0900.00 a month").wait_for()
         assert "an action" not in item.inner_text(), "what is emptied is taken away"

@@ -179,6 +179,46 @@ def members(chromium, dev, cookie):
         row.get_by_role("button", name="Invite again").wait_for()
 
 
+def as_they_stand(chromium, dev, cookie):
+    """What others change of somebody meanwhile stays, and whoever is invited again is invited as they stand."""
+    one, two = (desk.api(dev, "teams", {"name": it})["id"] for it in ("Team one", "Team two"))
+    desk.api(dev, "members", {"email": "olga@example.com", "role": "analyst", "teamIds": [one]})
+    olga = "members/" + next(it["principalId"] for it in desk.api(dev, "members")["data"] if it["email"] == "olga@example.com")
+    with console(chromium, dev, cookie, "/team") as page:
+        page.get_by_role("button", name="Change olga@example.com").click()
+        dialog = opened(page, "Change a member")
+        dialog.get_by_label("Team one").uncheck()
+        desk.api(dev, olga, {"teamIds": [one, two]}, "PATCH")
+        dialog.get_by_role("button", name="Save").click()
+        dialog.wait_for(state="detached")
+        assert desk.api(dev, olga)["teamIds"] == [two], "where others put somebody they stay"
+        page.get_by_role("button", name="Change olga@example.com").click()
+        dialog = opened(page, "Change a member")
+        dialog.get_by_label("Role").select_option("admin")
+        desk.api(dev, olga, {"role": "member"}, "PATCH")
+        dialog.get_by_role("button", name="Save").click()
+        approving.says(dialog, "alert", "Somebody else has changed the same meanwhile.")
+        dialog.locator(".note").get_by_text("Member", exact=True).wait_for()
+        assert desk.api(dev, olga)["role"] == "member"
+        dialog.get_by_role("button", name="Cancel").click()
+        page.get_by_role("button", name="Invite again olga@example.com").click()
+        dialog = opened(page, "Invite again")
+        dialog.get_by_label("Role").wait_for()
+        assert dialog.get_by_label("Role").input_value() == "member", "not as the list had it"
+        desk.api(dev, olga, {"role": "auditor", "teamIds": [one, two]}, "PATCH")
+        dialog.get_by_role("button", name="Invite", exact=True).click()
+        approving.says(dialog, "alert", "Somebody else has changed the same meanwhile.")
+        assert dialog.get_by_label("Role").input_value() == "auditor"
+        with page.expect_request(lambda it: it.method == "POST") as sent:
+            dialog.get_by_role("button", name="Invite", exact=True).click()
+        told = sent.value.post_data_json
+        assert told == {"email": "olga@example.com", "role": "auditor", "teamIds": told["teamIds"]} and set(told["teamIds"]) == {one, two}, told
+        page.get_by_role("button", name="I have kept it").click()
+    delete(dev, olga)
+    delete(dev, f"teams/{one}")
+    delete(dev, f"teams/{two}")
+
+
 def owners(chromium, dev, cookie):
     """Where there are two owners the second agrees: nothing has changed before, and what waits is seen and led to."""
     other = second(dev, "owner")
@@ -496,6 +536,7 @@ def test_people_and_what_they_may_are_administered():
         keys(chromium, dev, cookie)
         tokens(chromium, dev, cookie)
         members(chromium, dev, cookie)
+        as_they_stand(chromium, dev, cookie)
         owners(chromium, dev, cookie)
         teams(chromium, dev, cookie)
         settings(chromium, dev, cookie)

@@ -297,6 +297,11 @@ def routing(chromium, dev, cookie):
         dialog.get_by_role("button", name="Put it in force").click()
         field(dialog, "Table").get_by_text("xxx = web: must be 1 to 256 characters").wait_for()
         dialog.get_by_label("Table", exact=True).fill("send_mail = email sink\n* = tool")
+        desk.api(dev, "routing", {"toolTable": [{"tool": "theirs", "source": "email"}]}, "PUT")
+        dialog.get_by_role("button", name="Put it in force").click()
+        dialog.get_by_text("Somebody else has changed the same meanwhile.").wait_for()
+        dialog.locator(".note").get_by_text("theirs = email").wait_for()
+        assert desk.api(dev, "routing")["toolTable"][0]["tool"] == "theirs"
         dialog.get_by_role("button", name="Put it in force").click()
         page.get_by_text("2 lines").wait_for()
         assert desk.api(dev, "routing")["toolTable"][0] == {"tool": "send_mail", "source": "email", "sink": True}

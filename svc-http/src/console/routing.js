@@ -3,6 +3,7 @@ import { Badge, Button, Dialog, Dollars, Empty, Facts, Field, Form, Heading, Quo
 import { Share } from "./charts.js";
 import { useRef, useState } from "./hooks.js";
 import { useApi, useRead } from "./list.js";
+import { Others, usePinned } from "./meanwhile.js";
 import { isDone, wrongFields } from "./server.js";
 import { CAPABILITIES, Capabilities, OBJECTIVES, capabilitiesOf } from "./terms.js";
 import { count, dollars } from "./text.js";
@@ -53,16 +54,23 @@ function Change({ of, close, done }) {
   const api = useApi();
   const { say } = usePlace();
   const classes = useRead("task-classes?limit=500");
-  // What it was when this was opened: what is left as it was is not sent, whatever others change meanwhile.
-  const [was] = useState(of);
+  const { began: was, known, others, look } = usePinned(of, "routing");
   const [mode, setMode] = useState(was.mode);
   const all = ((classes.data && classes.data.data) || []).map((/** @type {any} */ it) => [it.id, it.name ? `${it.name} (${it.id})` : it.id]);
   const isThere = !was.defaultTaskClass || all.some((/** @type {any} */ it) => it[0] === was.defaultTaskClass);
   const options = [["", "None"], ...all, ...(isThere ? [] : [[was.defaultTaskClass, was.defaultTaskClass]])];
-  const save = (/** @type {Record<string, string>} */ values) => {
+  const save = async (/** @type {Record<string, string>} */ values) => {
     const held = /** @type {Record<string, any>} */ ({ mode: values.mode, defaultObjective: values.defaultObjective, defaultTaskClass: values.defaultTaskClass || null });
-    return api("PUT", "routing", Object.fromEntries(Object.entries(held).filter(([member, it]) => it !== (was[member] ?? null))));
+    const changed = Object.entries(held).filter(([member, it]) => it !== (was[member] ?? null));
+    if (!changed.length) return "Nothing is changed yet.";
+    const { stop } = await look(changed.map((it) => it[0]), (said, member) => said[member] ?? null);
+    return stop ?? api("PUT", "routing", Object.fromEntries(changed));
   };
+  const words = /** @type {Record<string, [string, any]>} */ ({
+    mode: ["Mode", MODES[known.mode]?.[0] ?? known.mode],
+    defaultObjective: ["Which is chosen of those that qualify", objective(known.defaultObjective)],
+    defaultTaskClass: ["Class of tasks", known.defaultTaskClass ? html`<${Quoted} text=${known.defaultTaskClass} />` : "none"],
+  });
   const saved = () => {
     say("Routing is changed.");
     done();
@@ -74,6 +82,7 @@ function Change({ of, close, done }) {
       <div role="status">${mode !== was.mode && html`<p class="note">${mode === "enforce" ? "From the next call on, calls may be sent elsewhere than they name, or refused; so are those for which neither they, nor their key, nor the workspace names a class of tasks. Preview what would be chosen first." : "From the next call on, nothing limits what models cost but what their providers do."}</p>`}</div>
       <${Field} name="defaultObjective" as="choice" label="Which is chosen of those that qualify" options=${OBJECTIVES} value=${was.defaultObjective} />
       <${Field} key=${String(all.length)} name="defaultTaskClass" as="choice" label="Class of tasks, where nothing names one" options=${options} value=${was.defaultTaskClass ?? ""} />
+      <${Others} of=${others.map((it) => words[it])} />
     <//>
   <//>`;
 }
@@ -199,7 +208,7 @@ function Tools({ of, again }) {
     <p>The first line that fits a tool's name says where its results come from, as traffic through this server is noted and compared with what actions declare. <code>*</code> stands for anything.</p>
     <details><summary>${count(of.toolTable.length, "line")}</summary><${Table} caption="Tools" columns=${columns} rows=${of.toolTable} rowKey=${(/** @type {any} */ it) => of.toolTable.indexOf(it)} /></details>
     ${act === "change" && html`<${ChangeTools} of=${of} close=${() => setAct("")} done=${done} />`}
-    ${act === "back" && html`<${BackToUsual} close=${() => setAct("")} done=${done} />`}
+    ${act === "back" && html`<${BackToUsual} of=${of} close=${() => setAct("")} done=${done} />`}
   </section>`;
 }
 
@@ -207,10 +216,12 @@ function Tools({ of, again }) {
 function ChangeTools({ of, close, done }) {
   const api = useApi();
   const { say } = usePlace();
-  const [was] = useState(of.toolTable);
+  const { began, known, others, look } = usePinned(of, "routing");
   const save = async (/** @type {Record<string, string>} */ { table }) => {
     const { rules, wrong } = rulesOf(table);
     if (wrong) return wrongFields({ toolTable: `Line ${wrong} is not of the form: name = source.` });
+    const { stop } = await look(["toolTable"], (said, member) => said[member]);
+    if (stop) return stop;
     const got = await api("PUT", "routing", { toolTable: rules });
     const errors = (got.error.errors ?? []).map((/** @type {any} */ it) => {
       const [, place] = /^toolTable\.([0-9]+)/.exec(it.field) ?? [];
@@ -225,21 +236,29 @@ function ChangeTools({ of, close, done }) {
   return html`<${Dialog} title="Change the table" close=${close}>
     <p>What a tool gives is trusted less, or more, by what it counts as. A line that is gone lets the next one decide.</p>
     <${Form} act=${save} submit="Put it in force" cancel=${close} done=${saved}>
-      <${Field} name="table" fault="toolTable" as="lines" label="Table" value=${asText(was)} more=${{ rows: 16, spellcheck: false, autocapitalize: "none" }} hint=${html`A line a rule, such as <code>*webfetch* = web</code> or <code>send_mail = tool sink</code>; the first that fits wins. A source that is not known counts as the open web.`} />
+      <${Field} name="table" fault="toolTable" as="lines" label="Table" value=${asText(began.toolTable)} more=${{ rows: 16, spellcheck: false, autocapitalize: "none" }} hint=${html`A line a rule, such as <code>*webfetch* = web</code> or <code>send_mail = tool sink</code>; the first that fits wins. A source that is not known counts as the open web.`} />
+      <${Others} of=${others.map(() => ["The table", html`<pre tabindex="0"><${Quoted} text=${asText(known.toolTable)} dir="ltr" /></pre>`])} />
     <//>
   <//>`;
 }
 
-/** @param {{ close: () => void, done: () => any }} props */
-function BackToUsual({ close, done }) {
+/** @param {{ of: any, close: () => void, done: () => any }} props */
+function BackToUsual({ of, close, done }) {
   const api = useApi();
   const { say } = usePlace();
+  const { known, others, look } = usePinned(of, "routing");
+  const back = async () => {
+    const { stop } = await look(["toolTable"], (said, member) => said[member]);
+    return stop ?? api("PUT", "routing", { toolTable: null });
+  };
   const saved = () => {
     say("The usual table is in force.");
     done();
   };
   return html`<${Dialog} title="Go back to the usual table?" close=${close}>
     <p>Every line that this workspace has of its own goes, and the program's table is in force from the next call on.</p>
-    <${Form} act=${() => api("PUT", "routing", { toolTable: null })} submit="Go back to it" kind="danger" cancel=${close} done=${saved} />
+    <${Form} act=${back} submit="Go back to it" kind="danger" cancel=${close} done=${saved}>
+      <${Others} of=${others.map(() => ["The table", html`<pre tabindex="0"><${Quoted} text=${asText(known.toolTable)} dir="ltr" /></pre>`])} />
+    <//>
   <//>`;
 }

@@ -1,7 +1,8 @@
 // Who is in the workspace: members with their roles, invitations, what waits for a second owner, and teams.
 import { Badge, Button, Choice, Dialog, Empty, Field, Form, Heading, Pager, Quoted, ShownOnce, Shown, Tabs, Table, Time, at, html, usePlace } from "./kit.js";
 import { useState } from "./hooks.js";
-import { Who, useApi, useList } from "./list.js";
+import { Who, useApi, useList, useRead } from "./list.js";
+import { Others, chosenOver, isSame, usePinned } from "./meanwhile.js";
 import { Checks, SecondOwner, named, ticked, useTeams } from "./people.js";
 import { Teams } from "./teams.js";
 import { query as written } from "./server.js";
@@ -83,7 +84,7 @@ function Members({ tabs, query }) {
       shown.length
         ? html`<${Table} caption="Members" columns=${columns} rows=${shown} /><${Pager} of=${list} />`
         : html`<${Empty} title=${isFiltered ? "Nobody is shown by this choice." : "Nobody is here."}><p>${isFiltered ? html`<a href=${at(wid, "team")}>Show all members</a>` : "Whoever is invited appears here."}</p><//><${Pager} of=${list} />`}<//>
-    ${open && open.act === "invite" && html`<${Invite} of=${open.of} teams=${teams} close=${close} done=${(/** @type {any} */ got) => { list.again(); waiting.again(); setOpen(got.status === 202 ? { act: "asked", approval: got.said.approval } : { act: "invited", of: got.said }); }} />`}
+    ${open && open.act === "invite" && html`<${open.of ? InviteAgain : Invite} of=${open.of} teams=${teams} close=${close} done=${(/** @type {any} */ got) => { list.again(); waiting.again(); setOpen(got.status === 202 ? { act: "asked", approval: got.said.approval } : { act: "invited", of: got.said }); }} />`}
     ${open && open.act === "invited" && html`<${Invited} of=${open.of} close=${close} />`}
     ${open && open.act === "change" && html`<${Change} of=${open.of} isLast=${isLast(open.of)} teams=${teams} close=${close} done=${(/** @type {any} */ got) => done(got, "The member is changed.")} />`}
     ${open && open.act === "remove" && html`<${Remove} of=${open.of} close=${close} done=${(/** @type {any} */ got) => done(got, "The member is removed.")} />`}
@@ -117,25 +118,69 @@ function useRoles() {
   return { options: mine.map(([is, label]) => [is, label]), about: html`<details><summary>What each role may do</summary><ul>${mine.map(([is, label, what]) => html`<li key=${is}><strong>${label}</strong>: ${what}</li>`)}</ul></details>` };
 }
 
-/** @param {{ of?: any, teams: any, close: () => void, done: (got: any) => void }} props */
-function Invite({ of, teams, close, done }) {
+const OWNERS_AGREE = html`<div class="note"><p>Where there are two owners or more, another one has to agree within 24 hours; nobody is invited before.</p></div>`;
+
+/** @param {{ teams: any, close: () => void, done: (got: any) => void }} props */
+function Invite({ teams, close, done }) {
   const api = useApi();
   const { options, about } = useRoles();
-  const [role, setRole] = useState(of?.role ?? "member");
+  const [role, setRole] = useState("member");
   const invite = (/** @type {Record<string, string>} */ it) =>
-    api("POST", "members", { email: of ? of.email : it.email, role, ...(it.name && it.name.trim() && { name: it.name }), ...(teams.all.length && { teamIds: ticked(it, "teamIds") }) });
-  return html`<${Dialog} title=${of ? "Invite again" : "Invite somebody"} close=${close}>
-    ${of && html`<p><strong><${Quoted} text=${named(of)} /></strong>, <${Quoted} text=${of.email} /></p>`}
-    ${of && of.state === "invited" && html`<p>A sign-in link that was made before is void from now on.</p>`}
+    api("POST", "members", { email: it.email, role, ...(it.name && it.name.trim() && { name: it.name }), ...(teams.all.length && { teamIds: ticked(it, "teamIds") }) });
+  return html`<${Dialog} title="Invite somebody" close=${close}>
     <${Form} act=${invite} submit="Invite" cancel=${close} done=${done}>
-      ${!of && html`<div class="pair"><${Field} name="email" as="email" label="E-mail" needed /><${Field} name="name" label="Name" hint="What others see." /></div>`}
+      <div class="pair"><${Field} name="email" as="email" label="E-mail" needed /><${Field} name="name" label="Name" hint="What others see." /></div>
       <${RolePick} role=${role} setRole=${setRole} options=${options} />
       ${about}
-      ${role === "owner" && html`<div class="note"><p>Where there are two owners or more, another one has to agree within 24 hours; nobody is invited before.</p></div>`}
-      ${teams.all.length > 0 && html`<${Checks} legend="Teams" name="teamIds" of=${teams.all.map((/** @type {any} */ it) => [it.id, it.name])} chosen=${of?.teamIds} />`}
+      ${role === "owner" && OWNERS_AGREE}
+      ${teams.all.length > 0 && html`<${Checks} legend="Teams" name="teamIds" of=${teams.all.map((/** @type {any} */ it) => [it.id, it.name])} />`}
     <//>
   <//>`;
 }
+
+/** Invites somebody again, as they stand now and not as a list had them. @param {{ of: any, teams: any, close: () => void, done: (got: any) => void }} props */
+function InviteAgain({ of, teams, close, done }) {
+  const read = useRead(memberAt(of));
+  return html`<${Dialog} title="Invite again" close=${close}>
+    <p><strong><${Quoted} text=${named(of)} /></strong>, <${Quoted} text=${of.email} /></p>
+    <${Shown} of=${read}>${(/** @type {any} */ it) => html`<${Again} of=${it} teams=${teams} close=${close} done=${done} />`}<//>
+  <//>`;
+}
+
+/** @param {{ of: any, teams: any, close: () => void, done: (got: any) => void }} props */
+function Again({ of, teams, close, done }) {
+  const api = useApi();
+  const { options, about } = useRoles();
+  const { began, known, others, look } = usePinned(of, memberAt(of));
+  const [role, setRole] = useState(began.role);
+  const invite = async (/** @type {Record<string, string>} */ it) => {
+    const { stop, now } = await look(["role", "state"], memberOf);
+    // A role that nobody chose here follows what stands.
+    if (stop && now && role === known.role) setRole(now.role);
+    if (stop) return stop;
+    return api("POST", "members", { email: now.email, role, teamIds: teamsOver(now, began, it, teams) });
+  };
+  return html`${began.state === "invited" && html`<p>A sign-in link that was made before is void from now on.</p>`}
+    <${Form} act=${invite} submit="Invite" cancel=${close} done=${done}>
+      <${RolePick} role=${role} setRole=${setRole} options=${options} />
+      ${about}
+      ${role === "owner" && OWNERS_AGREE}
+      ${teams.all.length > 0 && html`<${Checks} legend="Teams" name="teamIds" of=${teams.all.map((/** @type {any} */ it) => [it.id, it.name])} chosen=${began.teamIds} />`}
+      <${Others} of=${others.map((it) => said(known, it))} />
+    <//>`;
+}
+
+const memberAt = (/** @type {any} */ of) => `members/${encodeURIComponent(of.principalId)}`;
+const memberOf = (/** @type {any} */ it, /** @type {string} */ part) => it[part];
+
+/** What others have changed of a member, in words. @param {any} member @param {string} part @returns {[string, string]} */
+function said(member, part) {
+  if (part === "role") return ["Role", ROLES.find((it) => it[0] === member.role)?.[1] ?? member.role];
+  return ["State", STATES[member.state]?.[1] ?? "Member"];
+}
+
+/** Somebody's teams with what was ticked and unticked: where others put them meanwhile, and teams that are not offered, stay. @param {any} now @param {any} began @param {Record<string, string>} values @param {any} teams */
+const teamsOver = (now, began, values, teams) => chosenOver(now.teamIds, { began: began.teamIds, chosen: ticked(values, "teamIds"), offered: teams.all.map((/** @type {any} */ it) => it.id) });
 
 /** @param {{ role: string, setRole: (role: string) => void, options: string[][], disabled?: boolean }} props */
 const RolePick = ({ role, setRole, options }) => html`<div class="field"><label for="role">Role</label><select id="role" onChange=${(/** @type {any} */ it) => setRole(it.currentTarget.value)}>${options.map(([is, label]) => html`<option key=${is} value=${is} selected=${is === role}>${label}</option>`)}</select></div>`;
@@ -155,16 +200,15 @@ function Change({ of, isLast, teams, close, done }) {
   const api = useApi();
   const { workspace } = usePlace();
   const { options, about } = useRoles();
-  const [role, setRole] = useState(of.role);
-  const [was] = useState(of);
+  const { began: was, known, others, look } = usePinned(of, memberAt(of));
+  const [role, setRole] = useState(was.role);
   const isSelf = of.principalId === workspace.principalId;
-  const change = (/** @type {Record<string, string>} */ it) => {
-    const teamIds = ticked(it, "teamIds");
-    // Teams that are not offered here stay.
-    const kept = was.teamIds.filter((/** @type {string} */ id) => !teams.all.some((/** @type {any} */ team) => team.id === id));
-    const isSame = teamIds.length + kept.length === was.teamIds.length && teamIds.every((id) => was.teamIds.includes(id));
-    const body = { ...(role !== was.role && { role }), ...(!isSame && { teamIds: [...kept, ...teamIds] }) };
-    return Object.keys(body).length ? api("PATCH", `members/${of.principalId}`, body) : "Nothing is changed yet.";
+  const change = async (/** @type {Record<string, string>} */ it) => {
+    const [isRole, isTeams] = [role !== was.role, !isSame(teamsOver(was, was, it, teams), was.teamIds)];
+    if (!isRole && !isTeams) return "Nothing is changed yet.";
+    const { stop, now } = await look(isRole ? ["role"] : [], memberOf);
+    if (stop) return stop;
+    return api("PATCH", memberAt(of), { ...(isRole && { role }), ...(isTeams && { teamIds: teamsOver(now, was, it, teams) }) });
   };
   return html`<${Dialog} title="Change a member" close=${close}>
     <p><strong><${Quoted} text=${named(of)} /></strong>, <${Quoted} text=${of.email} /></p>
@@ -172,6 +216,7 @@ function Change({ of, isLast, teams, close, done }) {
       ${isLast ? html`<p><small>The only owner stays an owner: make another one first.</small></p>` : html`<${RolePick} role=${role} setRole=${setRole} options=${options} />${about}`}
       ${role !== was.role && html`<div class="note"><p>${(role === "owner" || was.role === "owner") && "Where there are two owners or more, another one has to agree within 24 hours; until then all stays as it is. "}${["owner", "admin"].includes(was.role) && !["owner", "admin"].includes(role) && "Keys for administration that they made end. "}${isSelf ? "Your own role changes at once, and with it what you see here." : "It is in force at once, in their open pages too."}</p></div>`}
       ${teams.all.length > 0 && html`<${Checks} legend="Teams" name="teamIds" of=${teams.all.map((/** @type {any} */ it) => [it.id, it.name])} chosen=${was.teamIds} />`}
+      <${Others} of=${others.map((it) => said(known, it))} />
     <//>
   <//>`;
 }

@@ -2,6 +2,7 @@
 import { Button, Dialog, Empty, Field, Form, Heading, Pager, Quoted, Shown, Table, Time, html, usePlace } from "./kit.js";
 import { useState } from "./hooks.js";
 import { Who, useApi, useList } from "./list.js";
+import { chosenOver, isSame } from "./meanwhile.js";
 import { Checks, named, ticked, useMembers } from "./people.js";
 import { isDone } from "./server.js";
 import { count } from "./text.js";
@@ -60,15 +61,14 @@ function Keep({ of, members, close, done }) {
   const keep = async (/** @type {Record<string, string>} */ it) => {
     const [owner, chosen] = [it.owner || null, ticked(it, "memberIds")];
     if (!of) return api("POST", "teams", { name: it.name, memberIds: chosen, ...(owner && { owner }) });
-    const came = chosen.filter((id) => !was.memberIds.includes(id));
-    const left = offered.filter((/** @type {string} */ id) => was.memberIds.includes(id) && !chosen.includes(id));
+    const over = (/** @type {string[]} */ now) => chosenOver(now, { began: was.memberIds, chosen, offered });
     /** @type {Record<string, any>} */
     const body = { ...(it.name !== was.name && { name: it.name }), ...(owner !== (was.owner ?? null) && { owner }) };
-    if (came.length || left.length) {
+    if (!isSame(over(was.memberIds), was.memberIds)) {
       // Whom somebody else let in or out meanwhile stays so.
       const now = await api("GET", `teams/${of.id}`);
       if (!isDone(now)) return now;
-      body.memberIds = [...new Set([...now.said.memberIds.filter((/** @type {string} */ id) => !left.includes(id)), ...came])];
+      body.memberIds = over(now.said.memberIds);
     }
     return Object.keys(body).length ? api("PATCH", `teams/${of.id}`, body) : "Nothing is changed yet.";
   };

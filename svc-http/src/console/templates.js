@@ -3,6 +3,7 @@ import { Badge, Button, Dialog, Empty, Field, Form, Heading, Pager, Quoted, Show
 import { useState } from "./hooks.js";
 import { Who, forget, useApi, useList } from "./list.js";
 import { Terms, Words, bodyOf } from "./mandates.js";
+import { Others, usePinned } from "./meanwhile.js";
 
 const WITHIN = "mandate.";
 
@@ -63,13 +64,20 @@ function Make({ close, done }) {
 function Change({ of, close, done }) {
   const api = useApi();
   const { zone, currency } = usePlace();
-  const change = (/** @type {Record<string, string>} */ values) => {
+  const path = `templates/${encodeURIComponent(of.name)}`;
+  const { began, known, others, look } = usePinned(of, path);
+  const change = async (/** @type {Record<string, string>} */ values) => {
     const mandate = termsOf(values, zone);
-    return typeof mandate === "string" ? mandate : api("PATCH", `templates/${encodeURIComponent(of.name)}`, { mandate });
+    if (typeof mandate === "string") return mandate;
+    const { stop } = await look(["mandate"], (said, name) => said[name]);
+    return stop ?? api("PATCH", path, { mandate });
   };
   return html`<${Dialog} title="Change a template" close=${close}>
     <p><strong><${Quoted} text=${of.name} /></strong>: mandates that were made from it stay as they are.</p>
-    <${Form} act=${change} submit="Save" cancel=${close} done=${done}><${Terms} of=${of.mandate} currency=${currency} within=${WITHIN} isNew /><//>
+    <${Form} act=${change} submit="Save" cancel=${close} done=${done}>
+      <${Terms} of=${began.mandate} currency=${currency} within=${WITHIN} isNew />
+      <${Others} of=${others.map(() => ["It says now", html`<${Words} of=${known.mandate} />`])} />
+    <//>
   <//>`;
 }
 
