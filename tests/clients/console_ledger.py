@@ -133,6 +133,12 @@ def forgeries(chromium, dev, cookie, record):
         answer_with(page, "**/evidence?*", lambda it: it.pop("disclosures"))
         page.reload()
         page.get_by_text("Erased, or not kept").wait_for()
+        page.unroute("**/evidence?*")
+        answer_with(page, "**/evidence?*", lambda it: (it.pop("disclosures"), it["range"].update(toSeq=it["range"]["fromSeq"])))
+        page.reload()
+        page.get_by_text("Could not be found here").wait_for()
+        page.get_by_text("The server's answer did not hold this record").wait_for()
+        assert not page.get_by_text("Erased, or not kept").count()
     with console.console(chromium, dev, cookie) as page:
         page.add_init_script(NO_ED25519)
         page.goto(console.at(dev, f"/ledger/{record}"))

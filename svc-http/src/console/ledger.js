@@ -196,9 +196,13 @@ function Proved({ proof, id, again }) {
   </section>`;
 }
 
+/** Whether a bundle is of the place of a record and holds it: only then is a text that it does not show not kept. @param {any} bundle @param {number} seq */
+const holds = ({ range, records }, seq) => !!range && range.fromSeq <= seq && seq < range.toSeq && Array.isArray(records) && records.some((it) => it.seq === seq);
+
 /** The texts that a record commits to, as far as they were not erased. @param {{ record: any }} props */
 function Texts({ record }) {
   const api = useApi();
+  const { wid } = usePlace();
   const wanted = commitments(record.data);
   const [read, set] = useState(/** @type {any} */ (null));
   useEffect(() => {
@@ -211,13 +215,13 @@ function Texts({ record }) {
         const of = shown.find((/** @type {any} */ it) => it.path === path);
         return { path, text: of?.text, fits: of ? await discloses(of, commit) : null };
       }));
-      if (isHere) set({ isRead: isDone(got), texts });
+      if (isHere) set({ isRead: isDone(got), isFound: isDone(got) && holds(got.said, record.seq), texts });
     };
     if (wanted.length) run();
     return () => void (isHere = false);
   }, [api, record.id]);
   if (!wanted.length) return null;
-  const fits = (/** @type {any} */ it) => (it.text === undefined ? (read.isRead ? html`<${Badge}>Erased, or not kept<//>` : "–") : it.fits === false ? html`<${Badge} kind="bad">Not what the record commits to<//>` : it.fits ? html`<${Badge} kind="good">Fits<//>` : html`<${Badge} kind="waits">Not checked<//>`);
+  const fits = (/** @type {any} */ it) => (it.text === undefined ? (read.isFound ? html`<${Badge}>Erased, or not kept<//>` : read.isRead ? html`<${Badge} kind="waits">Could not be found here<//>` : "–") : it.fits === false ? html`<${Badge} kind="bad">Not what the record commits to<//>` : it.fits ? html`<${Badge} kind="good">Fits<//>` : html`<${Badge} kind="waits">Not checked<//>`);
   const columns = [
     { title: "Place", cell: (/** @type {any} */ it) => html`<code>${plain(it.path)}</code>` },
     { title: "Text", cell: (/** @type {any} */ it) => (it.text === undefined ? "–" : html`<${Quoted} text=${it.text} />`) },
@@ -225,6 +229,6 @@ function Texts({ record }) {
   ];
   return html`<section class="card" aria-labelledby="texts"><header><h2 id="texts">Texts that it commits to</h2></header>
     <p><small>The record holds a salted hash of ${count(wanted.length, "text")}. Erasing a text leaves the hash, and so the ledger, as they are.</small></p>
-    ${read ? html`${!read.isRead && html`<p class="trouble" role="alert">The texts could not be read just now. Open the page again to try anew.</p>`}<${Table} caption="Texts" columns=${columns} rows=${read.texts} rowKey=${(/** @type {any} */ it) => it.path} />` : html`<p class="loading">Loading…</p>`}
+    ${read ? html`${read.isRead && !read.isFound && html`<p class="note">The server's answer did not hold this record, so it is not known here whether its texts are kept. Open the page again; where that does not help, download the evidence of its day from the <a href=${at(wid, "ledger")}>ledger</a> and look for record ${record.seq} in it.</p>`}${!read.isRead && html`<p class="trouble" role="alert">The texts could not be read just now. Open the page again to try anew.</p>`}<${Table} caption="Texts" columns=${columns} rows=${read.texts} rowKey=${(/** @type {any} */ it) => it.path} />` : html`<p class="loading">Loading…</p>`}
   </section>`;
 }
