@@ -13,7 +13,7 @@ const MODES = /** @type {Record<string, [string, string]>} */ ({
   shadow: ["Shadow", "Calls go to the model that they name. What routing and budgets would have done is said and recorded; nothing is refused for it."],
 });
 const WHY = /** @type {Record<string, string>} */ ({
-  models: "not among the models allowed", providers: "not a provider allowed", jurisdiction: "under another law", retention: "keeps what is sent", capabilities: "cannot what is needed",
+  models: "not among the models allowed", providers: "not a provider allowed", jurisdiction: "not under a law that is allowed", retention: "keeps what is sent", capabilities: "cannot what is needed",
   context: "takes less than is sent", quality: "not good enough", cost: "too dear", latency: "too slow", human_oversight: "wants a person's oversight", price: "has no price", enabled: "is off",
 });
 
