@@ -371,6 +371,19 @@ def no_single_sign_on(chromium, dev, cookie):
         dialog.get_by_text("You have none yourself").wait_for()
 
 
+def ended_to_the_last(chromium, dev, cookie):
+    """All other sessions are ended, those too that the list has not shown yet."""
+    others = [signed_in(dev) for _ in range(3)]
+    with console(chromium, dev, cookie) as page:
+        page.route("**/me/sessions?*", lambda it: it.continue_(url=it.request.url.replace("limit=100", "limit=2")))
+        page.goto(at(dev, "/account"))
+        page.get_by_role("button", name="Show more").wait_for()
+        page.get_by_role("button", name="End all others").click()
+        opened(page, "End all other sessions?").get_by_role("button", name="End", exact=True).click()
+        page.get_by_text("Nowhere else.").wait_for()
+    assert [me(dev, it)[0] for it in (*others, cookie)] == [401, 401, 401, 200]
+
+
 def account(chromium, dev, cookie):
     """A password is set, and a second factor set up and removed; other sessions end where that is said, one by one or all."""
     one, two, three = signed_in(dev), signed_in(dev), signed_in(dev)
@@ -544,4 +557,5 @@ def test_people_and_what_they_may_are_administered():
         as_axe_sees_it(chromium, dev, cookie)
         texts_that_mislead(chromium, dev, cookie)
         roles(chromium, dev)
+        ended_to_the_last(chromium, dev, cookie)
         account(chromium, dev, cookie)

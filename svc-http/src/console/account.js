@@ -2,11 +2,12 @@
 import { Badge, Button, Copy, Dialog, Facts, Field, Form, Heading, Pager, Quoted, Shown, Table, Time, at, html, usePlace } from "./kit.js";
 import { useState } from "./hooks.js";
 import { useApi, useList } from "./list.js";
-import { ROOT, isDone } from "./server.js";
-import { count } from "./text.js";
+import { ROOT, isDone, query } from "./server.js";
 
-// A person has at most 64 sessions.
+// A person has at most 64 sessions of their own sign-in, and as many of each workspace's single sign-on.
 const PART = 100;
+// However often somebody signs in while all others are ended, this many looks are enough.
+const LOOKS_MAX = 5;
 const RECOVERY_CODES = 10;
 
 /** How a session was made. @param {{ proof: string }} props */
@@ -166,6 +167,29 @@ function Sessions({ list }) {
     }
     return null;
   };
+  /** The sessions but this one, to the last part of the list; or what was answered where it could not be read. */
+  const readOthers = async () => {
+    /** @type {any[]} */
+    const found = [];
+    let cursor = null;
+    do {
+      const got = await api("GET", `/me/sessions${query({ limit: PART, cursor })}`);
+      if (!isDone(got)) return { got, found };
+      found.push(...got.said.data.filter((/** @type {any} */ it) => !it.current));
+      cursor = got.said.nextCursor;
+    } while (cursor);
+    return { got: null, found };
+  };
+  const endOthers = async () => {
+    for (let n = 0; n < LOOKS_MAX; n += 1) {
+      const { got, found } = await readOthers();
+      if (got) return got;
+      if (!found.length) return null;
+      const refused = await end(found);
+      if (refused) return refused;
+    }
+    return "Somebody goes on signing in as you: set another password, which ends every other session, and look again.";
+  };
   const ended = () => {
     say("Ended.");
     close();
@@ -178,12 +202,12 @@ function Sessions({ list }) {
     { title: "Ends, if not used", cell: (/** @type {any} */ it) => html`<${Time} at=${it.expiresAt} />` },
     { title: "", kind: "end", cell: (/** @type {any} */ it) => !it.current && html`<${Button} kind="danger" act=${() => setOpen([it])}>End<span class="unseen"> the session since <${Time} at=${it.createdAt} /></span><//>` },
   ];
-  return html`<section class="card" aria-labelledby="sessions"><header><h2 id="sessions">Where you are signed in</h2>${others.length > 0 && html`<${Button} kind="danger" act=${() => setOpen(others)}>End all others<//>`}</header>
+  return html`<section class="card" aria-labelledby="sessions"><header><h2 id="sessions">Where you are signed in</h2>${(others.length > 0 || list.more) && html`<${Button} kind="danger" act=${() => setOpen("others")}>End all others<//>`}</header>
     <${Shown} of=${list}>${(/** @type {any[]} */ items) => html`${items.length > 0 && html`<${Table} caption="Your sessions" columns=${columns} rows=${items} />`}<${Pager} of=${list} />
-      ${!others.length && html`<p><small>Nowhere else.</small></p>`}`}<//>
+      ${!others.length && !list.more && html`<p><small>Nowhere else.</small></p>`}`}<//>
     <p><small>One that you do not know: end it, then set another password.</small></p>
-    ${open && html`<${Dialog} title=${open.length === 1 ? "End this session?" : `End ${count(open.length, "session")}?`} close=${close}>
-      <p>${open.length === 1 ? "Whoever uses it has to sign in again." : "All of yours but this one. Whoever uses them has to sign in again."}</p>
-      <${Form} act=${() => end(open)} submit="End" kind="danger" cancel=${close} done=${ended} /><//>`}
+    ${open && html`<${Dialog} title=${open === "others" ? "End all other sessions?" : "End this session?"} close=${close}>
+      <p>${open === "others" ? "All of yours but this one, also those that are not listed yet. Whoever uses them has to sign in again." : "Whoever uses it has to sign in again."}</p>
+      <${Form} act=${() => (open === "others" ? endOthers() : end(open))} submit="End" kind="danger" cancel=${close} done=${ended} /><//>`}
   </section>`;
 }
