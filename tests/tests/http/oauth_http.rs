@@ -325,6 +325,9 @@ async fn a_person_signs_in_on_the_way() {
     for bad in ["https://evil.example/", "//evil.example", "/oauth/authorize", "/api/me"] {
         assert_eq!(send(said(right, bad), &own).await.status, 400, "{bad}");
     }
+    // No address is so long, so no page of this server led there: nothing of it is kept.
+    let long = format!("{next}&x={}", "x".repeat(svc_http::headers::URI_BYTES_MAX));
+    assert_eq!(send(said(right, &long), &own).await.status, 400, "longer than any address");
     let wrong = send(said("wrong", &next), &own).await;
     assert!(wrong.status == 401 && wrong.text().contains("did not match"), "{}", wrong.text());
     assert_eq!(send(said(right, &next), &own).await.status, 403, "a form counts once");

@@ -21,6 +21,7 @@ use super::authorize::session;
 use super::page;
 use crate::answer::Answer;
 use crate::dispatch::Call;
+use crate::headers::URI_BYTES_MAX;
 use crate::ops::sign_in::{Begun, draw, with_code, with_password};
 use crate::ops::single_sign_on::NEXT_MAX;
 use crate::ops::{GateService, refusal};
@@ -57,6 +58,10 @@ pub(super) async fn answer(service: &GateService, call: &Call) -> Result<Answer,
     let next = form.need("next")?;
     if !is_question(next) {
         return Err(Refusal::invalid_field("next", "leads elsewhere"));
+    }
+    // A question came by an address of this server; what is longer came from no page of it, and is not kept.
+    if next.len() > URI_BYTES_MAX {
+        return Err(Refusal::invalid_field("next", format!("is longer than {URI_BYTES_MAX} bytes")));
     }
     let browser = Browser::of(service, call)?;
     if !browser.sent(form.get("request").unwrap_or_default(), next) {
