@@ -249,7 +249,8 @@ impl Policy<'_> {
         let first_place = *places.first().ok_or_else(Refusal::internal)?;
         show(&choice);
         let call = self.call(scope, asked, &choice, first, payer);
-        let call = Call { reserved: worst.unwrap_or_default(), unpriced: worst.is_none(), ..call };
+        let unpriced = worst.is_none() || asked.demand.is_priced_elsewhere_at(first.upstream.dialect);
+        let call = Call { reserved: worst.unwrap_or_default(), unpriced, ..call };
         if asked.count || asked.dry {
             return Ok(self.admitted(call, first_place, places, notes));
         }

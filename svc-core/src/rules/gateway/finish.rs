@@ -201,9 +201,8 @@ fn charge_of(served: &Served, call: &Call) -> Result<Charge, Refusal> {
     let (cost, unpriced) = known_cost(model.prices.as_ref(), &usage, &fees);
     let is_bound = served.usage.is_none() && served.place.worst.is_some();
     let cost = if is_bound { within(cost, call) } else { cost };
-    // Another model may have answered, whose price nobody knows.
-    let chosen_there = served.demand.leaves_model_to(upstream.dialect);
-    Ok(Charge { usage, cost, unpriced: unpriced || chosen_there || served.place.worst.is_none() })
+    let elsewhere = served.demand.is_priced_elsewhere_at(upstream.dialect);
+    Ok(Charge { usage, cost, unpriced: unpriced || elsewhere || served.place.worst.is_none() })
 }
 
 /// The tries that a call's row has not yet, each with what it is charged. `told` is how many it had when the first of them

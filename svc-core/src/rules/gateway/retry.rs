@@ -82,7 +82,8 @@ pub fn retry_call(scope: &mut Scope<'_>, asked: &RetryCall) -> Result<Retry, Hal
     next.attempts.extend(missed);
     next.target = Some(target(upstream, to));
     // A try that used nothing leaves nothing without a price.
-    next.unpriced = worst.is_none() || next.attempts.iter().any(|it| it.unpriced);
+    let elsewhere = asked.demand.is_priced_elsewhere_at(upstream.dialect);
+    next.unpriced = elsewhere || worst.is_none() || next.attempts.iter().any(|it| it.unpriced);
     next.reserved = reserved;
     budgeting::mark(&mut next.budgets, &admissions);
     next.state = running(scope.now(), upstream, to, &asked.demand, (asked.total_ms, asked.pace));

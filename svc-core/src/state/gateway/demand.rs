@@ -129,6 +129,13 @@ impl Demand {
     pub fn leaves_model_to(&self, shape: Dialect) -> bool {
         self.other_models.is_some() && self.dialect == shape
     }
+
+    /// Whether what a provider of this shape charges for it may be at other prices than those of the model it is sent to: those of
+    /// another model, or of a provider behind it. Nobody here knows them.
+    #[must_use]
+    pub fn is_priced_elsewhere_at(&self, shape: Dialect) -> bool {
+        self.leaves_model_to(shape) || self.names_providers_at(shape)
+    }
 }
 
 #[cfg(test)]
