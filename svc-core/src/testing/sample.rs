@@ -187,7 +187,8 @@ const APPLICATION: [&str; 2] = [
         "state":{"denied":{"at":1790847000001,"by":"prp_01K6FN0001000000000000000Q","note":"no"}}}"#,
     r#"{"id":"app_01K6FN0001000000000000000B","workspace":"wsp_01K6FN0001000000000000000B","by":"prp_01K6FN0001000000000000000P",
         "change":{"tier":{"agent":"agt_01K6FN0001000000000000000A","tier":"standard"}},"reason":"r","created_at":0,"expires_at":0,
-        "state":"waiting"}"#,
+        "state":"waiting","second":{"approval":"apv_01K6FN0001000000000000000V","until":1790933400000,
+        "decision":{"at":1790847000000,"by":"prp_01K6FN0001000000000000000Q","note":"fine"}}}"#,
 ];
 const MEMBER_PART: [&str; 2] = [
     r#"{"id":{"selection":"sel_01K6FN0001000000000000000S","number":4294967295},"agents":["agt_01K6FN0001000000000000000A","agt_01K6FN0001000000000000000B"]}"#,

@@ -65,7 +65,7 @@ function Item({ of, open }) {
       ${isOpen && of.pending && html`<p class="note">Another owner has to agree${of.approval && html`: <a href=${at(wid, "approvals", of.approval.id)}>to the approval</a>`}.</p>`}
     </div>
     <div class="beside"><${Badge} kind=${STATES[of.state]?.[0]}>${STATES[of.state]?.[1] ?? of.state}<//>
-      ${isOpen && html`<div class="acts">
+      ${isOpen && !of.pending && html`<div class="acts">
         ${!isOwn && may("ManageApplications") && html`<${Button} kind="main" act=${() => open({ act: "approve", of })}>Approve${name}<//><${Button} kind="danger" act=${() => open({ act: "deny", of })}>Deny${name}<//>`}
         ${isOwn && html`<${Button} act=${() => open({ act: "withdraw", of })}>Take it back${name}<//>`}</div>
         ${isOwn && may("ManageApplications") && html`<small>You asked for this yourself: somebody else has to decide.</small>`}`}</div>

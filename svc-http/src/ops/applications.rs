@@ -22,7 +22,6 @@ use crate::routes::ApplicationsOp;
 use crate::secrets::{KEY_PREFIX, draw};
 use crate::wire::application as wire;
 use crate::wire::page::Query;
-use crate::wire::stop;
 
 /// Answers a route of this family.
 ///
@@ -35,18 +34,18 @@ pub(super) async fn answer(
     call: &Call,
 ) -> Result<Answer, Refusal> {
     let by = caller.member()?.person;
-    let now = service.gate.now();
+    let (now, base) = (service.gate.now(), &service.base_url);
     match op {
         ApplicationsOp::List => list(service, &by, call),
         ApplicationsOp::Create => {
             let wire::NewApplication { change, reason } = asked(service, &by, call)?;
             let made = service.run(CreateApplication { by, change, reason }).await?;
-            Ok(json(&wire::write(&made, now))?.created())
+            Ok(json(&wire::write(&made, now, base))?.created())
         }
         ApplicationsOp::Get => {
             let id = call.param_id("app")?;
             let found = service.read(|scope| get_application(scope, &by, id))?;
-            json(&wire::write(&found, now))
+            json(&wire::write(&found, now, base))
         }
         ApplicationsOp::Withdraw => {
             service.run(WithdrawApplication { by, application: call.param_id("app")? }).await?;
@@ -56,7 +55,7 @@ pub(super) async fn answer(
         ApplicationsOp::Deny => {
             let (note, application) = (wire::read_note(&call.body)?, call.param_id("app")?);
             let denied = service.run(DenyApplication { by, application, note }).await?;
-            json(&wire::write(&denied, now))
+            json(&wire::write(&denied, now, base))
         }
     }
 }
@@ -78,17 +77,13 @@ async fn approve(service: &GateService, by: Person, call: &Call) -> Result<Answe
     let (plans, new) = (service.plans, NewKey::of(key.text.expose()));
     let mut approve = ApproveApplication { by, application, note, key: new, plans, counted: None };
     let done = approved(service, &mut approve).await?;
-    let mut shown = wire::write(&done.application, service.gate.now());
+    let mut shown = wire::write(&done.application, service.gate.now(), &service.base_url);
     if let (Some(made), Some(members)) = (&done.made, shown.as_object_mut()) {
         let agent = agents::made(service, made, key.text.expose())?;
         members.insert("made".to_owned(), Value::Object(agent));
     }
-    if let (Some(asked), Some(members)) = (&done.asked, shown.as_object_mut()) {
-        let asked = stop::write_asked(asked, &service.base_url);
-        members.extend(asked.as_object().cloned().unwrap_or_default());
-        return Ok(json(&shown)?.with_status(StatusCode::ACCEPTED));
-    }
-    json(&shown)
+    let answer = json(&shown)?;
+    Ok(if done.asked.is_some() { answer.with_status(StatusCode::ACCEPTED) } else { answer })
 }
 
 async fn approved(service: &GateService, approve: &mut ApproveApplication) -> Result<Approved, Refusal> {
@@ -115,7 +110,7 @@ fn list(service: &GateService, by: &Person, call: &Call) -> Result<Answer, Refus
     let all = Range { newest_first: true, ..Range::all(index, prefix, page.limit) };
     let found = service.scan(&page.of(all))?;
     let item = |row: &svc_core::store::Found| {
-        row.row.record.as_ref().and_then(Application::peel).map(|it| wire::write(it, now))
+        row.row.record.as_ref().and_then(Application::peel).map(|it| wire::write(it, now, &service.base_url))
     };
     page.answer(&found, |row| Ok(item(row))).map(Answer::json)
 }

@@ -13,7 +13,7 @@ use svc_core::value::id::{AgentId, BudgetId, MandateId, PrincipalId};
 use svc_core::value::text::Note;
 use svc_core::value::{Invalid, Timestamp};
 
-use super::{Fields, agent, budget, mandate, member, parse, parse_or_empty, text, truth};
+use super::{Fields, agent, budget, mandate, member, parse, parse_or_empty, stop, text, truth};
 
 /// A wish for a change.
 #[derive(Debug)]
@@ -165,9 +165,9 @@ pub fn read_note(body: &[u8]) -> Result<Option<Note>, Refusal> {
     fields.finish(Some(note))
 }
 
-/// An application as it stands at `now`.
+/// An application as it stands at `now`; one that waits for a second owner names the question to them.
 #[must_use]
-pub fn write(application: &Application, now: Timestamp) -> Value {
+pub fn write(application: &Application, now: Timestamp, base_url: &str) -> Value {
     let stands = application.stands(now);
     let mut out = Map::new();
     let mut put = |name: &str, value: Value| out.insert(name.to_owned(), value);
@@ -192,6 +192,10 @@ pub fn write(application: &Application, now: Timestamp) -> Value {
             }
         }
         ApplicationState::Waiting | ApplicationState::Withdrawn { .. } | ApplicationState::Expired { .. } => {}
+    }
+    if let Some(second) = application.pending(now) {
+        put("pending", json!(true));
+        put("approval", stop::write_question(application.workspace, second.approval, base_url));
     }
     Value::Object(out)
 }

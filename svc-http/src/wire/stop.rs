@@ -10,7 +10,7 @@ use svc_core::state::gate::{ActionKind, Approval, ApprovalSubject, FrozenBy, Sta
 use svc_core::state::people::{Hold, Selector};
 use svc_core::value::Invalid;
 use svc_core::value::digest::Digest;
-use svc_core::value::id::{AgentId, PrincipalId, TeamId};
+use svc_core::value::id::{AgentId, ApprovalId, PrincipalId, TeamId, WorkspaceId};
 use svc_core::value::json::Json;
 use svc_core::value::text::{Label, Note};
 
@@ -169,12 +169,17 @@ pub fn write_halted(halted: &Halted) -> Value {
 /// What waits for a person: nothing is done yet.
 #[must_use]
 pub fn write_asked(approval: &Approval, base_url: &str) -> Value {
-    let url = format!("{base_url}/w/{}/approvals/{}", approval.workspace, approval.id);
-    let mut out = json!({ "pending": true, "approval": { "id": approval.id, "url": url } });
+    let question = write_question(approval.workspace, approval.id, base_url);
+    let mut out = json!({ "pending": true, "approval": question });
     if let (ApprovalSubject::Freeze(asked), Some(members)) = (&approval.subject, out.as_object_mut()) {
         members.insert("count".to_owned(), json!(asked.members.count));
     }
     out
+}
+
+/// A question to a person, and the page that it is answered on.
+pub(super) fn write_question(workspace: WorkspaceId, approval: ApprovalId, base_url: &str) -> Value {
+    json!({ "id": approval, "url": format!("{base_url}/w/{workspace}/approvals/{approval}") })
 }
 
 const fn standing(standing: &Standing) -> &'static str {

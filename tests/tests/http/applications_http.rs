@@ -226,7 +226,7 @@ async fn faults_of_the_change_are_named_under_its_path() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_role_is_asked_for_and_given() {
     let (mut office, _, member, _) = open().await;
-    let (owner, _) = (office.site.member(Role::Owner), office.site.member(Role::Owner));
+    let (owner, other) = (office.site.member(Role::Owner), office.site.member(Role::Owner));
     let body = json!({ "kind": "role", "change": { "role": "analyst" }, "reason": "I write reports now" });
     let asked = office.ask_as(&member, "POST", "applications", body).await.made();
     assert_eq!(text(&asked["target"]), member.principal.to_string());
@@ -242,7 +242,21 @@ async fn a_role_is_asked_for_and_given() {
     assert_eq!((refused.status, refused.kind().as_str()), (403, "forbidden"));
     let second = office.ask_as(&owner, "POST", &path(&asked, "/approve"), Value::Null).await;
     assert_eq!((second.status, &second.json()["pending"]), (202, &json!(true)));
-    assert!(text(&second.json()["approval"]["id"]).starts_with("apv_"));
+    let approval = text(&second.json()["approval"]["id"]).to_owned();
+    assert!(approval.starts_with("apv_"));
+    // Whoever asked reads that it waits for another owner, in the list too, and at last what that one said.
+    let read = office.ask_as(&member, "GET", &path(&asked, ""), Value::Null).await.ok();
+    assert_eq!(read, second.json());
+    assert_eq!((text(&read["state"]), text(&read["approval"]["id"])), ("waiting", approval.as_str()));
+    let listed = office.ask_as(&member, "GET", "applications", Value::Null).await.ok();
+    assert_eq!(listed["data"][0], read);
+    let denied = office.ask("POST", &path(&asked, "/deny"), Value::Null).await;
+    assert_eq!((denied.status, denied.kind().as_str()), (409, "not_allowed"));
+    let no = json!({ "note": "two are enough" });
+    office.ask_as(&other, "POST", &format!("approvals/{approval}/deny"), no).await.ok();
+    let read = office.ask_as(&member, "GET", &path(&asked, ""), Value::Null).await.ok();
+    assert_eq!((text(&read["state"]), text(&read["note"])), ("denied", "two are enough"));
+    assert_eq!((read["decidedBy"] == json!(other.principal), read.get("pending")), (true, None));
     end(office).await;
 }
 

@@ -4,12 +4,14 @@ use std::sync::Arc;
 
 use svc_core::refusal::{Kind, Refusal};
 use svc_core::rules::gate::Caller;
+use svc_core::rules::gate::decide::{Choice, DecideApproval};
 use svc_core::rules::people::agents::ChangeAgent;
 use svc_core::rules::people::applications::{
     ApproveApplication, Approved, CreateApplication, DenyApplication, WithdrawApplication, plan,
 };
 use svc_core::rules::people::by::{By, Person};
 use svc_core::rules::people::keys::NewKey;
+use svc_core::rules::people::teams::{KeepTeam, RemoveTeam};
 use svc_core::state::gate::{Agent, LimitsChange, Mandate, PerPeriod, Set, TermsChange, Tier};
 use svc_core::state::people::{
     APPLICATIONS_WAITING_MAX, AgentWish, Application, ApplicationState, Change, MandateChangeWish, MandateWish, Plans,
@@ -19,7 +21,7 @@ use svc_core::store::Record;
 use svc_core::testing::world::{World, terms};
 use svc_core::value::Id as _;
 use svc_core::value::Span;
-use svc_core::value::id::{AgentId, ApplicationId, MandateId, MandateVersionId};
+use svc_core::value::id::{AgentId, ApplicationId, ApprovalId, MandateId, MandateVersionId};
 use svc_core::value::period::Period;
 use svc_core::value::text::{Email, Label, Note};
 
@@ -83,6 +85,16 @@ impl Office {
 
     fn state(&mut self, id: ApplicationId) -> ApplicationState {
         self.world.row::<Application>(id).state.clone()
+    }
+
+    /// The question to a second owner that it waits for.
+    fn pending(&mut self, id: ApplicationId) -> Option<ApprovalId> {
+        let now = self.world.now();
+        self.world.row::<Application>(id).pending(now).map(|it| it.approval)
+    }
+
+    fn answer(&mut self, by: Person, approval: ApprovalId, choice: Choice) -> Result<(), Refusal> {
+        self.world.run(DecideApproval::new(by, approval, choice)).map(drop)
     }
 
     fn agent(&mut self) -> Arc<Agent> {
@@ -293,9 +305,114 @@ fn a_role_can_be_asked_for() {
     assert_eq!(office.approve(admin, id).unwrap_err().kind(), Kind::Forbidden);
     assert_eq!((office.state(id), office.role(member)), (ApplicationState::Waiting, Role::Analyst));
     let asked = office.approve(owner, id).unwrap().asked.unwrap();
-    assert!(matches!(office.state(id), ApplicationState::Approved(_)));
     assert_eq!((asked.is_waiting(), office.role(member)), (true, Role::Analyst), "a second owner is asked first");
+    assert_eq!((office.state(id), office.pending(id)), (ApplicationState::Waiting, Some(asked.id)));
     office.world.audit().assert_clean("after roles were asked for");
+}
+
+/// Where the change takes a second owner's word, the application waits for it: their yes makes the change and ends it as approved by
+/// the first, their no as denied by them. Meanwhile it is neither denied nor taken back.
+#[test]
+fn a_second_owners_word_decides_the_application() {
+    let mut office = office();
+    let (first, second) = (office.world.person(Role::Owner), office.world.person(Role::Owner));
+    let (member, admin) = (office.member, office.admin);
+    for (choice, role) in [(Choice::Deny, Role::Member), (Choice::Approve, Role::Owner)] {
+        let id = office.ask(member, to(member, Role::Owner)).unwrap().id;
+        let asked = office.approve(first, id).unwrap().asked.unwrap().id;
+        assert_eq!(office.approve(first, id).unwrap_err().kind(), Kind::SecondOwnerRequired);
+        let denied = office.deny(admin, id).unwrap_err();
+        let withdrawn = office.world.run(WithdrawApplication { by: member, application: id }).unwrap_err();
+        for refused in [denied, withdrawn] {
+            assert_eq!(refused.kind(), Kind::NotAllowed);
+            assert!(refused.reason().unwrap().contains("second owner"), "{refused:?}");
+        }
+        assert_eq!(office.pending(id), Some(asked));
+        let before = office.actors("application.approved").len() + office.actors("application.denied").len();
+        office.answer(second, asked, choice).unwrap();
+        assert_eq!((office.role(member), office.pending(id)), (role, None));
+        let (by, kind) = match office.state(id) {
+            ApplicationState::Approved(it) => (it.by, "application.approved"),
+            ApplicationState::Denied(it) => (it.by, "application.denied"),
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(by, if choice == Choice::Approve { first.principal } else { second.principal });
+        assert!(office.actors(kind)[0].contains(&second.principal.to_string()));
+        let after = office.actors("application.approved").len() + office.actors("application.denied").len();
+        assert_eq!(after, before + 1);
+    }
+    office.world.audit().assert_clean("after a second owner's word");
+}
+
+/// Where no second owner answers, the application waits for anybody's decision again; one whose time would have been up meanwhile has
+/// expired by then and not before.
+#[test]
+fn an_unanswered_second_owner_leaves_the_application_open() {
+    let mut office = office();
+    office.world.person(Role::Owner);
+    let member = office.member;
+    let ask = |office: &mut Office| office.ask(member, to(member, Role::Owner)).unwrap().id;
+    let (id, late) = (ask(&mut office), ask(&mut office));
+    // Sessions end with a day: whoever decides has come anew.
+    let approve = |office: &mut Office, id| {
+        let owner = office.world.person(Role::Owner);
+        office.approve(owner, id).unwrap().asked.unwrap().id
+    };
+    let asked = approve(&mut office, id);
+    office.world.advance(Span::hours(24));
+    assert_eq!((office.state(id), office.pending(id)), (ApplicationState::Waiting, None));
+    assert_ne!(approve(&mut office, id), asked, "it is asked anew");
+    office.world.advance(Span::hours(24));
+    let admin = office.world.person(Role::Admin);
+    assert!(matches!(office.deny(admin, id).unwrap().state, ApplicationState::Denied(_)));
+    office.world.advance(Span::hours(12 * 24 - 1));
+    let asked = approve(&mut office, late);
+    office.world.advance(Span::hours(23));
+    assert_eq!((office.state(late), office.pending(late)), (ApplicationState::Waiting, Some(asked)));
+    office.world.advance(Span::hours(1));
+    assert!(matches!(office.state(late), ApplicationState::Expired { .. }));
+    assert_eq!((office.role(member), office.actors("application.expired").len()), (Role::Member, 1));
+    office.world.audit().assert_clean("after nobody answered");
+}
+
+/// Two applications for one change wait for one answer, and both end with it.
+#[test]
+fn one_answer_ends_every_application_that_waits_for_it() {
+    let mut office = office();
+    let (first, second) = (office.world.person(Role::Owner), office.world.person(Role::Owner));
+    let (member, admin) = (office.member, office.admin);
+    let own = office.ask(member, to(member, Role::Owner)).unwrap().id;
+    let others = office.ask(admin, to(member, Role::Owner)).unwrap().id;
+    let asked = office.approve(first, own).unwrap().asked.unwrap().id;
+    assert_eq!(office.approve(second, others).unwrap().asked.unwrap().id, asked);
+    office.answer(second, asked, Choice::Approve).unwrap();
+    for (id, by) in [(own, first), (others, second)] {
+        assert!(matches!(office.state(id), ApplicationState::Approved(it) if it.by == by.principal));
+    }
+    office.world.audit().assert_clean("after one answer to two");
+}
+
+/// The teams that were asked for with an owner's role come with the second owner's yes, but for one that was removed meanwhile.
+#[test]
+fn teams_come_with_the_second_owners_yes() {
+    let mut office = office();
+    let (first, second) = (office.world.person(Role::Owner), office.world.person(Role::Owner));
+    let (workspace, member) = (office.world.workspace(), office.member);
+    let mut team = |name: &str| {
+        let name = Some(Label::parse(name).unwrap());
+        let keep = KeepTeam { workspace, by: By::Program, team: None, name, owner: None, members: None };
+        office.world.run(keep).unwrap().id
+    };
+    let (stays, goes) = (team("Accounts"), team("Sales"));
+    let wish = RoleWish { member: member.principal, role: Some(Role::Owner), teams: Some(vec![stays, goes]) };
+    let id = office.ask(member, Change::Role(wish)).unwrap().id;
+    let asked = office.approve(first, id).unwrap().asked.unwrap().id;
+    office.world.run(RemoveTeam { workspace, by: By::Program, team: goes }).unwrap();
+    office.answer(second, asked, Choice::Approve).unwrap();
+    let row: Arc<Principal> = office.world.row(member.principal);
+    let membership = row.membership().unwrap();
+    assert_eq!((membership.role, &membership.teams[..]), (Role::Owner, &[stays][..]));
+    office.world.audit().assert_clean("after teams came with a role");
 }
 
 /// One asks for oneself, and for another where one may read who there is.

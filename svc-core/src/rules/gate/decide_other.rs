@@ -7,6 +7,7 @@ use super::lift::lift_asked;
 use crate::refusal::Refusal;
 use crate::rules::gateway::budgets::raises;
 use crate::rules::gateway::raising::raise_asked;
+use crate::rules::people::applications::settle_asked;
 use crate::rules::people::by::member;
 use crate::rules::people::owners::change_asked;
 use crate::state::evidence::{Actor, Fact, Subject};
@@ -47,7 +48,7 @@ pub(super) fn decide_other(scope: &mut Scope<'_>, asked: &DecideApproval, approv
             let state = ApprovalState::Denied { at: now, by: Some(asked.by.principal), note: asked.note.clone() };
             record(scope, asked, approval, "approval.denied");
             scope.put(approval.clone().ended(state));
-            Ok(())
+            settle_asked(scope, approval, asked.by.principal, Err(asked.note.as_ref()))
         }
         Choice::Approve => {
             let agreed = agreed(scope, asked, approval)?;
@@ -109,7 +110,10 @@ fn act(scope: &mut Scope<'_>, asked: &DecideApproval, approval: &Approval) -> Re
             freeze_asked(scope, &workspace, of, asked.everyone.as_ref(), by).map(drop)
         }
         ApprovalSubject::HoldLift(of) => lift_asked(scope, approval.workspace, of, by).map(drop),
-        ApprovalSubject::Owner(of) => change_asked(scope, approval.workspace, of, (by, asked.mailed.as_ref())),
+        ApprovalSubject::Owner(of) => {
+            change_asked(scope, approval.workspace, of, (by, asked.mailed.as_ref()))?;
+            settle_asked(scope, approval, by, Ok(()))
+        }
         ApprovalSubject::Budget(of) => raise_asked(scope, approval.workspace, of, approval.id, by),
         ApprovalSubject::Action(_) => Err(Refusal::internal().into()),
     }

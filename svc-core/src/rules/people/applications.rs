@@ -16,10 +16,10 @@ use super::teams::fits;
 use crate::refusal::{FieldError, Kind, Refusal};
 use crate::rules::gateway::budgets::{RaiseBudget, raise_budget, raise_faults};
 use crate::state::evidence::{Actor, Fact, Subject};
-use crate::state::gate::{Agent, Approval};
+use crate::state::gate::{ASKED_APPLICATIONS_MAX, Agent, Approval, ApprovalSubject};
 use crate::state::people::{
     APPLICATION_LIFE, APPLICATIONS_WAITING_MAX, AgentWish, Application, ApplicationState, Change, Decision,
-    MandateChangeWish, MandateWish, Plans, Principal, RaiseWish, Reach, Right, RoleWish, Wish, Workspace,
+    MandateChangeWish, MandateWish, Plans, Principal, RaiseWish, Reach, Right, RoleWish, SecondOwner, Wish, Workspace,
 };
 use crate::store::Row;
 use crate::turn::{Halt, Scope};
@@ -67,6 +67,7 @@ pub fn create_application(scope: &mut Scope<'_>, asked: &CreateApplication) -> R
         created_at: now,
         expires_at: now.plus(APPLICATION_LIFE),
         state: ApplicationState::Waiting,
+        second: None,
     };
     record(scope, &application, "application.created", by.actor(), Some(("reason", &application.reason)));
     scope.put(application.clone());
@@ -257,7 +258,8 @@ enum Made {
     Uncounted,
 }
 
-/// Makes the change as the decider's own. `None` where a mandate's actions have to be counted for a changed period and were
+/// Makes the change as the decider's own; where that asks a second owner first, the application waits for their answer, and for
+/// anybody's decision again where none comes in time. `None` where a mandate's actions have to be counted for a changed period and were
 /// not, or have moved since: count with [`plan`] and ask again.
 ///
 /// # Errors
@@ -265,17 +267,76 @@ enum Made {
 /// where it no longer waits; what the change is refused with, and then it waits on.
 pub fn approve_application(scope: &mut Scope<'_>, asked: &ApproveApplication) -> Result<Option<Approved>, Halt> {
     let application = open(scope, &asked.by, asked.application)?;
-    let (made, second) = match make(scope, asked, &application.change)? {
-        Made::Done(made) => (made.map(|it| *it), None),
-        Made::Asked(approval) => (None, Some(approval)),
+    let decision = Decision { at: scope.now(), by: asked.by.principal, note: asked.note.clone() };
+    let made = match make(scope, asked, &application.change)? {
+        Made::Done(made) => made.map(|it| *it),
+        Made::Asked(approval) => return wait_for_second(scope, application, &approval, decision).map(Some),
         Made::Uncounted => return Ok(None),
     };
-    let decision = Decision { at: scope.now(), by: asked.by.principal, note: asked.note.clone() };
-    let application = Application { state: ApplicationState::Approved(decision), ..application };
+    let application = application.ended(ApplicationState::Approved(decision));
     let actor = Actor::Person(asked.by.principal);
     record(scope, &application, "application.approved", actor, asked.note.as_ref().map(|it| ("note", it)));
     scope.put(application.clone());
-    Ok(Some(Approved { application: Arc::new(application), made, asked: second }))
+    Ok(Some(Approved { application: Arc::new(application), made, asked: None }))
+}
+
+/// Has an application wait for the answer of a second owner, with what the first has said of it.
+fn wait_for_second(
+    scope: &mut Scope<'_>,
+    application: Application,
+    approval: &Approval,
+    decision: Decision,
+) -> Result<Approved, Halt> {
+    let ApprovalSubject::Owner(of) = &approval.subject else { return Err(Refusal::internal().into()) };
+    let mut of = of.clone();
+    if !of.applications.contains(&application.id) {
+        if of.applications.len() >= ASKED_APPLICATIONS_MAX {
+            return Err(Refusal::not_allowed("too many applications wait for the same second owner").into());
+        }
+        of.applications.push(application.id);
+    }
+    let approval = Approval { subject: ApprovalSubject::Owner(of), ..approval.clone() };
+    scope.put(approval.clone());
+    let first = application.second.as_ref().filter(|it| it.approval == approval.id).map(|it| it.decision.clone());
+    let decision = first.unwrap_or(decision);
+    let second = SecondOwner { approval: approval.id, until: approval.expires_at, decision };
+    let application = Application { second: Some(second), ..application };
+    scope.put(application.clone());
+    Ok(Approved { application: Arc::new(application), made: None, asked: Some(Arc::new(approval)) })
+}
+
+/// Ends the applications that wait for a second owner's answer, which `by` has given: their change was made, or was refused with a
+/// note. One that has ended since, or waits for another answer, is left as it is.
+///
+/// # Errors
+/// [`Halt::Load`] alone.
+pub(in crate::rules) fn settle_asked(
+    scope: &mut Scope<'_>,
+    approval: &Approval,
+    by: PrincipalId,
+    said: Result<(), Option<&Note>>,
+) -> Result<(), Halt> {
+    let ApprovalSubject::Owner(of) = &approval.subject else { return Ok(()) };
+    let now = scope.now();
+    scope.want(&of.applications.iter().map(|it| Application::key(*it)).collect::<Vec<_>>())?;
+    for id in &of.applications {
+        let Some(application) = scope.get::<Application>(*id)? else { continue };
+        let Some(second) = application.pending(now).filter(|it| it.approval == approval.id) else { continue };
+        let (state, kind, note) = match said {
+            Ok(()) => {
+                let decision = Decision { at: now, ..second.decision.clone() };
+                (ApplicationState::Approved(decision), "application.approved", second.decision.note.clone())
+            }
+            Err(note) => {
+                let decision = Decision { at: now, by, note: note.cloned() };
+                (ApplicationState::Denied(decision), "application.denied", note.cloned())
+            }
+        };
+        let application = Application::clone(&application).ended(state);
+        record(scope, &application, kind, Actor::Person(by), note.as_ref().map(|it| ("note", it)));
+        scope.put(application);
+    }
+    Ok(())
 }
 
 /// What has to be counted before an application can be approved: `None` where it changes no period of a mandate.
@@ -362,11 +423,12 @@ pub struct DenyApplication {
 ///
 /// # Errors
 /// `separation_of_duties` for one's own, whatever the role; those of [`entitled`]; `not_found`; `not_allowed` with the outcome
-/// where it no longer waits.
+/// where it no longer waits, or waits for a second owner.
 pub fn deny_application(scope: &mut Scope<'_>, asked: &DenyApplication) -> Result<Arc<Application>, Halt> {
     let application = open(scope, &asked.by, asked.application)?;
+    is_undecided(scope, &application)?;
     let decision = Decision { at: scope.now(), by: asked.by.principal, note: asked.note.clone() };
-    let application = Application { state: ApplicationState::Denied(decision), ..application };
+    let application = application.ended(ApplicationState::Denied(decision));
     let actor = Actor::Person(asked.by.principal);
     record(scope, &application, "application.denied", actor, asked.note.as_ref().map(|it| ("note", it)));
     scope.put(application.clone());
@@ -400,6 +462,14 @@ fn own(scope: &mut Scope<'_>, workspace: WorkspaceId, id: ApplicationId) -> Resu
     Ok(found.ok_or_else(Refusal::not_found)?)
 }
 
+/// That no second owner is asked: theirs is the decision then, in the approval, and nothing ends beside it.
+fn is_undecided(scope: &Scope<'_>, application: &Application) -> Result<(), Refusal> {
+    match application.pending(scope.now()) {
+        Some(_) => Err(Refusal::not_allowed("a second owner is asked: the approval decides it")),
+        None => Ok(()),
+    }
+}
+
 fn waiting(scope: &Scope<'_>, application: &Application) -> Result<(), Refusal> {
     match application.stands(scope.now()) {
         ApplicationState::Waiting => Ok(()),
@@ -420,7 +490,7 @@ pub struct WithdrawApplication {
 ///
 /// # Errors
 /// Those of [`entitled`]; `not_found` where they may not read it, `forbidden` where it is another's; `not_allowed` with the
-/// outcome where it no longer waits.
+/// outcome where it no longer waits, or where a second owner is asked.
 pub fn withdraw_application(scope: &mut Scope<'_>, asked: &WithdrawApplication) -> Result<(), Halt> {
     let by = By::Person(asked.by);
     let application = get_application(scope, &asked.by, asked.application)?;
@@ -428,8 +498,9 @@ pub fn withdraw_application(scope: &mut Scope<'_>, asked: &WithdrawApplication) 
         return Err(Refusal::forbidden("only whoever made an application takes it back").into());
     }
     waiting(scope, &application)?;
+    is_undecided(scope, &application)?;
     let withdrawn = ApplicationState::Withdrawn { at: scope.now() };
-    let application = Application { state: withdrawn, ..Application::clone(&application) };
+    let application = Application::clone(&application).ended(withdrawn);
     record(scope, &application, "application.withdrawn", by.actor(), None);
     scope.put(application);
     Ok(())
@@ -445,7 +516,7 @@ pub fn expire_application(scope: &mut Scope<'_>, id: ApplicationId) -> Result<()
     if application.state != ApplicationState::Waiting || state == ApplicationState::Waiting {
         return Ok(());
     }
-    let application = Application { state, ..Application::clone(&application) };
+    let application = Application::clone(&application).ended(state);
     record(scope, &application, "application.expired", Actor::Policy, None);
     scope.put(application);
     Ok(())

@@ -87,7 +87,8 @@ pub fn invite_member(scope: &mut Scope<'_>, asked: &InviteMember) -> Result<Memb
             Some(Role::Owner) => OwnerChange::Become(asked.role),
             Some(_) => OwnerChange::Make,
         };
-        let asks = Asked { workspace: asked.workspace, by: &asked.by, principal: &named, change, teams: &asked.teams };
+        let teams = Some(asked.teams.as_slice());
+        let asks = Asked { workspace: asked.workspace, by: &asked.by, principal: &named, change, teams };
         if let Some(approval) = owners::second(scope, &asks)? {
             return Ok(MemberDone::Asked(approval));
         }
@@ -228,7 +229,7 @@ pub struct ChangeMember {
     pub teams: Option<Vec<TeamId>>,
 }
 
-/// Changes a member's role or teams. Where a second owner has to agree, nothing changes yet.
+/// Changes a member's role or teams. Where a second owner has to agree, nothing changes yet, and the teams change with the role.
 ///
 /// # Errors
 /// Those of [`entitled`], `not_found`, `forbidden` where an owner is concerned and the caller is none, `second_owner_required`
@@ -243,7 +244,8 @@ pub fn change_member(scope: &mut Scope<'_>, asked: &ChangeMember) -> Result<Memb
     let role = asked.role.filter(|it| *it != was);
     if let Some(role) = role.filter(|it| was == Role::Owner || *it == Role::Owner) {
         let change = if role == Role::Owner { OwnerChange::Make } else { OwnerChange::Become(role) };
-        let asks = Asked { workspace: asked.workspace, by: &asked.by, principal: &principal, change, teams: &[] };
+        let teams = asked.teams.as_deref();
+        let asks = Asked { workspace: asked.workspace, by: &asked.by, principal: &principal, change, teams };
         if let Some(approval) = owners::second(scope, &asks)? {
             return Ok(MemberDone::Asked(approval));
         }
@@ -253,17 +255,7 @@ pub fn change_member(scope: &mut Scope<'_>, asked: &ChangeMember) -> Result<Memb
         None => principal,
     };
     let principal = match &asked.teams {
-        Some(teams) => {
-            let before = principal.membership().map(|it| it.teams.clone()).unwrap_or_default();
-            let changed = change_teams(scope, &principal, teams)?;
-            let now = changed.membership().map(|it| it.teams.clone()).unwrap_or_default();
-            if before != now {
-                let side = |it: &[TeamId]| Object::new().raw("teamIds", &list(it)).finish();
-                record(scope, &changed, asked.by.actor(), &side(&before), &side(&now));
-                touch(scope, asked.workspace)?;
-            }
-            changed
-        }
+        Some(teams) => set_teams(scope, &principal, teams, &asked.by.actor())?,
         None => principal,
     };
     Ok(MemberDone::Done { principal, linked: false })
@@ -300,6 +292,24 @@ pub(super) fn set_role(
     Ok(Arc::new(principal))
 }
 
+/// Puts a member into these teams alone.
+pub(super) fn set_teams(
+    scope: &mut Scope<'_>,
+    principal: &Principal,
+    teams: &[TeamId],
+    actor: &Actor,
+) -> Result<Arc<Principal>, Halt> {
+    let before = principal.membership().map(|it| it.teams.clone()).unwrap_or_default();
+    let changed = change_teams(scope, principal, teams)?;
+    let now = changed.membership().map(|it| it.teams.clone()).unwrap_or_default();
+    if before != now {
+        let side = |it: &[TeamId]| Object::new().raw("teamIds", &list(it)).finish();
+        record(scope, &changed, actor.clone(), &side(&before), &side(&now));
+        touch(scope, changed.workspace)?;
+    }
+    Ok(changed)
+}
+
 /// Removes a member, who may be the one who asks.
 #[derive(Clone, Debug)]
 pub struct RemoveMember {
@@ -325,7 +335,7 @@ pub fn remove_member(scope: &mut Scope<'_>, asked: &RemoveMember) -> Result<Memb
     }
     if principal.membership().is_some_and(|it| it.role == Role::Owner) {
         let change = OwnerChange::Remove;
-        let asks = Asked { workspace: asked.workspace, by: &asked.by, principal: &principal, change, teams: &[] };
+        let asks = Asked { workspace: asked.workspace, by: &asked.by, principal: &principal, change, teams: None };
         if let Some(approval) = owners::second(scope, &asks)? {
             return Ok(MemberDone::Asked(approval));
         }

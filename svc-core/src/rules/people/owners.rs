@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::by::{By, entitled};
-use super::members::{Entry, MailedLink, enter, mail_invitation, own_member, remove, set_role};
+use super::members::{Entry, MailedLink, enter, mail_invitation, own_member, remove, set_role, set_teams};
 use super::teams::fits;
 use crate::refusal::Refusal;
 use crate::rules::edge::tell;
@@ -28,8 +28,8 @@ pub(super) struct Asked<'a> {
     pub principal: &'a Principal,
     /// How.
     pub change: OwnerChange,
-    /// The teams that somebody who is invited is to be in.
-    pub teams: &'a [TeamId],
+    /// The teams that they are to be in; absent where they stay in theirs.
+    pub teams: Option<&'a [TeamId]>,
 }
 
 /// That somebody may make and remove owners.
@@ -60,10 +60,18 @@ pub(super) fn second(scope: &mut Scope<'_>, asked: &Asked<'_>) -> Result<Option<
         if first.by == person {
             return Err(Refusal::second_owner_required(asked.workspace, id).into());
         }
-        return Ok(Some(waiting));
+        // Other teams are another question; whoever is invited can be put into them once they are here.
+        if asked.change == OwnerChange::Invite || first.teams.as_deref() == asked.teams {
+            return Ok(Some(waiting));
+        }
     }
-    let subject =
-        AskedOwner { principal: asked.principal.id, change: asked.change, teams: asked.teams.to_vec(), by: person };
+    let subject = AskedOwner {
+        principal: asked.principal.id,
+        change: asked.change,
+        teams: asked.teams.map(<[TeamId]>::to_vec),
+        by: person,
+        applications: Vec::new(),
+    };
     let approval = Approval {
         id: scope.fresh(),
         workspace: asked.workspace,
@@ -127,10 +135,14 @@ pub fn change_asked(
         OwnerChange::Invite => Err(Refusal::internal().into()),
         OwnerChange::Make => {
             let made = set_role(scope, &principal, Role::Owner, &actor)?;
+            let made = into_teams(scope, &made, asked, &actor)?;
             // Whoever has not come yet is invited anew, as what they are now.
             if is_invited { mail(scope, &made, mailed) } else { Ok(()) }
         }
-        OwnerChange::Become(role) => set_role(scope, &principal, role, &actor).map(drop),
+        OwnerChange::Become(role) => {
+            let changed = set_role(scope, &principal, role, &actor)?;
+            into_teams(scope, &changed, asked, &actor).map(drop)
+        }
         OwnerChange::Remove => remove(scope, &principal, &actor).map(drop),
     }
 }
@@ -164,17 +176,42 @@ fn invite_asked(
     if principal.is_forgotten() {
         return Err(Refusal::not_allowed("what was known of them was erased").into());
     }
-    // A team that was removed meanwhile, or is full, keeps nobody out of the workspace.
-    let mut teams = Vec::with_capacity(asked.teams.len());
-    for team in &asked.teams {
+    let teams = with_room(scope, workspace, asked.teams.as_deref().unwrap_or_default(), &[])?;
+    let actor = Actor::Person(second);
+    enter(scope, &principal, &Entry { role: Role::Owner, teams: &teams, by: Some(asked.by), actor: &actor })
+}
+
+/// Puts a member into the teams that were asked for with their role, if any were.
+fn into_teams(
+    scope: &mut Scope<'_>,
+    principal: &Arc<Principal>,
+    asked: &AskedOwner,
+    actor: &Actor,
+) -> Result<Arc<Principal>, Halt> {
+    let Some(teams) = &asked.teams else { return Ok(Arc::clone(principal)) };
+    let own = principal.membership().map(|it| it.teams.clone()).unwrap_or_default();
+    let teams = with_room(scope, principal.workspace, teams, &own)?;
+    set_teams(scope, principal, &teams, actor)
+}
+
+/// Those of `teams` that there are and that have room, or that somebody is in already: a team that was removed or filled
+/// meanwhile holds nothing up.
+fn with_room(
+    scope: &mut Scope<'_>,
+    workspace: WorkspaceId,
+    teams: &[TeamId],
+    own: &[TeamId],
+) -> Result<Vec<TeamId>, Halt> {
+    let mut found = Vec::with_capacity(teams.len());
+    for team in teams {
         match fits(scope, workspace, &[*team], "teamIds") {
-            Ok(()) => teams.push(*team),
+            Ok(()) => found.push(*team),
+            Err(Halt::Refuse(_)) if own.contains(team) => found.push(*team),
             Err(Halt::Refuse(_)) => {}
             Err(halt) => return Err(halt),
         }
     }
-    let actor = Actor::Person(second);
-    enter(scope, &principal, &Entry { role: Role::Owner, teams: &teams, by: Some(asked.by), actor: &actor })
+    Ok(found)
 }
 
 /// Ends the question whether somebody who is no member is invited as an owner, if one waits, and gives their row as it stands

@@ -8,8 +8,8 @@ use super::reason::Reason;
 use crate::state::people::{Members, Role};
 use crate::value::digest::{Digest, TopicId};
 use crate::value::id::{
-    AccountId, ActionId, AgentId, ApprovalId, BudgetId, DeliveryId, HoldId, PrincipalId, SessionId, TeamId, TokenId,
-    WorkspaceId,
+    AccountId, ActionId, AgentId, ApplicationId, ApprovalId, BudgetId, DeliveryId, HoldId, PrincipalId, SessionId,
+    TeamId, TokenId, WorkspaceId,
 };
 use crate::value::link::{Index, Link, Linked};
 use crate::value::text::{Label, Note};
@@ -114,12 +114,18 @@ pub struct AskedOwner {
     pub principal: PrincipalId,
     /// How.
     pub change: OwnerChange,
-    /// The teams that somebody who is invited is to be in.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub teams: Vec<TeamId>,
+    /// The teams that they are to be in; absent where they stay in theirs, and somebody who is invited is in none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub teams: Option<Vec<TeamId>>,
     /// The first owner.
     pub by: PrincipalId,
+    /// Applications whose change it is, at most [`ASKED_APPLICATIONS_MAX`]: they end with the answer.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub applications: Vec<ApplicationId>,
 }
+
+/// So many applications wait for one second owner's answer.
+pub const ASKED_APPLICATIONS_MAX: usize = 50;
 
 /// More of a budget that somebody is to approve.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -29,8 +29,8 @@ pub use action::{
 pub use activity::{Activity, CONFLICT_QUIET, DENIALS_KEPT, Line, Nth, SeenSource, Tally, Term, ToldConflict};
 pub use agent::{AGENT_KEYS_MAX, Agent, AgentKey, Frozen, FrozenBy, Grant, Standing, Through, Tier};
 pub use approval::{
-    Approval, ApprovalKind, ApprovalState, ApprovalSubject, AskedAction, AskedBudget, AskedFreeze, AskedLift,
-    AskedOwner, Consent, OwnerChange, Requester, Via,
+    ASKED_APPLICATIONS_MAX, Approval, ApprovalKind, ApprovalState, ApprovalSubject, AskedAction, AskedBudget,
+    AskedFreeze, AskedLift, AskedOwner, Consent, OwnerChange, Requester, Via,
 };
 pub use block::{Block, BlockId, BlockOwner, SEALED};
 pub use drill::{DRILL_EVERY, DRILL_LIFE, Drill, DrillPoint, DrillState, DrillStep, FREEZE_WITHIN};

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::role::Role;
 use crate::state::gate::{Terms, TermsChange, Tier, erased};
-use crate::value::id::{AgentId, ApplicationId, BudgetId, MandateId, PrincipalId, TeamId, WorkspaceId};
+use crate::value::id::{AgentId, ApplicationId, ApprovalId, BudgetId, MandateId, PrincipalId, TeamId, WorkspaceId};
 use crate::value::link::{Index, Link, Linked};
 use crate::value::text::{Email, Label, Note};
 use crate::value::{Id, MicroUsd, Span, Timestamp};
@@ -33,6 +33,20 @@ pub struct Application {
     pub expires_at: Timestamp,
     /// Where it stands.
     pub state: ApplicationState,
+    /// The second owner's answer that its change waits for, or waited for in vain; absent once it has ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub second: Option<SecondOwner>,
+}
+
+/// What a second owner is asked before the change of an application is made.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SecondOwner {
+    /// The question.
+    pub approval: ApprovalId,
+    /// Until when it can be answered; from then on the application waits for anybody's decision again.
+    pub until: Timestamp,
+    /// What the first owner said.
+    pub decision: Decision,
 }
 
 /// A change that somebody with the right would make themselves.
@@ -256,16 +270,37 @@ impl Application {
         {
             decision.note = None;
         }
+        if let Some(second) = self.second.as_mut().filter(|it| it.decision.by == person) {
+            second.decision.note = None;
+        }
         self
     }
 
     /// Where it stands at `now`: one whose time is up has expired, whether or not that is written yet.
     #[must_use]
     pub fn stands(&self, now: Timestamp) -> ApplicationState {
+        let over = self.over();
         match &self.state {
-            ApplicationState::Waiting if now >= self.expires_at => ApplicationState::Expired { at: self.expires_at },
+            ApplicationState::Waiting if now >= over => ApplicationState::Expired { at: over },
             state => state.clone(),
         }
+    }
+
+    /// The second owner's answer that it waits for at `now`, if it does.
+    #[must_use]
+    pub fn pending(&self, now: Timestamp) -> Option<&SecondOwner> {
+        self.second.as_ref().filter(|it| self.state == ApplicationState::Waiting && now < it.until)
+    }
+
+    /// The same, ended.
+    #[must_use]
+    pub fn ended(self, state: ApplicationState) -> Self {
+        Self { state, second: None, ..self }
+    }
+
+    /// When its time is up: not before a second owner who is asked can answer no more.
+    fn over(&self) -> Timestamp {
+        self.second.as_ref().map_or(self.expires_at, |it| it.until.max(self.expires_at))
     }
 }
 
@@ -276,7 +311,7 @@ impl Linked for Application {
             Link::by_id(Index::ApplicationsBy, self.by.bits(), self.id),
         ];
         if self.state == ApplicationState::Waiting {
-            links.push(Link::wake(self.workspace, self.expires_at));
+            links.push(Link::wake(self.workspace, self.over()));
         }
         links
     }

@@ -23,7 +23,7 @@ pub use account::{
 };
 pub use application::{
     APPLICATION_LIFE, AgentWish, Application, ApplicationState, Change, Decision, MandateChangeWish, MandateWish,
-    RaiseWish, RoleWish, Target, Wish,
+    RaiseWish, RoleWish, SecondOwner, Target, Wish,
 };
 pub use credential::{Binding, Credential, KeyScope, Prefix};
 pub use hold::{Hold, HoldScope, HoldTask, HoldWork, LaterStop, Lifted, STEP_PARTS, StandingHold};
