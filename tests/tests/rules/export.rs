@@ -11,7 +11,7 @@ use svc_core::rules::edge::integrations::{
 use svc_core::rules::evidence::sweep::SweepJobs;
 use svc_core::rules::people::by::By;
 use svc_core::state::edge::{
-    ConfigChange, EventClass, Export, Integration, IntegrationKind, Job, JobState, Tried, Trouble, Work,
+    ConfigChange, EventClass, Export, Integration, IntegrationKind, Job, JobState, LEASE, Tried, Trouble, Work,
 };
 use svc_core::state::evidence::Entry;
 use svc_core::store::{Range, Record, Row as _};
@@ -296,7 +296,7 @@ fn nothing_is_tried_again_of_what_is_not_asked_for_any_more() {
     let (lost, _) = under_way(&mut world).unwrap();
     claim(&mut world, lost).unwrap();
     change(&mut world, None, classes(&only)).unwrap();
-    world.advance(Span::seconds(15));
+    world.advance(LEASE);
     assert!(claim(&mut world, lost).is_none());
     let job: Arc<Job> = world.row(lost);
     assert!(matches!(job.state, JobState::Replaced { .. }) && is_listed(&mut world));
