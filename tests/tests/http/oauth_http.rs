@@ -293,6 +293,8 @@ async fn a_person_signs_in_on_the_way() {
     let (challenge, password) = (challenge(VERIFIER), json!({ "password": "correct horse battery" }));
     let set = scene.owner.ask(&mut scene.client, "POST", "/api/me/password", Some(&password)).await;
     set.ok();
+    let gone = scene.client.ask("GET", "/oauth/authorize?question=none", &[("host", HOST)], b"").await;
+    assert!(gone.status == 400 && gone.text().contains("keeps that question no more, or never did"), "{}", gone.text());
     let page = open(&mut scene.client, None, &wish(&scene.id, &challenge)).await;
     assert_eq!(page.status, 200);
     let cookie = page.header("set-cookie").unwrap().split(';').next().unwrap().to_owned();

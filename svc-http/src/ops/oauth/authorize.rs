@@ -50,7 +50,7 @@ pub(super) async fn ask(service: &GateService, call: &Call) -> Result<Answer, Re
         let gone = || {
             Refusal::oauth(
                 Kind::InvalidRequest,
-                "this took longer than half an hour: connect again from the application",
+                "this server keeps that question no more, or never did: connect again from the application",
             )
         };
         return sign_in::onward(service, &question.ok_or_else(gone)?);
