@@ -2,7 +2,8 @@
 //!
 //! **Invariant:** what others wrote is in the body alone, and no password or address is in a log.
 
-use std::error::Error as _;
+mod ascii;
+
 use std::fmt;
 use std::io;
 use std::net::Ipv4Addr;
@@ -13,14 +14,20 @@ use lettre::message::header::{ContentType, HeaderName, HeaderValue};
 use lettre::message::{Mailbox, Message};
 use lettre::transport::smtp::Error;
 use lettre::transport::smtp::authentication::{Credentials, Mechanism};
-use lettre::transport::smtp::client::{AsyncSmtpConnection, Certificate, CertificateStore, TlsParameters};
-use lettre::transport::smtp::extension::ClientId;
+use lettre::transport::smtp::client::AsyncSmtpConnection;
+use lettre::transport::smtp::extension::{ClientId, Extension};
+use rustls::ClientConfig;
+use rustls::pki_types::ServerName;
 use svc_core::state::edge::Trouble;
 use svc_core::value::Timestamp;
+use tokio::net::TcpStream;
 use tokio::time::{Instant, timeout, timeout_at};
+use tokio_rustls::TlsConnector;
 
+use self::ascii::Ascii;
 use crate::config::{Config, Login, MailServer, Security};
 use crate::outbound::Trust;
+use crate::outbound::dial::Io;
 
 /// How long reaching the server may take, from looking up the host to the answer to the login.
 const MAIL_TIME: Duration = Duration::from_secs(10);
@@ -40,7 +47,7 @@ pub struct Mailer {
     domain: Box<str>,
     hello: ClientId,
     trust: Trust,
-    tls: OnceLock<TlsParameters>,
+    tls: OnceLock<TlsConnector>,
 }
 
 impl fmt::Debug for Mailer {
@@ -158,20 +165,14 @@ impl Mailer {
     /// A connection to the server, secured and logged in as it is to be.
     async fn connect(&self) -> Result<AsyncSmtpConnection, NotTaken> {
         let MailServer { host, port, security, login } = &*self.server;
-        let first = match security {
-            Security::Tls => Some(self.tls()?),
-            Security::StartTls | Security::Loopback => None,
+        let stream = TcpStream::connect((&**host, *port)).await.map_err(|_| Trouble::Connect)?;
+        let _ = stream.set_nodelay(true);
+        let stream = match security {
+            Security::Tls => Ascii::new(self.secured(stream).await?),
+            Security::StartTls => Ascii::greeted(self.secured(self.upgraded(stream).await?).await?),
+            Security::Loopback => Ascii::new(Io::Plain(stream)),
         };
-        let to = (&**host, *port);
-        let opened = AsyncSmtpConnection::connect_tokio1(to, Some(MAIL_TIME), &self.hello, first, None).await;
-        let mut connection = opened.map_err(|error| not_taken(&error))?;
-        if *security == Security::StartTls {
-            if !connection.can_starttls() {
-                connection.abort().await;
-                return Err(Trouble::Tls.into());
-            }
-            connection.starttls(self.tls()?, &self.hello).await.map_err(|error| not_taken(&error))?;
-        }
+        let mut connection = self.hello(stream).await?;
         if let Some(Login { user, password }) = login {
             let shown = Credentials::new(user.clone(), password.expose().clone());
             connection.auth(MECHANISMS, &shown).await.map_err(|error| not_taken(&error))?;
@@ -179,20 +180,53 @@ impl Mailer {
         Ok(connection)
     }
 
-    /// How connections are secured; whom the system trusts is asked once, at the first of them.
-    fn tls(&self) -> Result<TlsParameters, NotTaken> {
-        if let Some(made) = self.tls.get() {
-            return Ok(made.clone());
-        }
-        let store = if self.trust.is_of_system() { CertificateStore::Default } else { CertificateStore::WebpkiRoots };
-        let mut builder = TlsParameters::builder(self.server.host.to_string()).certificate_store(store);
-        for root in self.trust.further() {
-            let root = Certificate::from_der(root.to_vec()).map_err(|_| Trouble::Tls)?;
-            builder = builder.add_root_certificate(root);
-        }
-        let made = builder.build_rustls().map_err(|_| Trouble::Tls)?;
-        Ok(self.tls.get_or_init(|| made).clone())
+    async fn hello(&self, stream: Ascii) -> Result<AsyncSmtpConnection, NotTaken> {
+        let opened = AsyncSmtpConnection::connect_with_transport(Box::new(stream), &self.hello).await;
+        opened.map_err(|error| not_taken(&error))
     }
+
+    /// The same connection, where the server is ready to have it secured. What it has said in clear beyond that is let go of with
+    /// whatever read it, and counts for nothing.
+    async fn upgraded(&self, stream: TcpStream) -> Result<TcpStream, NotTaken> {
+        let (clear, kept) = twice(stream).map_err(|_| Trouble::Connect)?;
+        let mut connection = self.hello(Ascii::new(Io::Plain(clear))).await?;
+        if !connection.server_info().supports_feature(Extension::StartTls) {
+            connection.abort().await;
+            return Err(Trouble::Tls.into());
+        }
+        if let Err(error) = connection.command("STARTTLS\r\n").await {
+            connection.abort().await;
+            return Err(not_taken(&error));
+        }
+        Ok(kept)
+    }
+
+    /// A connection that is secured. That this fails is told of TLS, and of nothing that is said later.
+    async fn secured(&self, stream: TcpStream) -> Result<Io, NotTaken> {
+        let name = ServerName::try_from(self.server.host.to_string()).map_err(|_| Trouble::Tls)?;
+        let stream = self.tls().connect(name, stream).await.map_err(|error| match error.kind() {
+            io::ErrorKind::InvalidData => Trouble::Tls,
+            _ => Trouble::Connect,
+        })?;
+        Ok(Io::Tls(Box::new(stream)))
+    }
+
+    /// How connections are secured; whom the system trusts is asked once, at the first of them.
+    fn tls(&self) -> &TlsConnector {
+        self.tls.get_or_init(|| {
+            let mut config = ClientConfig::clone(&self.trust.client());
+            // Those name what is spoken over HTTP's connections.
+            config.alpn_protocols.clear();
+            TlsConnector::from(Arc::new(config))
+        })
+    }
+}
+
+/// A connection twice over: whoever reads and writes one of them can be dropped, and the other goes on.
+fn twice(stream: TcpStream) -> io::Result<(TcpStream, TcpStream)> {
+    let one = stream.into_std()?;
+    let other = one.try_clone()?;
+    Ok((TcpStream::from_std(one)?, TcpStream::from_std(other)?))
 }
 
 /// Ends a connection politely, where the server lets it.
@@ -201,12 +235,10 @@ async fn goodbye(mut connection: AsyncSmtpConnection) {
     let _ = timeout(GOODBYE_TIME, connection.abort()).await;
 }
 
-/// What a failure before the message means: none of these is the message's own.
+/// What a failure in what is said means, once the connection is there: none of these is the message's own.
 fn not_taken(error: &Error) -> NotTaken {
     let trouble = if error.is_timeout() {
         Trouble::Timeout
-    } else if error.is_tls() || is_of_tls(error) {
-        Trouble::Tls
     } else if error.is_permanent() || error.is_transient() {
         Trouble::Answer
     } else if error.is_response() || error.is_client() {
@@ -215,18 +247,6 @@ fn not_taken(error: &Error) -> NotTaken {
         Trouble::Connect
     };
     NotTaken { status: error.status().map(Into::into), trouble }
-}
-
-/// Whether a connection failed in its handshake: TLS tells what it finds wrong as data that is none.
-fn is_of_tls(error: &Error) -> bool {
-    let mut cause = error.source();
-    while let Some(at) = cause {
-        if at.downcast_ref::<io::Error>().is_some_and(|it| it.kind() == io::ErrorKind::InvalidData) {
-            return true;
-        }
-        cause = at.source();
-    }
-    false
 }
 
 #[cfg(test)]

@@ -7,14 +7,14 @@ use std::sync::{Arc, Mutex};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use svc_http::config::MailConfig;
-use tokio::io::{AsyncBufRead, AsyncBufReadExt as _, AsyncRead, AsyncWrite, AsyncWriteExt as _, BufReader};
+use tokio::io::{AsyncBufRead, AsyncBufReadExt as _, AsyncWrite, AsyncWriteExt as _, BufReader};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 use tokio_rustls::TlsAcceptor;
 
 use crate::client::PATIENCE;
-use crate::receiver::{acceptor, listen};
+use crate::receiver::{Line, acceptor, listen};
 
 /// The user and the password that a mailbox asks for.
 pub const LOGIN: (&str, &str) = ("svc", "p:w/ü");
@@ -67,10 +67,14 @@ pub struct Mailbox {
     pub address: SocketAddr,
     mails: mpsc::Receiver<Mail>,
     answers: Arc<Mutex<VecDeque<String>>>,
+    taken: Taken,
     heard: Arc<Mutex<Vec<String>>>,
     task: JoinHandle<()>,
     scheme: &'static str,
 }
+
+/// What is answered to a message that was taken, as it goes over the line.
+type Taken = Arc<Mutex<&'static [u8]>>;
 
 /// How a server speaks with each client.
 #[derive(Clone)]
@@ -81,37 +85,48 @@ struct Manner {
     asks_login: bool,
     /// What it answers to STARTTLS, where it offers that.
     starttls: Option<&'static str>,
+    /// What it speaks TLS by from then on, where it does.
+    upgrade: Option<TlsAcceptor>,
+    taken: Taken,
 }
 
 impl Mailbox {
     /// One that speaks without TLS.
     pub async fn start() -> Self {
-        Self::with(None, None).await
+        Self::with(None, None, None).await
     }
 
     /// One that offers STARTTLS, answers it so, and speaks on without TLS.
     pub async fn start_clear(starttls: &'static str) -> Self {
-        Self::with(None, Some(starttls)).await
+        Self::with(None, Some(starttls), None).await
+    }
+
+    /// One that offers STARTTLS, speaks TLS with the certificate of the tests from then on, and asks for [`LOGIN`]. What it says in
+    /// clear behind its yes is this.
+    pub async fn start_upgraded(behind: &'static str) -> Self {
+        Self::with(None, Some(behind), Some(acceptor())).await
     }
 
     /// One that speaks TLS from the first byte, with the certificate of the tests, and asks for [`LOGIN`].
     pub async fn start_tls() -> Self {
-        Self::with(Some(acceptor()), None).await
+        Self::with(Some(acceptor()), None, None).await
     }
 
-    async fn with(tls: Option<TlsAcceptor>, starttls: Option<&'static str>) -> Self {
+    async fn with(tls: Option<TlsAcceptor>, starttls: Option<&'static str>, upgrade: Option<TlsAcceptor>) -> Self {
         let (tell, mails) = mpsc::channel(MAILS_MAX);
         let answers: Arc<Mutex<VecDeque<String>>> = Arc::default();
         let heard: Arc<Mutex<Vec<String>>> = Arc::default();
         let scheme = if tls.is_some() { "smtps" } else { "smtp" };
-        let (script, asks_login) = (Arc::clone(&answers), tls.is_some());
-        let manner = Manner { tell, script, heard: Arc::clone(&heard), asks_login, starttls };
+        let taken: Taken = Arc::new(Mutex::new(b"250 taken"));
+        let (script, asks_login) = (Arc::clone(&answers), tls.is_some() || upgrade.is_some());
+        let (heard_of, taken_by) = (Arc::clone(&heard), Arc::clone(&taken));
+        let manner = Manner { tell, script, heard: heard_of, asks_login, starttls, upgrade, taken: taken_by };
         let (address, task) = listen(tls, move |stream| {
             let manner = manner.clone();
-            async move { take(stream, &manner).await }
+            async move { take(stream, manner).await }
         })
         .await;
-        Self { address, mails, answers, heard, task, scheme }
+        Self { address, mails, answers, taken, heard, task, scheme }
     }
 
     /// Its address for `mail.url`, with this login, where there is one.
@@ -136,6 +151,14 @@ impl Mailbox {
     /// Never, in a test that has not failed yet.
     pub fn answer(&self, answers: impl IntoIterator<Item = &'static str>) {
         self.answers.lock().expect("nobody panicked").extend(answers.into_iter().map(str::to_owned));
+    }
+
+    /// What messages that were taken are answered from now on, byte by byte.
+    ///
+    /// # Panics
+    /// Never, in a test that has not failed yet.
+    pub fn answer_taken(&self, with: &'static [u8]) {
+        *self.taken.lock().expect("nobody panicked") = with;
     }
 
     /// The next message.
@@ -177,17 +200,28 @@ impl Drop for Mailbox {
     }
 }
 
-/// Speaks with one client until it leaves. `None` where the connection ended early.
-async fn take(stream: impl AsyncRead + AsyncWrite + Unpin, manner: &Manner) -> Option<()> {
-    let Manner { tell, script, heard, asks_login, starttls } = manner;
-    let asks_login = *asks_login;
+/// Greets one client, and speaks with it until it leaves. `None` where the connection ended early.
+async fn take(stream: Box<dyn Line>, manner: Manner) -> Option<()> {
     let mut stream = BufReader::new(stream);
+    say(&mut stream, b"220 mail.example.com ESMTP").await?;
+    speak(stream, manner).await
+}
+
+/// Speaks with one client until it leaves. `None` where the connection ended early.
+async fn speak(mut stream: BufReader<Box<dyn Line>>, manner: Manner) -> Option<()> {
+    let Manner { tell, script, heard, asks_login, starttls, upgrade, taken } = &manner;
+    let asks_login = *asks_login;
     let (mut from, mut to, mut logged_in, mut lingers) = (String::new(), Vec::new(), !asks_login, false);
-    say(&mut stream, "220 mail.example.com ESMTP").await?;
     loop {
         let line = line(&mut stream).await?;
         let (verb, rest) = line.split_once([' ', ':']).unwrap_or((&line, ""));
         heard.lock().ok()?.push(verb.to_ascii_uppercase());
+        if let ("STARTTLS", Some(tls), Some(behind)) = (verb.to_ascii_uppercase().as_str(), upgrade, starttls) {
+            say(&mut stream, format!("220 go on{behind}").as_bytes()).await?;
+            let secured: Box<dyn Line> = Box::new(tls.accept(stream.into_inner()).await.ok()?);
+            let manner = Manner { starttls: None, upgrade: None, ..manner };
+            return Box::pin(speak(BufReader::new(secured), manner)).await;
+        }
         let answer = match (verb.to_ascii_uppercase().as_str(), starttls) {
             ("EHLO", Some(_)) => {
                 "250-mail.example.com\r\n250-STARTTLS\r\n250-AUTH PLAIN LOGIN\r\n250 8BITMIME".to_owned()
@@ -218,12 +252,14 @@ async fn take(stream: impl AsyncRead + AsyncWrite + Unpin, manner: &Manner) -> O
                 answer
             }
             ("DATA", _) => {
-                say(&mut stream, "354 go on").await?;
+                say(&mut stream, b"354 go on").await?;
                 let (headers, text) = message(&mut stream).await?;
                 tell.send(Mail { from: from.clone(), to: to.clone(), logged_in: asks_login, headers, text })
                     .await
                     .ok()?;
-                "250 taken".to_owned()
+                let answer: &[u8] = *taken.lock().ok()?;
+                say(&mut stream, answer).await?;
+                continue;
             }
             ("QUIT", _) if lingers => {
                 // Until the client has had enough.
@@ -231,17 +267,17 @@ async fn take(stream: impl AsyncRead + AsyncWrite + Unpin, manner: &Manner) -> O
                 return None;
             }
             ("QUIT", _) => {
-                let _ = say(&mut stream, "221 bye").await;
+                let _ = say(&mut stream, b"221 bye").await;
                 return Some(());
             }
             _ => "250 yes".to_owned(),
         };
-        say(&mut stream, &answer).await?;
+        say(&mut stream, answer.as_bytes()).await?;
     }
 }
 
-async fn say(stream: &mut (impl AsyncWrite + Unpin), text: &str) -> Option<()> {
-    stream.write_all(format!("{text}\r\n").as_bytes()).await.ok()?;
+async fn say(stream: &mut (impl AsyncWrite + Unpin), text: &[u8]) -> Option<()> {
+    stream.write_all(&[text, b"\r\n"].concat()).await.ok()?;
     stream.flush().await.ok()
 }
 

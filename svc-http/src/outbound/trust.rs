@@ -46,16 +46,6 @@ impl Trust {
         Arc::clone(self.made.get_or_init(|| Arc::new(self.build())))
     }
 
-    /// Whether the system trusts anybody; where it does not, those are trusted that browsers trust.
-    pub(crate) fn is_of_system(&self) -> bool {
-        !rustls_native_certs::load_native_certs().certs.is_empty()
-    }
-
-    /// Those that are trusted beside the system's.
-    pub(crate) fn further(&self) -> &[CertificateDer<'static>] {
-        &self.further
-    }
-
     fn build(&self) -> ClientConfig {
         let mut roots = RootCertStore::empty();
         let native = rustls_native_certs::load_native_certs();

@@ -172,6 +172,27 @@ async fn mail_that_was_taken_is_delivered_however_the_connection_ends() {
     office.site.stop().await;
 }
 
+/// What the server has taken is delivered, whatever bytes stand behind its three digits: it is sent once.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn mail_is_taken_by_the_digits_of_the_answer() {
+    let mut mailbox = Mailbox::start().await;
+    mailbox.answer_taken(b"250-Nachricht \xe4ndern\r\n250 angenommen f\xfcr Zustellung");
+    let mut office = mailing(&mailbox).await;
+    let agent = office.site.agent(&[]);
+    asked(&mut office, &agent.key, &update()).await;
+    mailbox.take(2).await;
+    let ended = until(&mut office, 2, |job| !job.attempts.is_empty()).await;
+    for delivery in &ended {
+        assert_eq!((&delivery["state"], &delivery["attempts"][0]["status"]), (&json!("delivered"), &json!(250)));
+    }
+    mailbox.answer_taken(b"451 sp\xe4ter");
+    asked(&mut office, &agent.key, &payment(100)).await;
+    let listed = until(&mut office, 4, |job| !job.attempts.is_empty()).await;
+    let put_off = listed.iter().filter(|it| it["attempts"][0]["status"] == 451 && it["state"] == "waiting");
+    assert_eq!(put_off.count(), 2, "{listed:?}");
+    office.site.stop().await;
+}
+
 /// Nothing is sent of what was decided meanwhile, however often it is due: the delivery ends as replaced.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_was_decided_meanwhile_is_not_sent() {
@@ -375,6 +396,44 @@ async fn mail_goes_over_tls_with_its_login() {
     }
 }
 
+/// Settings that send mail to a mailbox which is to be secured halfway.
+fn by_starttls(mailbox: &Mailbox, host: &str, login: Login) -> MailConfig {
+    let (host, port) = (host.into(), mailbox.address.port());
+    let server = MailServer { host, port, security: Security::StartTls, login: Some(login) };
+    MailConfig { server: Some(Arc::new(server)), from: mailbox.config().from }
+}
+
+/// A connection that is secured halfway has the login and the message in TLS alone. A server whose certificate nobody vouches for
+/// hears neither, and what it says in clear behind its yes to TLS is none of its answers.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn mail_goes_over_a_line_that_is_secured_halfway() {
+    let untrusted = "the certificate is not trusted or names another host";
+    for (ca, behind, why) in [(true, "", None), (false, "", Some(untrusted)), (true, "\r\n250 more in clear", None)] {
+        let mut mailbox = Mailbox::start_upgraded(behind).await;
+        mailbox.answer_taken(b"250 angenommen f\xfcr Zustellung");
+        let login = Login { user: LOGIN.0.to_owned(), password: Secret::new(LOGIN.1.to_owned()) };
+        let config = by_starttls(&mailbox, "localhost", login);
+        let mut office = Office::with(|plan| {
+            plan.config.mail = config;
+            plan.config.outbound.ca_file = ca.then(|| tls("ca.pem"));
+        })
+        .await;
+        office.post("members", json!({ "email": "ann@example.com", "role": "member" })).await.made();
+        let listed = until(&mut office, 1, |it| !it.attempts.is_empty()).await;
+        let attempt = &listed[0]["attempts"][0];
+        let heard = mailbox.heard();
+        assert_eq!(attempt["error"].as_str(), why, "{heard:?}");
+        match why {
+            None => {
+                assert!(mailbox.next().await.logged_in);
+                assert_eq!((&listed[0]["state"], &attempt["status"]), (&json!("delivered"), &json!(250)));
+            }
+            Some(_) => assert_eq!(heard, ["EHLO", "STARTTLS"]),
+        }
+        office.site.stop().await;
+    }
+}
+
 /// A server that is to speak TLS, offers it and then refuses it hears nothing in clear, neither a login nor a word of a message; the
 /// delivery says why, and is tried again.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -382,13 +441,7 @@ async fn nothing_is_said_in_clear_where_tls_is_refused() {
     for (answer, why) in [("454 TLS not available", "the answer is not 2xx"), ("502 no", "the answer is not 2xx")] {
         let mut mailbox = Mailbox::start_clear(answer).await;
         let login = Login { user: LOGIN.0.to_owned(), password: Secret::new(LOGIN.1.to_owned()) };
-        let server = MailServer {
-            host: "127.0.0.1".into(),
-            port: mailbox.address.port(),
-            security: Security::StartTls,
-            login: Some(login),
-        };
-        let config = MailConfig { server: Some(Arc::new(server)), from: mailbox.config().from };
+        let config = by_starttls(&mailbox, "127.0.0.1", login);
         let mut office = Office::with(|plan| plan.config.mail = config).await;
         office.post("members", json!({ "email": "ann@example.com", "role": "member" })).await.made();
         let listed = until(&mut office, 1, |it| it.attempts.len() == 1).await;
