@@ -301,7 +301,8 @@ const ACTIVITY: [&str; 2] = [
         "tallies":[{"mandate":"mnd_01K6FN0001000000000000000M","period":"month","from":1790812800000,"until":1793491200000,
         "reserved":9007199254740991,"spent":1,"excess":2,"count":3,"summed_for":4,"counted_for":5}],
         "seen":[{"source":"web","at":1790847000000}],"unsummed":6,
-        "conflicts":[{"with":"agt_01K6FN0001000000000000000B","at":1790847000000}]}"#,
+        "conflicts":[{"with":"agt_01K6FN0001000000000000000B","at":1790847000000}],
+        "runs":[{"of":"ffffffffffffffffffffffffffffffff","at":1790847000000}]}"#,
     r#"{"agent":"agt_01K6FN0001000000000000000B"}"#,
 ];
 const BLOCK: [&str; 2] = [

@@ -1,18 +1,19 @@
-//! What a message says of what waits, or has ended in the meantime, before it has the form of a mail or of a room's message: the server's own words apart from
+//! What a message says of what waits, has ended in the meantime, or ran without having been allowed, before it has the form of a mail or of a room's message: the server's own words apart from
 //! what others wrote.
 //!
-//! **Invariant:** it holds no more than those read on the approval's page who may decide, and no token.
+//! **Invariant:** it holds no more than those read on the approval's or the action's page who may decide, and no token.
 
 use svc_core::rules::edge::message::Asked;
 use svc_core::rules::gate::asked::Stands;
+use svc_core::rules::read::View;
 use svc_core::state::gate::{Action, ApprovalKind, ApprovalSubject, Requester};
 use svc_core::state::people::Principal;
 use svc_core::value::currency::Currency;
-use svc_core::value::id::{ApprovalId, WorkspaceId};
+use svc_core::value::id::{ActionId, ApprovalId, WorkspaceId};
 
 use crate::pages::quoted::plain;
 
-/// What waits, for a message.
+/// What waits, or ran, for a message.
 pub(super) struct Facts {
     /// What it is, in one sentence.
     pub(super) headline: &'static str,
@@ -22,7 +23,7 @@ pub(super) struct Facts {
     pub(super) quoted: Vec<(&'static str, String)>,
     /// What the server says of it, each with its name.
     pub(super) own: Vec<(&'static str, String)>,
-    /// The page on which it is decided.
+    /// The page on which it is decided, or read.
     pub(super) url: String,
     /// The pages of what stands under it.
     pub(super) under: Vec<String>,
@@ -33,6 +34,11 @@ pub(super) struct Facts {
 /// The page of an approval.
 pub(super) fn page(base: &str, workspace: WorkspaceId, approval: ApprovalId) -> String {
     format!("{}/w/{workspace}/approvals/{approval}", base.trim_end_matches('/'))
+}
+
+/// The page of an action.
+fn page_of_action(base: &str, workspace: WorkspaceId, action: ActionId) -> String {
+    format!("{}/w/{workspace}/activity/{action}", base.trim_end_matches('/'))
 }
 
 /// An amount as people read it, such as `EUR 49.00`.
@@ -87,6 +93,24 @@ impl Facts {
             url: page(base, approval.workspace, approval.id),
             under: asked.under.iter().map(|it| page(base, approval.workspace, *it)).collect(),
             more: asked.under_count.saturating_sub(asked.under.len()),
+        }
+    }
+
+    /// The facts of an action that ran without having been allowed.
+    pub(super) fn of_run(ran: &View, base: &str) -> Self {
+        let (action, agent) = (&ran.action, &ran.agent);
+        let mut quoted = vec![("Agent", agent.name.to_string())];
+        let mut own = vec![("Agent id", agent.id.to_string())];
+        of_action(action, &mut quoted, &mut own);
+        own.push(("Stands as", ran.status().as_str().replace('_', " ")));
+        Self {
+            headline: "An agent's tool ran although its action was not allowed.",
+            summary: action.summary.to_string(),
+            quoted,
+            own,
+            url: page_of_action(base, action.workspace, action.id),
+            under: Vec::new(),
+            more: 0,
         }
     }
 }

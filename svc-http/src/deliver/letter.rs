@@ -26,6 +26,7 @@ pub(super) fn of(message: &Message, base: &str, link: Option<&Secret<String>>) -
         About::Asked(asked) | About::Ended(asked, _) => {
             return Letter { subject: subject_of(asked), text: signed(waits(asked, base), message, base) };
         }
+        About::Ran(ran) => ("An agent's tool ran without having been allowed", runs(&Facts::of_run(ran, base))),
         About::Conflict(conflict) => ("An agent has named a session of another", conflicts(conflict)),
         About::Loosened(loosened) => ("Settings of your workspace were loosened", loosens(loosened)),
         About::Invited(invited) => ("You are invited to a workspace", invites(invited, base, link)),
@@ -53,8 +54,8 @@ fn subject_of(asked: &Asked) -> String {
     format!("Waits for your decision: {} ({of}{})", approval.kind().as_str().replace('_', " "), approval.id)
 }
 
-fn waits(asked: &Asked, base: &str) -> String {
-    let facts = Facts::of(asked, base);
+/// What is asked, and what is known of it.
+fn told(facts: &Facts) -> String {
     let mut text = format!("{}\n\nWhat is asked:\n{}\n", facts.headline, marked(&facts.summary));
     for (name, said) in &facts.quoted {
         add(&mut text, format_args!("\n{name}:\n{}\n", marked(said)));
@@ -63,6 +64,19 @@ fn waits(asked: &Asked, base: &str) -> String {
     for (name, said) in &facts.own {
         add(&mut text, format_args!("{name}: {said}\n"));
     }
+    text
+}
+
+fn runs(facts: &Facts) -> String {
+    let mut text = told(facts);
+    add(&mut text, format_args!("\nLook at it:\n{}\n", facts.url));
+    text.push_str("\nOf more like it of this agent you hear in an hour at the earliest; the ledger has all of them.\n");
+    text
+}
+
+fn waits(asked: &Asked, base: &str) -> String {
+    let facts = Facts::of(asked, base);
+    let mut text = told(&facts);
     add(&mut text, format_args!("\nLook at it and decide:\n{}\nOpening the page decides nothing.\n", facts.url));
     if !facts.under.is_empty() {
         text.push_str("\nThe same was asked again, and waits too:\n");

@@ -4,6 +4,8 @@
 
 use serde_json::{Map, Value, json};
 use svc_core::rules::edge::message::{About, Asked, Message};
+use svc_core::rules::read::View;
+use svc_core::state::gate::Action;
 
 use super::facts::{Facts, marked};
 use crate::wire::put;
@@ -16,6 +18,12 @@ pub(super) fn body(message: &Message, id: &str, base: &str, buttons: Vec<Value>)
         About::Asked(asked) => {
             let facts = Facts::of(asked, base);
             json!({ "type": "approval.requested", "id": id, "approval": approval(asked, &facts), "text": text(&facts) })
+        }
+        About::Ran(ran) => {
+            let facts = Facts::of_run(ran, base);
+            let mut text = told(&facts);
+            text.push(format!("Look at it: {}", facts.url));
+            json!({ "type": "action.unapproved_run", "id": id, "action": run(ran, &facts), "text": text.join("\n") })
         }
         About::Ended(..) | About::Conflict(_) | About::Loosened(_) | About::Invited(_) => return None,
     };
@@ -38,12 +46,7 @@ fn approval(asked: &Asked, facts: &Facts) -> Value {
         put("agentName", json!(agent.name));
     }
     if let Some(action) = asked.question.action.as_ref().map(|it| &it.action) {
-        put("actionType", json!(action.kind.as_str()));
-        if let Some(payment) = &action.payment {
-            put("amount", json!(payment.amount));
-            put("currency", json!(payment.currency));
-            put("merchant", json!({ "name": payment.name, "domain": payment.domain }));
-        }
+        of_action(action, &mut put);
     }
     put("needed", json!(asked.question.needed));
     put("expiresAt", json!(approval.expires_at.to_string()));
@@ -51,12 +54,41 @@ fn approval(asked: &Asked, facts: &Facts) -> Value {
     Value::Object(out)
 }
 
-fn text(facts: &Facts) -> String {
+/// An action that ran without having been allowed.
+fn run(ran: &View, facts: &Facts) -> Value {
+    let mut out = Map::new();
+    let mut put = |name: &str, value: Value| out.insert(name.to_owned(), value);
+    put("id", json!(ran.action.id));
+    put("status", json!(ran.status().as_str()));
+    put("summary", json!(facts.summary));
+    put("agentId", json!(ran.agent.id));
+    put("agentName", json!(ran.agent.name));
+    of_action(&ran.action, &mut put);
+    put("url", json!(facts.url));
+    Value::Object(out)
+}
+
+fn of_action(action: &Action, put: &mut impl FnMut(&str, Value) -> Option<Value>) {
+    put("actionType", json!(action.kind.as_str()));
+    if let Some(payment) = &action.payment {
+        put("amount", json!(payment.amount));
+        put("currency", json!(payment.currency));
+        put("merchant", json!({ "name": payment.name, "domain": payment.domain }));
+    }
+}
+
+/// What is asked and what is known of it, line by line.
+fn told(facts: &Facts) -> Vec<String> {
     let mut lines = vec![facts.headline.to_owned(), quoted(&facts.summary)];
     for (name, said) in &facts.quoted {
         lines.push(format!("{name}:\n{}", quoted(said)));
     }
     lines.extend(facts.own.iter().map(|(name, said)| format!("{name}: {said}")));
+    lines
+}
+
+fn text(facts: &Facts) -> String {
+    let mut lines = told(facts);
     lines.push(format!("Decide: {}", facts.url));
     if !facts.under.is_empty() {
         lines.push(format!("The same was asked {} more times and waits too.", facts.under.len() + facts.more));

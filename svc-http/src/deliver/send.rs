@@ -101,9 +101,12 @@ impl Sender {
         let body = slack::body(message, &reach.name, &self.base).ok_or(Trouble::Refused)?;
         match &message.about {
             About::Ended(..) => self.slack.update(&token, body).await,
-            About::Test | About::Asked(_) | About::Conflict(_) | About::Loosened(_) | About::Invited(_) => {
-                self.slack.post(&token, body).await
-            }
+            About::Test
+            | About::Asked(_)
+            | About::Conflict(_)
+            | About::Ran(_)
+            | About::Loosened(_)
+            | About::Invited(_) => self.slack.post(&token, body).await,
         }
     }
 
@@ -117,6 +120,7 @@ impl Sender {
             | About::Asked(_)
             | About::Ended(..)
             | About::Conflict(_)
+            | About::Ran(_)
             | About::Loosened(_) => None,
         };
         let letter = letter::of(message, &self.base, link.as_ref());

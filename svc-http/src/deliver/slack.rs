@@ -1,6 +1,6 @@
 //! What somebody is asked in Slack: a message of blocks, its buttons, and how it reads where blocks are not shown.
 //!
-//! **Invariant:** what others wrote stands as plain text in places of its own, and in the one text that Slack reads markup in the signs
+//! **Invariant:** what others wrote stands as plain text in places of its own, and where Slack reads markup the signs
 //! that markup begins with are escaped: it mentions nobody, links nowhere and presses nothing.
 
 use serde_json::{Value, json};
@@ -23,7 +23,7 @@ const FIELDS_MAX: usize = 10;
 const SHORT_MAX: usize = 300;
 
 /// The body of `chat.postMessage` in this conversation, or of `chat.update` where a message stands there that says what has ended. `None`
-/// of what nobody is asked.
+/// of what is nobody's to decide.
 pub(super) fn body(message: &Message, channel: &str, base: &str) -> Option<Vec<u8>> {
     let mut told = match &message.about {
         About::Test => json!({ "text": "svc: messages come through" }),
@@ -33,6 +33,7 @@ pub(super) fn body(message: &Message, channel: &str, base: &str) -> Option<Vec<u
             crate::wire::put(&mut told, "ts", json!(at.ts));
             told
         }
+        About::Ran(ran) => ran_told(&Facts::of_run(ran, base)),
         About::Conflict(_) | About::Loosened(_) | About::Invited(_) => return None,
     };
     for (name, value) in [
@@ -50,11 +51,23 @@ pub(super) fn body(message: &Message, channel: &str, base: &str) -> Option<Vec<u
 
 fn asks(asked: &Asked, base: &str) -> Value {
     let facts = Facts::of(asked, base);
-    let short = escaped(&clipped(&one_line(&facts.summary), SHORT_MAX));
-    json!({ "text": format!("{} {short}", facts.headline), "blocks": blocks(asked, &facts) })
+    json!({ "text": short(&facts), "blocks": blocks(asked, &facts) })
 }
 
-fn blocks(asked: &Asked, facts: &Facts) -> Vec<Value> {
+/// What ran without having been allowed: there is nothing to press. The one link is the server's own.
+fn ran_told(facts: &Facts) -> Value {
+    let mut blocks = told(facts);
+    let link = format!("Look at it: <{}>", facts.url);
+    blocks.push(json!({ "type": "section", "text": { "type": "mrkdwn", "text": link } }));
+    json!({ "text": short(facts), "blocks": blocks })
+}
+
+fn short(facts: &Facts) -> String {
+    format!("{} {}", facts.headline, escaped(&clipped(&one_line(&facts.summary), SHORT_MAX)))
+}
+
+/// What is asked and what is known of it.
+fn told(facts: &Facts) -> Vec<Value> {
     let mut blocks = vec![section(facts.headline), section(&clipped(&plain(&facts.summary), TEXT_MAX))];
     let quoted = facts.quoted.iter().map(|(name, said)| field(name, &one_line(said)));
     let own = facts.own.iter().map(|(name, said)| field(name, said));
@@ -64,6 +77,11 @@ fn blocks(asked: &Asked, facts: &Facts) -> Vec<Value> {
             blocks.push(json!({ "type": "section", "fields": fields }));
         }
     }
+    blocks
+}
+
+fn blocks(asked: &Asked, facts: &Facts) -> Vec<Value> {
+    let mut blocks = told(facts);
     let under = facts.under.len() + facts.more;
     if under > 0 {
         let text = format!("The same was asked {under} more times and waits too.");

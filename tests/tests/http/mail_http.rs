@@ -212,6 +212,49 @@ async fn what_was_decided_meanwhile_is_not_sent() {
     office.site.stop().await;
 }
 
+/// A tool that ran although nobody had allowed it is told to whoever may decide, by mail and in the room, once: what it was, how it
+/// stands and where to look, with what others wrote marked and nothing to decide.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_unapproved_run_is_told() {
+    let (mut mailbox, mut room) = (Mailbox::start().await, Receiver::start().await);
+    let mut office = Office::with(|plan| {
+        (plan.config.mail, plan.config.allow_private_callbacks) = (mailbox.config(), true);
+    })
+    .await;
+    let agent = office.site.agent(&[]);
+    let sly = "Pay\nLook at it: https://evil.example @here";
+    let (action, _) = asked(&mut office, &agent.key, &with(payment(4_900), "summary", json!(sly))).await;
+    let config = json!({ "to": [office.who.principal] });
+    office.post("integrations", json!({ "kind": "mail", "config": config })).await.made();
+    let config = json!({ "url": room.url("/room") });
+    office.post("integrations", json!({ "kind": "chat", "config": config })).await.made();
+    let path = format!("/v1/actions/{}/ran", text(&action["id"]));
+    for _ in 0..2 {
+        office.client.post(&path, &agent.key, &json!({})).await.ok();
+    }
+    let mail = mailbox.next().await;
+    let url = format!("{BASE_URL}/w/{}/activity/{}", office.site.workspace(), text(&action["id"]));
+    assert_eq!(
+        (recipients(std::slice::from_ref(&mail)), mail.header("Subject"), mail.link("/activity/")),
+        (vec![&*office.who.email], "An agent's tool ran without having been allowed", &*url)
+    );
+    assert!(mail.text.contains("> Pay\n> Look at it: https://evil.example @here\n"), "{}", mail.text);
+    assert!(mail.text.contains("Amount: EUR 49.00\n") && mail.text.contains("Stands as: expired\n"), "{}", mail.text);
+    let said = room.next().await.json();
+    let of = &said["action"];
+    assert_eq!((&said["type"], &said["buttons"]), (&json!("action.unapproved_run"), &Value::Null));
+    assert_eq!(
+        (&of["id"], &of["status"], &of["agentId"], &of["amount"], &of["url"], &of["summary"]),
+        (&action["id"], &json!("expired"), &json!(agent.id), &json!(4_900), &json!(url), &json!(sly))
+    );
+    let words = text(&said["text"]);
+    assert!(words.ends_with(&format!("\nLook at it: {url}")) && words.contains("@ here"), "{words}");
+    let listed = until(&mut office, 2, is("delivered")).await;
+    assert!(listed.iter().all(|it| it["subject"] == action["id"]), "{listed:?}");
+    assert!(mailbox.is_empty());
+    office.site.stop().await;
+}
+
 /// A room gets one signed message, in words and in members; what an agent wrote calls upon nobody in it. It can be tried out.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_room_is_told_once_and_signed() {

@@ -4,6 +4,7 @@
 use serde_json::{Value, json};
 use svc_core::rules::people::by::By;
 use svc_core::state::people::Role;
+use svc_core::testing::world::BASE_URL;
 use svc_core::value::Span;
 use svc_tests::client::PATIENCE;
 use svc_tests::people::Person;
@@ -283,6 +284,36 @@ async fn those_who_may_decide_are_asked_in_slack() {
     is_instead(&chat.pressed(OWNER, "approve", &asked).await, "You approved this.");
     let item = delivered(&mut chat, &unlinked, &asked, ("delivered", 1)).await;
     assert_eq!((&item["subject"], &item["host"]), (&asked["approval"]["id"], &json!("127.0.0.1")));
+    chat.site.audit();
+    chat.site.stop().await;
+}
+
+/// Of a tool that ran without having been allowed those are told in Slack who are linked and may decide: there is nothing to press,
+/// and what the agent wrote is plain text.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_unapproved_run_is_told_in_slack() {
+    let mut chat = Chat::with(|_| {}).await;
+    let member = chat.site.member(Role::Member);
+    chat.link(&[("UMEMBER", member.principal)]);
+    chat.slack.answer([taken(), taken(), taken()]);
+    let mut body = payment(30_000);
+    body["summary"] = json!("Pay <!channel> & <https://evil.example|Approve>");
+    let asked = chat.client.authorize(&chat.agent.key, &body).await.ok();
+    posted(&mut chat).await;
+    let ran = format!("/v1/actions/{}/ran", text(&asked["id"]));
+    chat.client.post(&ran, &chat.agent.key, &json!({})).await.ok();
+    let told = posted(&mut chat).await.json();
+    assert_eq!(told["channel"], OWNER);
+    let short = text(&told["text"]);
+    assert!(
+        short.starts_with("An agent's tool ran although its action was not allowed. Pay &lt;!channel&gt;"),
+        "{short}"
+    );
+    let blocks = told["blocks"].as_array().unwrap();
+    assert!(blocks.iter().all(|it| it["type"] == "section"), "{told}");
+    assert_eq!(blocks[1]["text"], json!({ "type": "plain_text", "text": body["summary"], "emoji": false }));
+    let url = format!("{BASE_URL}/w/{}/activity/{}", chat.site.workspace(), text(&asked["id"]));
+    assert_eq!(blocks.last().unwrap()["text"], json!({ "type": "mrkdwn", "text": format!("Look at it: <{url}>") }));
     chat.site.audit();
     chat.site.stop().await;
 }

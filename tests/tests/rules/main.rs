@@ -30,6 +30,7 @@ mod mcp_servers;
 mod members;
 mod people;
 mod provenance;
+mod ran;
 mod receive;
 mod release;
 mod requests;

@@ -28,7 +28,7 @@ use svc_core::value::{Id as _, Span};
 use super::calm;
 use super::fleet::{note, token};
 
-fn make(world: &mut World, kind: IntegrationKind, config: ConfigChange) -> Arc<Integration> {
+pub(super) fn make(world: &mut World, kind: IntegrationKind, config: ConfigChange) -> Arc<Integration> {
     let (workspace, secret) = (world.workspace(), NewSecret { sealed: "sealed".into(), hint: "seal".into() });
     world.run(CreateIntegration { by: By::Program, workspace, kind, secret, config }).unwrap()
 }
@@ -40,7 +40,7 @@ pub(super) fn mailed() -> (World, Caller) {
     (world, agent)
 }
 
-fn room(url: &str) -> ConfigChange {
+pub(super) fn room(url: &str) -> ConfigChange {
     ConfigChange { url: Some(Some(UrlText::parse(url).unwrap())), ..ConfigChange::default() }
 }
 

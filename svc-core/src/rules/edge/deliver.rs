@@ -216,7 +216,7 @@ fn about(job: &Job) -> (Named, Named) {
                 News::Asked { approval } | News::Ended { approval, .. } => {
                     (Some(("approvalId", approval.to_string())), to)
                 }
-                News::Conflict { action, .. } => (Some(("actionId", action.to_string())), to),
+                News::Conflict { action, .. } | News::Ran { action } => (Some(("actionId", action.to_string())), to),
                 News::Loosened { record, .. } => (Some(("evidenceId", record.to_string())), to),
                 News::Invited { .. } => (None, to),
             }

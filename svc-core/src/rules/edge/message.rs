@@ -7,6 +7,7 @@ use std::sync::Arc;
 use super::spread::{concerns, is_named};
 use crate::refusal::Refusal;
 use crate::rules::gate::asked::{Question, Stands, Who, question_for};
+use crate::rules::read::{View, view};
 use crate::state::edge::{
     DeciderConfig, Integration, IntegrationConfig, IntegrationKind, IntegrationSlot, Job, News, Posted, SealedSecret,
     Topic, Work,
@@ -58,6 +59,8 @@ pub enum About {
     Ended(Box<Asked>, Posted),
     /// An agent has named another's session.
     Conflict(Box<Conflict>),
+    /// A tool ran although its action was not allowed: the action as it stands.
+    Ran(Box<View>),
     /// Settings were loosened.
     Loosened(Loosened),
     /// Somebody is invited.
@@ -204,7 +207,7 @@ fn goes_over(news: &News, integration: Option<&Integration>) -> bool {
 /// Whether such news goes over an integration, and is not sent where there is none.
 pub(super) const fn needs_one(news: &News) -> bool {
     match news {
-        News::Asked { .. } | News::Ended { .. } | News::Conflict { .. } => true,
+        News::Asked { .. } | News::Ended { .. } | News::Conflict { .. } | News::Ran { .. } => true,
         News::Loosened { .. } | News::Invited { .. } => false,
     }
 }
@@ -240,6 +243,10 @@ fn about(scope: &mut Scope<'_>, news: &News) -> Result<Matter, Halt> {
             let later = scope.get::<Agent>(action.agent)?.ok_or_else(Refusal::internal)?;
             let owner = scope.get::<Agent>(*owner)?.ok_or_else(Refusal::internal)?;
             Ok(Matter::Told(About::Conflict(Box::new(Conflict { later, owner, action }))))
+        }
+        News::Ran { action } => {
+            let Some(action) = scope.get::<Action>(*action)? else { return Ok(Matter::Over) };
+            Ok(Matter::Told(About::Ran(Box::new(view(scope, action)?))))
         }
         News::Loosened { record, by } => {
             let Some(record) = scope.get::<Entry>(*record)? else { return Ok(Matter::Over) };

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::deliver::Claimed;
 use crate::refusal::Refusal;
-use crate::rules::gate::asked::{Stands, Who, question_for};
+use crate::rules::gate::asked::{Stands, Who, may_decide, question_for};
 use crate::state::edge::{
     ChatConfig, Integration, IntegrationConfig, IntegrationKind, IntegrationSlot, Job, JobState, LEASE, News, Spread,
     Work,
@@ -78,15 +78,19 @@ fn is_news(scope: &mut Scope<'_>, news: &News) -> Result<bool, Halt> {
             let Some(approval) = scope.get::<Approval>(*approval)? else { return Ok(false) };
             Ok(question_for(scope, Who::Nobody, approval)?.stands == Stands::Waiting)
         }
-        News::Ended { .. } | News::Conflict { .. } | News::Loosened { .. } | News::Invited { .. } => Ok(true),
+        News::Ended { .. }
+        | News::Conflict { .. }
+        | News::Ran { .. }
+        | News::Loosened { .. }
+        | News::Invited { .. } => Ok(true),
     }
 }
 
-/// A message to each room that the workspace tells of such news. What is no question to those who decide is nobody's but whom it
+/// A message to each room that the workspace tells of such news. What is not for those who decide is nobody's but whom it
 /// concerns.
 fn rooms(scope: &mut Scope<'_>, workspace: &Workspace, news: &News) -> Result<(), Halt> {
     match news {
-        News::Asked { .. } => {}
+        News::Asked { .. } | News::Ran { .. } => {}
         News::Ended { .. } | News::Conflict { .. } | News::Loosened { .. } | News::Invited { .. } => return Ok(()),
     }
     for kind in workspace.told_over.iter().filter(|it| it.spread() == Some(Spread::Room)) {
@@ -105,13 +109,13 @@ fn rooms(scope: &mut Scope<'_>, workspace: &Workspace, news: &News) -> Result<()
 /// The kinds over which each of those whom it concerns is told, by themselves.
 fn each(workspace: &Workspace, news: &News, mails: bool) -> Vec<IntegrationKind> {
     match news {
-        News::Asked { .. } => {
+        News::Asked { .. } | News::Ran { .. } => {
             let kinds = workspace.told_over.iter().copied();
             kinds.filter(|it| it.spread() == Some(Spread::Each)).collect()
         }
         // It is no news to anybody: the message that somebody has is changed.
         News::Ended { .. } => Vec::new(),
-        // Whoever is asked in a chat is asked there what waits, and told nothing else.
+        // Whoever is asked in a chat is told there of what they decide, and of nothing else.
         News::Conflict { .. } => {
             workspace.told_over.iter().copied().filter(|it| *it == IntegrationKind::Mail).collect()
         }
@@ -151,7 +155,7 @@ fn page(
 /// Whether an integration sends such news to this person: it may name who alone is asked.
 pub(super) fn is_named(integration: Option<&Integration>, principal: &Principal, news: &News) -> bool {
     match news {
-        News::Asked { .. } => {}
+        News::Asked { .. } | News::Ran { .. } => {}
         News::Ended { .. } | News::Conflict { .. } | News::Loosened { .. } | News::Invited { .. } => return true,
     }
     match integration.map(|it| &it.config) {
@@ -187,6 +191,11 @@ pub(super) fn concerns(scope: &mut Scope<'_>, news: &News, principal: &Principal
             let later = scope.get::<Action>(*action)?.ok_or_else(Refusal::internal)?.agent;
             scope.want(&[Agent::key(later), Agent::key(*owner)])?;
             Ok(answers_for(scope, later, principal)? || answers_for(scope, *owner, principal)?)
+        }
+        News::Ran { action } => {
+            let Some(action) = scope.get::<Action>(*action)? else { return Ok(false) };
+            let agent = scope.get::<Agent>(action.agent)?.ok_or_else(Refusal::internal)?;
+            Ok(may_decide(principal, &agent))
         }
         News::Loosened { by, .. } => Ok(principal.administers() && *by != Some(principal.id)),
         News::Invited { principal: invited, .. } => Ok(*invited == principal.id && principal.signs_in()),

@@ -113,6 +113,25 @@ pub fn conflict(
     Ok(())
 }
 
+/// Has whoever may decide what an agent asks told that its action ran although it was not allowed: of what is alike, and of one
+/// agent, as often as its [`Activity`] has it, where that is noted.
+///
+/// # Errors
+/// [`Halt::Load`] alone.
+pub fn ran(scope: &mut Scope<'_>, workspace: &Workspace, action: &Action) -> Result<(), Halt> {
+    if workspace.told_over.is_empty() {
+        return Ok(());
+    }
+    let now = scope.now();
+    let stored = scope.get::<Activity>(action.agent)?;
+    let mut activity = stored.map_or_else(|| Activity::none(action.agent), |it| Activity::clone(&it));
+    if activity.tell_run(topic_of(action), now) {
+        scope.put(activity);
+        spread(scope, workspace.id, News::Ran { action: action.id }, now);
+    }
+    Ok(())
+}
+
 /// Takes what waits no more off its topic. Where people were told of it and others stand under it, they are told of the next,
 /// unless `agent` is stopped: then none of them waits.
 ///

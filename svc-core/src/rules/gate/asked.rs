@@ -403,6 +403,12 @@ pub(super) fn decides(role: Role, principal: PrincipalId, agent: &Agent) -> bool
     }
 }
 
+/// Whether a member may decide what `agent` asks, in a session or none.
+pub fn may_decide(principal: &Principal, agent: &Agent) -> bool {
+    let active = principal.membership().filter(|it| it.state == MemberState::Active);
+    active.is_some_and(|it| decides(it.role, principal.id, agent))
+}
+
 /// The consents of those who may decide now: who has left the workspace, or lost the role, agrees to nothing any more.
 ///
 /// # Errors

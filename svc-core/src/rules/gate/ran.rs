@@ -1,5 +1,5 @@
-//! A tool ran although its action was not allowed: the person at the keyboard let it, or nobody did. It is noted and
-//! recorded; it makes no allow of it.
+//! A tool ran although its action was not allowed: the person at the keyboard let it, or nobody did. It is noted,
+//! recorded, and told to whoever may decide what the agent asks; it makes no allow of it.
 
 use std::sync::Arc;
 
@@ -7,6 +7,7 @@ use super::caller::Caller;
 use super::freeze::{End, end_waiting};
 use super::record::ActionRecord;
 use crate::refusal::Refusal;
+use crate::rules::edge::tell;
 use crate::rules::read::{View, own_action, view};
 use crate::state::evidence::Actor;
 use crate::state::gate::{Action, Activity, Agent, Approval, ApprovalState, Code, Effect, Reason, State, Status};
@@ -60,6 +61,8 @@ pub fn report_run(scope: &mut Scope<'_>, said: &ReportRun) -> Result<View, Halt>
     let (kind, actor, verb) = ("action.unapproved_run", Actor::Agent(caller.agent), action.verb(status));
     let record = ActionRecord { kind, actor, action: &action, agent: &before.agent, verb, status };
     action.evidence = scope.append(caller.workspace, record.fact(&[]));
+    let workspace = scope.get::<Workspace>(caller.workspace)?.ok_or_else(Refusal::internal)?;
+    tell::ran(scope, &workspace, &action)?;
     scope.put(action.clone());
     view(scope, Arc::new(action))
 }

@@ -30,6 +30,11 @@ pub enum News {
         /// Whose the session is.
         owner: AgentId,
     },
+    /// A tool ran although its action was not allowed. Told to whoever may decide what its agent asks.
+    Ran {
+        /// The action.
+        action: ActionId,
+    },
     /// A setting was loosened. Told to the other owners and admins.
     Loosened {
         /// The record of it, which has both values.
@@ -63,7 +68,7 @@ impl News {
     pub fn subject(&self) -> String {
         match self {
             Self::Asked { approval } | Self::Ended { approval, .. } => approval.to_string(),
-            Self::Conflict { action, .. } => action.to_string(),
+            Self::Conflict { action, .. } | Self::Ran { action } => action.to_string(),
             Self::Loosened { record, .. } => record.to_string(),
             Self::Invited { principal, .. } => principal.to_string(),
         }
@@ -73,7 +78,11 @@ impl News {
     pub(super) fn let_go(&mut self) {
         match self {
             Self::Invited { token, .. } => *token = None,
-            Self::Asked { .. } | Self::Ended { .. } | Self::Conflict { .. } | Self::Loosened { .. } => {}
+            Self::Asked { .. }
+            | Self::Ended { .. }
+            | Self::Conflict { .. }
+            | Self::Ran { .. }
+            | Self::Loosened { .. } => {}
         }
     }
 
@@ -82,7 +91,11 @@ impl News {
     pub const fn is_spent(&self) -> bool {
         match self {
             Self::Invited { link, token, .. } => link.is_some() && token.is_none(),
-            Self::Asked { .. } | Self::Ended { .. } | Self::Conflict { .. } | Self::Loosened { .. } => false,
+            Self::Asked { .. }
+            | Self::Ended { .. }
+            | Self::Conflict { .. }
+            | Self::Ran { .. }
+            | Self::Loosened { .. } => false,
         }
     }
 }

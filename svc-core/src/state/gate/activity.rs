@@ -5,6 +5,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::block::{Block, BlockId, BlockOwner, SEALED};
 use crate::state::people::Settings;
+use crate::value::digest::TopicId;
 use crate::value::id::{AgentId, MandateId};
 use crate::value::link::{Link, Linked};
 use crate::value::period::Period;
@@ -45,7 +46,24 @@ pub struct Activity {
     /// Agents whose sessions it has named, of which people were told within [`CONFLICT_QUIET`]: [`CONFLICTS_KEPT`] at most.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub conflicts: Vec<ToldConflict>,
+    /// What of it ran although it was not allowed, and people were told of within [`RUNS_QUIET`]: [`RUNS_KEPT`] at most.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub runs: Vec<ToldRun>,
 }
+
+/// That people were told of a run of what was not allowed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ToldRun {
+    /// What was asked: the same of all that is alike.
+    pub of: TopicId,
+    /// When.
+    pub at: Timestamp,
+}
+
+/// How long people who were told of a run of what was not allowed are told of no other one that is alike.
+pub const RUNS_QUIET: Span = Span::hours(1);
+/// How many runs of one agent are told within [`RUNS_QUIET`]: an agent whose tools ask nobody fills no mailbox.
+pub const RUNS_KEPT: usize = 8;
 
 /// That people were told of a conflict about a session with another agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -100,6 +118,7 @@ impl Activity {
             seen: Vec::new(),
             unsummed: 0,
             conflicts: Vec::new(),
+            runs: Vec::new(),
         }
     }
 
@@ -141,6 +160,16 @@ impl Activity {
         let is_due = self.conflicts.len() < CONFLICTS_KEPT && !self.told_of(with, now);
         if is_due {
             self.conflicts.push(ToldConflict { with, at: now });
+        }
+        is_due
+    }
+
+    /// Notes that people are told of a run of this, which was not allowed; whether they are to be.
+    pub fn tell_run(&mut self, of: TopicId, now: Timestamp) -> bool {
+        self.runs.retain(|it| now.since(it.at) < RUNS_QUIET);
+        let is_due = self.runs.len() < RUNS_KEPT && !self.runs.iter().any(|it| it.of == of);
+        if is_due {
+            self.runs.push(ToldRun { of, at: now });
         }
         is_due
     }

@@ -26,7 +26,10 @@ pub use action::{
     Action, Allowed, Callback, Consumed, DataShare, DecidedBy, Incident, LAPSE_AFTER, Lapse, OPEN_MAX, Payment,
     Reservation, State, Status, Tool, Verb,
 };
-pub use activity::{Activity, CONFLICT_QUIET, DENIALS_KEPT, Line, Nth, SeenSource, Tally, Term, ToldConflict};
+pub use activity::{
+    Activity, CONFLICT_QUIET, DENIALS_KEPT, Line, Nth, RUNS_KEPT, RUNS_QUIET, SeenSource, Tally, Term, ToldConflict,
+    ToldRun,
+};
 pub use agent::{AGENT_KEYS_MAX, Agent, AgentKey, Frozen, FrozenBy, Grant, Standing, Through, Tier};
 pub use approval::{
     ASKED_APPLICATIONS_MAX, Approval, ApprovalKind, ApprovalState, ApprovalSubject, AskedAction, AskedBudget,
