@@ -12,6 +12,7 @@
 #[allow(dead_code, unreachable_pub, reason = "shared with the tests of the whole workspace")]
 mod database;
 
+use std::io::{BufRead as _, BufReader, Write as _};
 use std::thread;
 use std::time::Duration;
 
@@ -86,6 +87,35 @@ fn servers_race_and_none_goes_under() {
     contract::races(session, |racers| {
         thread::scope(|threads| racers.into_iter().for_each(|racer| drop(threads.spawn(racer))));
     });
+}
+
+/// Of two that insert one row with nothing else locked, the one that waits for the other is told of a conflict, and goes on.
+#[test]
+fn an_insert_that_another_was_faster_with_conflicts() {
+    let server = Database::start();
+    let store = open(&server.address());
+    let mut writer = store.writer().unwrap();
+    let first = applied(&mut writer, &insert(&row("theirs")));
+    server.sql("CREATE TABLE kept AS SELECT * FROM svc.records; DELETE FROM svc.records; DELETE FROM svc.links");
+    let mut shell = server.shell();
+    let mut say = shell.stdin.take().unwrap();
+    writeln!(say, "BEGIN; INSERT INTO svc.records SELECT * FROM kept; SELECT 'done';").unwrap();
+    let mut heard = String::new();
+    BufReader::new(shell.stdout.as_mut().unwrap()).read_line(&mut heard).unwrap();
+    assert_eq!(heard.trim(), "done");
+    thread::scope(|threads| {
+        let waits = threads.spawn(|| writer.commit(&insert(&row("ours"))));
+        while server.sql("SELECT count(*) FROM pg_stat_activity WHERE wait_event_type='Lock'") == "0" {
+            assert!(!waits.is_finished(), "it waits for the other one");
+        }
+        writeln!(say, "COMMIT;").unwrap();
+        drop(say);
+        let outcome = waits.join().unwrap();
+        let Ok(Committed::Conflict(moved)) = outcome else { panic!("the other one was first: {outcome:?}") };
+        assert_eq!((moved[0].stamp, moved[0].record.clone()), (first, Some(row("theirs"))));
+    });
+    shell.wait().unwrap();
+    let _ = applied(&mut writer, &update(&row("ours"), first));
 }
 
 /// A store whose every connection is ended by the server while nobody uses it goes on with others.
@@ -382,7 +412,7 @@ struct Proxy {
 impl Proxy {
     /// Whether the `COMMIT` at which it is cut still arrives.
     fn before(server: u16, arrives: bool) -> Self {
-        use std::io::{Read as _, Write as _};
+        use std::io::Read as _;
         use std::net::{Shutdown, TcpListener, TcpStream};
         use std::sync::atomic::{AtomicBool, Ordering};
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();

@@ -20,7 +20,7 @@ use super::connect::Live;
 use super::errors::is_contended;
 use super::plan::{Entries, Images, Keys, Plan, column, stamp_of};
 use super::schema;
-use super::statements::COMMIT;
+use super::statements::{COMMIT, UNHURRIED};
 use crate::error::StoreError;
 
 /// What came of it.
@@ -51,8 +51,7 @@ pub(super) async fn apply(live: &Live, plan: &Plan, begin: &'static str, sent: &
     let moved = match lock(live, plan, begin).await {
         Ok(moved) => moved,
         Err(Fault::Before(cause)) if is_contended(&cause) => {
-            live.client.batch_execute("ROLLBACK").await.map_err(Fault::Before)?;
-            return Ok(Done::Contended);
+            return give_way(live).await;
         }
         Err(fault) => return Err(fault),
     };
@@ -68,7 +67,7 @@ pub(super) async fn apply(live: &Live, plan: &Plan, begin: &'static str, sent: &
         match answer {
             Ok(rows) => number = number.or_else(|| rows.into_iter().next()),
             // What follows a statement that failed is rolled back, the `COMMIT` included.
-            Err(cause) if is_contended(&cause) => return Ok(Done::Contended),
+            Err(cause) if is_contended(&cause) => return give_way(live).await,
             Err(cause) if has_gone_on(&cause) => return Err(Fault::Before(cause)),
             Err(cause) => return Err(Fault::Unknown(cause)),
         }
@@ -80,6 +79,13 @@ pub(super) async fn apply(live: &Live, plan: &Plan, begin: &'static str, sent: &
     }
     let number = number.ok_or(StoreError::LeftOut).and_then(|row| stamp_of(column(&row, 0)?));
     number.map(Done::Applied).map_err(Fault::Unfit)
+}
+
+/// Ends a transaction that the database has broken off for another one's sake, so that what is asked next on this connection is
+/// answered.
+async fn give_way(live: &Live) -> Result<Done, Fault> {
+    live.client.batch_execute("ROLLBACK").await.map_err(Fault::Before)?;
+    Ok(Done::Contended)
 }
 
 /// The first round: the rows that are not what the commit saw.
@@ -130,6 +136,8 @@ fn writes<'a>(live: &'a Live, plan: &'a Plan) -> Vec<Asked<'a>> {
     if !plan.told.is_empty() {
         asked.push(Box::pin(async { live.client.query(&statements.tell, &[&plan.told]).await }));
     }
+    asked.push(run(live, UNHURRIED));
+    // By itself: behind a statement that failed in the same message it would not be looked at, and the transaction stay open.
     asked.push(run(live, COMMIT));
     asked
 }

@@ -65,8 +65,11 @@ pub(super) const BEGIN: &str = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"
 /// The same, after a conflict whose locks are given back.
 pub(super) const BEGIN_AGAIN: &str = "ROLLBACK; BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE";
 
-/// Ends a commit. A server that waits here for a standby is not told to give up: it would confirm what no standby has.
-pub(super) const COMMIT: &str = "SET LOCAL statement_timeout = 0; COMMIT";
+/// Before the end of a commit. A server that waits there for a standby is not told to give up: it would confirm what no standby has.
+pub(super) const UNHURRIED: &str = "SET LOCAL statement_timeout = 0";
+
+/// Ends a commit, or a transaction that has failed.
+pub(super) const COMMIT: &str = "COMMIT";
 
 /// Begins a reader's snapshot.
 pub(super) const BEGIN_READ: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
