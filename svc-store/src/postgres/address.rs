@@ -9,7 +9,7 @@ use std::str::FromStr as _;
 use std::time::Duration;
 
 use tokio_postgres::Config;
-use tokio_postgres::config::{Host, SslMode};
+use tokio_postgres::config::{Host, SslMode, TargetSessionAttrs};
 
 use super::io::CONNECT;
 use crate::error::StoreError;
@@ -80,6 +80,10 @@ impl Address {
             return Err(wrong("names an `sslrootcert` for a way that is not encrypted"));
         }
         config.ssl_mode(if mode == Mode::Plain { SslMode::Disable } else { SslMode::Require });
+        if !kept.iter().any(|pair| pair.starts_with("target_session_attrs=")) {
+            // Of several hosts the one that takes writes: after a failover it is another one.
+            config.target_session_attrs(TargetSessionAttrs::ReadWrite);
+        }
         config.connect_timeout(CONNECT).tcp_user_timeout(SILENCE);
         if config.get_application_name().is_none() {
             config.application_name("svc");
