@@ -44,7 +44,7 @@ pub trait Backend: Send + Sync + 'static {
         Ok(None)
     }
 
-    /// What the database's own clock shows: a server whose clock is more than 5 s apart from it decides nothing. `None` where it has
+    /// What the database's own clock shows: a server whose clock is more than 2.5 s apart from it decides nothing. `None` where it has
     /// none but this machine's.
     ///
     /// # Errors

@@ -13,6 +13,8 @@ use crate::gate::Core;
 
 /// How far a node's clock may be behind the newest record of the store.
 pub const CLOCK_SLACK: Span = Span::seconds(5);
+/// How far a node's clock may be from the database's own: two nodes are then no further from each other than [`CLOCK_SLACK`].
+pub const APART_MAX: Span = Span::millis(2_500);
 /// Workspaces whose newest records are looked for at once.
 const WORKSPACES_PAGE: usize = 64;
 
@@ -94,7 +96,7 @@ impl Newest {
         let recorded = Timestamp::from_millis(self.at_ms.load(Ordering::Acquire)).since(clock.now().minus(lag));
         let apart = Span::millis(self.apart_ms.load(Ordering::Acquire));
         let behind = recorded.max(lag).max(apart);
-        let is_behind = behind > CLOCK_SLACK;
+        let is_behind = recorded.max(lag) > CLOCK_SLACK || apart > APART_MAX;
         if self.told.swap(is_behind, Ordering::AcqRel) != is_behind {
             let by_ms = behind.as_millis();
             if is_behind {

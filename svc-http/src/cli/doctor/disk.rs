@@ -9,6 +9,7 @@ use svc_http::clock;
 use svc_http::config::{Config, Loaded};
 use svc_store::seal::{MASTER_KEY, MasterKey};
 use svc_store::{StoreError, sqlite};
+use svc_store::newest::APART_MAX;
 
 use super::Finding::{self, Broken, Odd, Well};
 use super::data;
@@ -167,7 +168,7 @@ pub(super) fn clock(config: &Config) -> Finding {
             advice.to_owned(),
         );
     }
-    if let Some(other) = data::time(config).filter(|it| it.since(now).max(now.since(*it)) > CLOCK_SLACK) {
+    if let Some(other) = data::time(config).filter(|it| it.since(now).max(now.since(*it)) > APART_MAX) {
         return Broken(
             format!(
                 "it is {now} by this machine's clock, and {other} by the database server's: a server decides nothing"
