@@ -14,9 +14,9 @@ mod database;
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use svc_core::store::{Clock as _, Commit, CommitError, Committed, Key, Record, Stamp, Store, Write};
+use svc_core::store::{Clock as _, Commit, CommitError, Committed, Key, Record, Stamp, Store, Table, Write};
 use svc_core::testing::{contract, sample};
 use svc_core::value::Timestamp;
 use svc_store::postgres::{self, PostgresSession, Terms};
@@ -163,11 +163,11 @@ fn a_server_that_lost_power_has_what_it_confirmed() {
         assert!(matches!(&refused, Err(CommitError::Unavailable(error)) if is_down(error)), "{refused:?}");
     }
     server.resume();
-    let until = std::time::Instant::now() + Duration::from_secs(30);
+    let until = Instant::now() + Duration::from_secs(30);
     let second = loop {
         match writer.commit(&update(&row("two"), first)) {
             Ok(Committed::Applied(stamp)) => break stamp,
-            Err(CommitError::Unavailable(_)) if std::time::Instant::now() < until => thread::yield_now(),
+            Err(CommitError::Unavailable(_)) if Instant::now() < until => thread::yield_now(),
             other => panic!("{other:?}"),
         }
     };
@@ -222,10 +222,10 @@ fn a_commit_whose_answer_is_lost_is_not_known() {
         let outcome = writer.commit(&insert(&fresh));
         assert!(matches!(outcome, Err(CommitError::Unknown(_))), "{text}: {outcome:?}");
         let other = open(&server.address());
-        let until = std::time::Instant::now() + Duration::from_secs(30);
+        let until = Instant::now() + Duration::from_secs(30);
         let is_there = || other.reader().unwrap().load(&[fresh.key()]).unwrap()[0].record.is_some();
         while arrives && !is_there() {
-            assert!(std::time::Instant::now() < until, "it has arrived");
+            assert!(Instant::now() < until, "it has arrived");
         }
         assert_eq!(is_there(), arrives);
     }
@@ -250,6 +250,97 @@ fn a_server_that_may_lose_commits_is_refused() {
     // Also where it was turned off while a server ran: its next connection is refused.
     let refused = store.reader().unwrap().load(&[row("").key()]);
     assert!(matches!(refused, Err(StoreError::Lossy { .. })), "{refused:?}");
+}
+
+/// A session that is open commits nothing once its server may lose it, though no connection is made anew.
+#[test]
+fn a_server_that_begins_to_lose_commits_is_refused() {
+    for setting in ["fsync", "full_page_writes"] {
+        let server = Database::start();
+        let store = open(&server.address());
+        let mut writer = store.writer().unwrap();
+        let mut seen = applied(&mut writer, &insert(&row("one")));
+        server.sql(&format!("ALTER SYSTEM SET {setting}=off"));
+        server.sql("SELECT pg_reload_conf()");
+        let until = Instant::now() + Duration::from_secs(30);
+        let refused = loop {
+            match writer.commit(&update(&row("two"), seen)) {
+                Ok(Committed::Applied(stamp)) if Instant::now() < until => seen = stamp,
+                other => break other,
+            }
+        };
+        let is_named = |error: &StoreError| matches!(error, StoreError::Lossy { setting: it } if *it == setting);
+        assert!(matches!(&refused, Err(CommitError::Unavailable(error)) if is_named(error)), "{refused:?}");
+        assert_eq!(server.sql("SELECT stamp FROM svc.records"), seen.0.to_string());
+    }
+}
+
+/// How a commit waits for the disk is the session's own, whatever the server or the role says, and never less.
+#[test]
+fn a_commit_waits_for_the_disk_whatever_is_set() {
+    let server = Database::start();
+    drop(open(&server.address()));
+    server.sql(
+        "CREATE TABLE public.seen (durable text, memory text); CREATE FUNCTION public.note() RETURNS trigger LANGUAGE plpgsql AS \
+         'BEGIN INSERT INTO public.seen VALUES (current_setting(''synchronous_commit''), current_setting(''work_mem'')); RETURN NULL; END'; \
+         CREATE TRIGGER note AFTER INSERT OR UPDATE ON svc.records FOR EACH ROW EXECUTE FUNCTION public.note()",
+    );
+    let mut seen = Stamp::ABSENT;
+    for (set, kept) in [("local", "on"), ("remote_write", "on"), ("remote_apply", "remote_apply"), ("on", "on")] {
+        server.sql(&format!("ALTER ROLE svc SET synchronous_commit={set}"));
+        let store = open(&server.address());
+        let mut writer = store.writer().unwrap();
+        let commit = if seen == Stamp::ABSENT { insert(&row(set)) } else { update(&row(set), seen) };
+        seen = applied(&mut writer, &commit);
+        assert_eq!(server.sql("SELECT string_agg(durable, ',') FROM public.seen"), kept, "{set}");
+        server.sql("DELETE FROM public.seen; ALTER ROLE svc RESET synchronous_commit");
+    }
+    let store = open(&server.address());
+    let mut writer = store.writer().unwrap();
+    seen = applied(&mut writer, &update(&row("before"), seen));
+    server.sql("ALTER SYSTEM SET synchronous_commit=off");
+    server.sql("ALTER SYSTEM SET work_mem='5MB'");
+    server.sql("SELECT pg_reload_conf()");
+    let until = Instant::now() + Duration::from_secs(30);
+    while server.sql("SELECT count(*) FROM public.seen WHERE memory='5MB'") == "0" {
+        assert!(Instant::now() < until, "the session has heard of the settings");
+        seen = applied(&mut writer, &update(&row("after"), seen));
+    }
+    assert_eq!(server.sql("SELECT string_agg(DISTINCT durable, ',') FROM public.seen"), "on");
+}
+
+/// Of several hosts the one that takes writes is found, wherever it stands among them.
+#[test]
+fn of_several_hosts_the_one_that_takes_writes_is_found() {
+    let (standby, primary) = (Database::start(), Database::start());
+    standby.sql("ALTER ROLE svc SET default_transaction_read_only=on");
+    let host = |server: &Database| {
+        let address = server.address();
+        address.trim_start_matches("postgres://svc@").trim_end_matches("/svc").to_owned()
+    };
+    for hosts in [[&standby, &primary], [&primary, &standby]] {
+        let store = open(&format!("postgres://svc@{},{}/svc", host(hosts[0]), host(hosts[1])));
+        drop(store.reader().unwrap().load(&[row("").key()]).unwrap());
+    }
+    assert_eq!(primary.sql("SELECT count(*) FROM svc.meta"), "1");
+    assert_eq!(standby.sql("SELECT count(*) FROM pg_namespace WHERE nspname='svc'"), "0");
+}
+
+/// A commit that the server ends with an error was not made, and is not told as one of which nobody knows.
+#[test]
+fn a_commit_that_ends_in_an_error_was_not_made() {
+    let server = Database::start();
+    let store = open(&server.address());
+    server.sql(
+        "CREATE FUNCTION public.refuse() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RAISE EXCEPTION ''not now''; END'; \
+         CREATE CONSTRAINT TRIGGER refuse AFTER INSERT ON svc.records DEFERRABLE INITIALLY DEFERRED \
+         FOR EACH ROW EXECUTE FUNCTION public.refuse()",
+    );
+    let mut writer = store.writer().unwrap();
+    let refused = writer.commit(&insert(&row("one")));
+    assert!(matches!(refused, Err(CommitError::Unavailable(StoreError::Database(_)))), "{refused:?}");
+    server.sql("DROP TRIGGER refuse ON svc.records");
+    let _ = applied(&mut writer, &insert(&row("one")));
 }
 
 /// Databases that are not this release's are refused and left as they are; of servers that start at once one makes the tables.
@@ -301,6 +392,8 @@ fn others_are_told_of_what_is_durable() {
     let mut writer = store.writer().unwrap();
     let agent = sample::agent(sample::id(3), sample::id(4), Some(Timestamp::from_millis(5)));
     let _ = applied(&mut writer, &insert(&row("nobody waits for it")));
+    let is_chain = |record: &Record| record.key().table() == Table::Chain;
+    let _ = applied(&mut writer, &insert(&sample::rows().into_iter().find(is_chain).unwrap()));
     let _ = applied(&mut writer, &insert(&agent));
     let heard = loop {
         match ear.hear(Duration::from_secs(5)).unwrap() {

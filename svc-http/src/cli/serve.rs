@@ -24,6 +24,11 @@ pub(crate) fn serve(loaded: Loaded) -> Result<ExitCode, Problem> {
     roots(&config)?;
     let base_url = config.base_url(bound.address);
     let (gate, _alone) = open_alone(&config, &base_url, Use::Server)?;
+    if config.may_lose && config.postgres.is_some() {
+        tracing::warn!(
+            "`store.mayLose` is set: the database may lose what it has confirmed, and single use and ceilings with it; it is for tests alone"
+        );
+    }
     if setup::is_empty(&gate)? {
         tracing::warn!(
             "there is no workspace yet, so no key is known: stop the server, run `svc init`, start it again"

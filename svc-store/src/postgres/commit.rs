@@ -16,7 +16,7 @@ use tokio_postgres::error::Severity;
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Error, Row, Statement};
 
-use super::connect::Live;
+use super::connect::{Live, keeps};
 use super::errors::is_contended;
 use super::plan::{Entries, Images, Keys, Plan, column, stamp_of};
 use super::schema;
@@ -74,6 +74,9 @@ pub(super) async fn apply(live: &Live, plan: &Plan, begin: &'static str, sent: &
     }
     match ended {
         Some(Ok(_)) => {}
+        // An error is the server's word that nothing is kept; only where no word comes nobody knows.
+        Some(Err(cause)) if is_contended(&cause) => return give_way(live).await,
+        Some(Err(cause)) if has_gone_on(&cause) => return Err(Fault::Before(cause)),
         Some(Err(cause)) => return Err(Fault::Unknown(cause)),
         None => return Err(Fault::Unfit(StoreError::LeftOut)),
     }
@@ -110,10 +113,20 @@ async fn lock(live: &Live, plan: &Plan, begin: &'static str) -> Result<Vec<Key>,
         }
     }
     let schema = answers.next().transpose().map_err(Fault::Before)?.unwrap_or_default();
-    let schema = schema.first().ok_or(StoreError::NoTables).and_then(|row| column(row, 0));
-    schema.and_then(schema::is_ours).map_err(Fault::Unfit)?;
+    let schema = schema.first().ok_or(StoreError::NoTables);
+    schema.and_then(|row| is_as_it_was(row, live.may_lose)).map_err(Fault::Unfit)?;
     let moved = plan.checks.iter().zip(now).filter(|((_, seen), now)| seen != now);
     Ok(moved.map(|((key, _), _)| *key).collect())
+}
+
+/// That the database has this release's schema and its server keeps what it confirms, as when the connection was made.
+fn is_as_it_was(about: &Row, may_lose: bool) -> Result<(), StoreError> {
+    schema::is_ours(column(about, 0)?)?;
+    if !may_lose {
+        keeps(about, 1, "fsync")?;
+        keeps(about, 2, "full_page_writes")?;
+    }
+    Ok(())
 }
 
 /// The second round: the number first, `COMMIT` last.

@@ -24,6 +24,10 @@ const IDLE: (&str, &str) = ("5min", "10s");
 const ABOUT: &str = "SELECT current_setting('server_version_num')::int, pg_is_in_recovery(), current_setting('server_encoding'), \
      current_setting('synchronous_commit'), current_setting('fsync'), current_setting('full_page_writes')";
 
+/// Has a session wait for the disk whatever the server is told later, and for a standby where that is asked for.
+const DURABLE: &str = "SELECT set_config('synchronous_commit', \
+     CASE current_setting('synchronous_commit') WHEN 'remote_apply' THEN 'remote_apply' ELSE 'on' END, false)";
+
 /// Where and how connections are made.
 #[derive(Debug)]
 pub(super) struct Door {
@@ -42,6 +46,8 @@ struct Waits {
 
 /// A connection that is ready. It closes when it is dropped.
 pub(super) struct Live {
+    /// [`Door::may_lose`].
+    pub(super) may_lose: bool,
     pub(super) client: Client,
     pub(super) statements: Statements,
 }
@@ -88,9 +94,12 @@ impl Door {
             settings()
         );
         client.batch_execute(&settings).await.map_err(|cause| database(&cause))?;
+        if !self.may_lose {
+            client.batch_execute(DURABLE).await.map_err(|cause| database(&cause))?;
+        }
         schema::check(&client).await?;
         let statements = prepare(&client).await.map_err(|cause| database(&cause))?;
-        Ok(Live { client, statements })
+        Ok(Live { may_lose: self.may_lose, client, statements })
     }
 
     /// A connection to a server that is fit for use, whatever the database holds.
@@ -199,12 +208,15 @@ fn is_fit(about: &Row, may_lose: bool) -> Result<(), StoreError> {
         return Ok(());
     }
     for (column, setting) in [(3, "synchronous_commit"), (4, "fsync"), (5, "full_page_writes")] {
-        let value = text(column)?;
-        if value == "off" {
-            return Err(StoreError::Lossy { setting });
-        }
+        keeps(about, column, setting)?;
     }
     Ok(())
+}
+
+/// That a setting on which durability rests is not off.
+pub(super) fn keeps(about: &Row, column: usize, setting: &'static str) -> Result<(), StoreError> {
+    let value: &str = about.try_get(column).map_err(|cause| database(&cause))?;
+    if value == "off" { Err(StoreError::Lossy { setting }) } else { Ok(()) }
 }
 
 /// All statements in one round: they are sent before the first answer is waited for.

@@ -16,8 +16,9 @@ pub(super) const LOCK_WRITTEN: &str = "SELECT k.n, r.stamp FROM unnest($1::text[
 pub(super) const LOCK_READ: &str = "SELECT k.n, r.stamp FROM unnest($1::text[], $2::bytea[]) WITH ORDINALITY AS k (tab, key, n) \
      JOIN svc.records r ON r.tab = k.tab AND r.key = k.key ORDER BY k.n FOR SHARE OF r";
 
-/// The schema that the database has now.
-pub(super) const SCHEMA: &str = "SELECT value FROM svc.meta WHERE name = 'schema'";
+/// The schema that the database has now, and whether its server keeps what it confirms: settings reach sessions that are open.
+pub(super) const SCHEMA: &str = "SELECT value, current_setting('fsync'), current_setting('full_page_writes') \
+     FROM svc.meta WHERE name = 'schema'";
 
 /// The commit's number: taken once, when all locks are held.
 pub(super) const STAMP: &str = "SELECT nextval('svc.stamp')";
