@@ -2,7 +2,7 @@
 //! database's.
 //!
 //! **Invariant:** nothing is decided by what is heard, and nothing rests on hearing it: once a second everybody who waits is told to
-//! look, so that what was not told is seen within that time.
+//! look, so that what was not told is seen within that time, however long the database takes to answer anything.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -23,11 +23,11 @@ const LOOK: Duration = Duration::from_secs(1);
 /// How long is listened at a time: a gate that closes waits for this.
 const PATIENCE: Duration = Duration::from_millis(100);
 
-/// The thread that listens; ends when this is dropped.
+/// The threads that listen and tell everybody to look; they end when this is dropped.
 #[derive(Debug)]
 pub(crate) struct Listening {
     end: Arc<End>,
-    thread: Option<JoinHandle<()>>,
+    threads: Vec<JoinHandle<()>>,
 }
 
 #[derive(Debug, Default)]
@@ -61,22 +61,34 @@ impl Listening {
     /// Compares the clocks before anything is decided, and listens from then on.
     pub(crate) fn start(core: Arc<Core>) -> Result<Self, StoreError> {
         compare_clocks(&core);
-        let end = Arc::new(End::default());
-        let own = Arc::clone(&end);
-        let thread = std::thread::Builder::new()
-            .name("svc-others".to_owned())
-            .spawn(move || listen(&core, &own))
-            .map_err(|cause| StoreError::Thread(Arc::new(cause)))?;
-        Ok(Self { end, thread: Some(thread) })
+        let mut all = Self { end: Arc::new(End::default()), threads: Vec::new() };
+        all.begin("svc-look", &core, remind)?;
+        all.begin("svc-others", &core, listen)?;
+        Ok(all)
+    }
+
+    fn begin(&mut self, name: &str, core: &Arc<Core>, work: fn(&Core, &End)) -> Result<(), StoreError> {
+        let (core, end) = (Arc::clone(core), Arc::clone(&self.end));
+        let thread = std::thread::Builder::new().name(name.to_owned()).spawn(move || work(&core, &end));
+        self.threads.push(thread.map_err(|cause| StoreError::Thread(Arc::new(cause)))?);
+        Ok(())
     }
 }
 
 impl Drop for Listening {
     fn drop(&mut self) {
         self.end.come();
-        if let Some(thread) = self.thread.take() {
+        for thread in self.threads.drain(..) {
             let _ = thread.join();
         }
+    }
+}
+
+/// Tells everybody to look, on a thread that asks the database nothing: whoever looks finds out whether it answers.
+fn remind(core: &Core, end: &End) {
+    while !end.has_come() {
+        core.feed.tell_any();
+        end.wait(LOOK);
     }
 }
 
@@ -88,9 +100,9 @@ fn listen(core: &Core, end: &End) {
             compare_clocks(core);
             if others.is_none() {
                 others = open(core);
+                // What was committed before it was opened is looked for at once, what comes later is heard.
+                core.feed.tell_any();
             }
-            // After it was opened: what was committed before is looked for at once, what comes later is heard.
-            core.feed.tell_any();
         }
         let heard = match others.as_mut() {
             Some(listener) => hear(listener.as_mut()),

@@ -7,9 +7,9 @@ use std::time::UNIX_EPOCH;
 use svc_core::value::{Span, Timestamp};
 use svc_http::clock;
 use svc_http::config::{Config, Loaded};
+use svc_store::newest::APART_MAX;
 use svc_store::seal::{MASTER_KEY, MasterKey};
 use svc_store::{StoreError, sqlite};
-use svc_store::newest::APART_MAX;
 
 use super::Finding::{self, Broken, Odd, Well};
 use super::data;

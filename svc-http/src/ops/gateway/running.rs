@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use svc_core::rules::gate::hold::held_by;
 use svc_core::state::gate::Agent;
@@ -12,6 +13,7 @@ use svc_core::turn::{Halt, Scope};
 use svc_core::value::id::{AgentId, WorkspaceId};
 use svc_store::{Changes, Gate};
 use tokio::sync::broadcast::error::RecvError;
+use tokio::time::{Instant, timeout_at};
 
 use crate::upstream::{Stop, Switch};
 
@@ -93,13 +95,21 @@ impl RunningCalls {
 
     /// Cuts the calls of whoever is stopped, as rows change; ends when the gate does.
     pub(crate) async fn watch(self: Arc<Self>, gate: Gate, mut changes: Changes) {
-        let mut blind = 0;
+        // When a look began that told of all calls, where others may stop them: then it is looked once a second.
+        let mut sure = None::<Instant>;
         loop {
-            match changes.recv().await {
+            let change = changes.recv().await;
+            let begun = Instant::now();
+            // However late the database answered before: it is asked once more, briefly.
+            let until = sure.map_or(begun + BLIND, |it| (it + BLIND).max(begun + LOOK_MIN));
+            match change {
                 // Any may be stopped by another server: a store that is away for a moment is no stop yet.
                 Ok(change) if change.any => {
-                    let is_sure = self.cut_stopped(&gate, |_| true, blind >= BLIND_MAX).await;
-                    blind = if is_sure { 0 } else { blind + 1 };
+                    let last = *sure.get_or_insert(begun);
+                    let is_over = begun + LOOK_EARLY >= last + BLIND;
+                    if self.cut_stopped(&gate, |_| true, is_over, until).await {
+                        sure = Some(begun);
+                    }
                 }
                 Ok(change) => {
                     let touched = |owner: &Owner| {
@@ -109,18 +119,18 @@ impl RunningCalls {
                             _ => false,
                         })
                     };
-                    self.cut_stopped(&gate, touched, true).await;
+                    self.cut_stopped(&gate, touched, true, until).await;
                 }
                 // What was missed could have been anything.
-                Err(RecvError::Lagged(_)) => drop(self.cut_stopped(&gate, |_| true, true).await),
+                Err(RecvError::Lagged(_)) => drop(self.cut_stopped(&gate, |_| true, true, until).await),
                 Err(RecvError::Closed) => return,
             }
         }
     }
 
-    /// Cuts the calls of those who are stopped among whom `touched` means, and where `unsure`, of those too whose rows cannot be read.
-    /// Whether all could be read.
-    async fn cut_stopped(&self, gate: &Gate, touched: impl Fn(&Owner) -> bool, unsure: bool) -> bool {
+    /// Cuts the calls of those who are stopped among whom `touched` means, and where `unsure`, of those too whose rows cannot be read;
+    /// of all whom it means where nothing is heard until `until`. Whether all could be read, or no call is left of which nobody knows.
+    async fn cut_stopped(&self, gate: &Gate, touched: impl Fn(&Owner) -> bool, unsure: bool, until: Instant) -> bool {
         let calls: Vec<(Owner, Arc<Switch>)> = {
             let calls = self.held();
             calls.running.values().filter(|(owner, _)| touched(owner)).cloned().collect()
@@ -128,7 +138,7 @@ impl RunningCalls {
         if calls.is_empty() {
             return true;
         }
-        let gate = gate.clone();
+        let (gate, silenced) = (gate.clone(), calls.clone());
         // Reading blocks; the answers that are cut wait for nothing else.
         let cut = tokio::task::spawn_blocking(move || {
             let mut known: HashMap<Owner, Option<bool>> = HashMap::new();
@@ -140,15 +150,27 @@ impl RunningCalls {
             }
             known.values().all(Option::is_some)
         });
-        cut.await.unwrap_or_else(|error| {
-            tracing::error!(%error, "calls of stopped agents could not be cut");
-            false
-        })
+        match timeout_at(until, cut).await {
+            Ok(Ok(is_sure)) => is_sure || unsure,
+            Ok(Err(error)) => {
+                tracing::error!(%error, "calls of stopped agents could not be cut");
+                false
+            }
+            Err(_) => {
+                tracing::warn!("whether running calls may go on is not to be learned: they are cut");
+                silenced.iter().for_each(|(_, switch)| switch.cut(Stop::Agent));
+                true
+            }
+        }
     }
 }
 
-/// So many looks, a second apart, may fail before calls are cut of which nobody can tell whether another server has stopped them.
-const BLIND_MAX: u32 = 4;
+/// So long after the last look that told calls may go on of which nobody can tell whether another server has stopped them.
+const BLIND: Duration = Duration::from_secs(5);
+/// Looks come a second apart, and not to the millisecond: one that is so little early is the last.
+const LOOK_EARLY: Duration = Duration::from_millis(500);
+/// How long a look waits for the database at least.
+const LOOK_MIN: Duration = Duration::from_secs(1);
 
 /// Whether calls of `owner` are to go on.
 fn is_stopped(scope: &mut Scope<'_>, owner: Owner) -> Result<bool, Halt> {
