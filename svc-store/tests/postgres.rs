@@ -133,6 +133,27 @@ fn connections_that_ended_are_made_anew() {
     assert_eq!(store.reader().unwrap().load(&[row("").key()]).unwrap()[0].stamp, second);
 }
 
+/// Readers that come one after the other share a connection, each with a snapshot of its own moment, and none is left open.
+#[test]
+fn readers_share_connections() {
+    let server = Database::with(&["log_connections=on"]);
+    let store = open(&server.address());
+    let mut writer = store.writer().unwrap();
+    let mut seen = applied(&mut writer, &insert(&row("0")));
+    let opened = || server.said().matches("application_name=svc").count();
+    drop(store.reader().unwrap().load(&[row("").key()]).unwrap());
+    let before = opened();
+    for turn in 1..50 {
+        seen = applied(&mut writer, &update(&row(&turn.to_string()), seen));
+        assert_eq!(store.reader().unwrap().load(&[row("").key()]).unwrap()[0].stamp, seen);
+    }
+    assert_eq!(opened(), before);
+    let until = Instant::now() + Duration::from_secs(30);
+    while server.sql("SELECT count(*) FROM pg_stat_activity WHERE state LIKE 'idle in%'") != "0" {
+        assert!(Instant::now() < until, "a snapshot is left open");
+    }
+}
+
 /// A snapshot whose connection is lost ends: what is read later would be of another moment.
 #[test]
 fn a_lost_snapshot_is_not_begun_again() {

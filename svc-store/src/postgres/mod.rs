@@ -47,6 +47,8 @@ pub struct PostgresStore {
 pub(crate) struct Shared {
     door: Arc<Door>,
     idle: Mutex<Vec<Live>>,
+    /// The connection that reads the clock: once a second, however many readers there are.
+    clock: Mutex<Option<Live>>,
     /// The last: what is above lives on its threads.
     io: Io,
 }
@@ -54,6 +56,10 @@ pub(crate) struct Shared {
 impl Shared {
     fn idle(&self) -> MutexGuard<'_, Vec<Live>> {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn clock(&self) -> MutexGuard<'_, Option<Live>> {
+        self.clock.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn give_back(&self, live: Live) {
@@ -103,7 +109,9 @@ impl PostgresStore {
 
     fn at(address: &str, terms: Terms) -> Result<Self, StoreError> {
         let door = Arc::new(Door::new(Address::parse(address)?, terms.may_lose));
-        Ok(Self { shared: Arc::new(Shared { door, idle: Mutex::default(), io: Io::start()? }) })
+        Ok(Self {
+            shared: Arc::new(Shared { door, idle: Mutex::default(), clock: Mutex::default(), io: Io::start()? }),
+        })
     }
 
     /// Does something on a connection of its own.
@@ -193,10 +201,10 @@ impl Backend for PostgresStore {
     }
 
     fn time(&self) -> Result<Option<Timestamp>, StoreError> {
-        let idle = self.shared.idle().pop();
+        let kept = self.shared.clock().take();
         let door = Arc::clone(&self.shared.door);
         let asked = self.shared.io.wait(LOST, async move {
-            let live = match idle {
+            let live = match kept {
                 Some(live) if !live.client.is_closed() => live,
                 _ => door.open(true).await?,
             };
@@ -205,7 +213,7 @@ impl Backend for PostgresStore {
             Ok((live, Timestamp::from_millis(ms)))
         })?;
         let (live, time) = asked.unwrap_or_else(|| Err(silent()))?;
-        self.shared.give_back(live);
+        *self.shared.clock() = Some(live);
         Ok(Some(time))
     }
 }

@@ -4,8 +4,11 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::future::Future as _;
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Waker};
 
 use svc_core::store::{Commit, CommitError, Committed, Found, Key, Loaded, Range, Store};
 use tokio_postgres::{Error, Row};
@@ -257,21 +260,16 @@ impl Store for PostgresSession {
 }
 
 impl Drop for PostgresSession {
-    /// A reader's connection waits for the next reader, once its snapshot is given back.
+    /// A reader's connection is the next reader's at once: the end of the snapshot is on its way before anything that is asked next, and
+    /// nobody waits for its answer. Were it to fail, so would the beginning of the next one.
     fn drop(&mut self) {
         let (Role::Reader(snapshot), Some(live)) = (&self.role, self.live.take()) else { return };
-        if *snapshot == Snapshot::Ahead {
-            self.shared.give_back(live);
-            return;
+        if *snapshot == Snapshot::Open {
+            let mut ended = pin!(live.client.batch_execute("ROLLBACK"));
+            // It is sent when it is polled first.
+            let _ = ended.as_mut().poll(&mut Context::from_waker(Waker::noop()));
         }
-        let shared = Arc::downgrade(&self.shared);
-        self.shared.io.leave(async move {
-            if live.client.batch_execute("ROLLBACK").await.is_ok()
-                && let Some(shared) = shared.upgrade()
-            {
-                shared.give_back(live);
-            }
-        });
+        self.shared.give_back(live);
     }
 }
 
