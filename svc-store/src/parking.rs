@@ -52,10 +52,30 @@ pub fn about_to_park() {
 /// To be called by a thread before it waits for something of its own: the lanes are woken, and as a runtime may have given its place to
 /// another thread meanwhile, what is queued afterwards wakes its lane at once, until the thread tells again that it sleeps.
 #[cfg(feature = "postgres")]
-pub(crate) fn about_to_wait() {
+fn about_to_wait() {
     let owed = OWED.try_with(|owed| owed.try_borrow_mut().ok().and_then(|mut owed| owed.take()));
     // It pays where it ends.
     drop(owed);
+}
+
+/// Waits so that the tasks behind this one on the same thread go on elsewhere, where this is a thread of a server.
+#[cfg(feature = "postgres")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the lanes are woken before, and at once by whatever this thread queues after"
+)]
+pub(crate) fn aside<T>(wait: impl FnOnce() -> T) -> T {
+    about_to_wait();
+    match tokio::runtime::Handle::try_current().map(|it| it.runtime_flavor()) {
+        Ok(tokio::runtime::RuntimeFlavor::MultiThread) => tokio::task::block_in_place(wait),
+        _ => wait(),
+    }
+}
+
+/// The same where every store is on this machine and nothing is waited for but it.
+#[cfg(not(feature = "postgres"))]
+pub(crate) fn aside<T>(wait: impl FnOnce() -> T) -> T {
+    wait()
 }
 
 /// Remembers that this thread has to wake the lane of `queue` before it sleeps; false where it does not tell when it does.

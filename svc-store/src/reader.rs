@@ -3,15 +3,19 @@
 //! **Invariant:** a store that panics has failed to answer, and ends nobody who reads.
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use svc_core::store::{Found, Key, Loaded, Range, Store, all_answered};
 use svc_core::value::Timestamp;
 
 use crate::backend::{Backend, Others};
 use crate::error::{StoreError, caught};
+use crate::parking::aside;
 
 /// How many readers look at once; more wait for their turn.
 const READERS_MAX: usize = 16;
+/// How long one waits for its turn: where the store answers nobody, whoever comes hears so soon and holds up nobody else.
+const TURN: Duration = Duration::from_secs(2);
 
 /// A backend's readers, whatever the backend.
 pub(crate) trait Readers: Send + Sync {
@@ -50,15 +54,28 @@ impl<B> Bounded<B> {
     fn count(&self) -> MutexGuard<'_, usize> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
+
+    /// A place, where one is free now.
+    fn free(&self) -> Option<Place<'_, B>> {
+        self.wait(Duration::ZERO)
+    }
+
+    /// A place that is free within so long.
+    fn wait(&self, patience: Duration) -> Option<Place<'_, B>> {
+        let full = |open: &mut usize| *open >= READERS_MAX;
+        let (mut open, _) =
+            self.left.wait_timeout_while(self.count(), patience, full).unwrap_or_else(PoisonError::into_inner);
+        if full(&mut open) {
+            return None;
+        }
+        *open = open.saturating_add(1);
+        Some(Place(self))
+    }
 }
 
 impl<B: Backend> Readers for Bounded<B> {
     fn open(&self) -> Result<Box<dyn Snapshot + '_>, StoreError> {
-        let full = |open: &mut usize| *open >= READERS_MAX;
-        let mut open = self.left.wait_while(self.count(), full).unwrap_or_else(PoisonError::into_inner);
-        *open = open.saturating_add(1);
-        drop(open);
-        let place = Place(self);
+        let place = self.free().or_else(|| aside(|| self.wait(TURN))).ok_or(StoreError::Resting)?;
         let session = caught(|| self.backend.reader().map_err(StoreError::of))??;
         Ok(Box::new(Open { session, _place: place }))
     }

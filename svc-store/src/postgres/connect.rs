@@ -17,6 +17,8 @@ use crate::error::StoreError;
 const VERSION_MIN: i32 = 130_000;
 /// The first pause after a connection that failed, and the longest.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(5));
+/// A server that takes longer than this over a connection is not given more of them to make.
+const SLOW: Duration = Duration::from_secs(1);
 /// How long a reader may keep its snapshot without asking anything, and a writer its locks.
 const IDLE: (&str, &str) = ("5min", "10s");
 
@@ -41,7 +43,24 @@ pub(super) struct Door {
 #[derive(Debug, Default)]
 struct Waits {
     until: Option<Instant>,
+    /// Zero while the last answer was a good one.
     pause: Duration,
+    /// How many knock now.
+    knocking: usize,
+    /// When the first of them did, or when one of them was let in last.
+    since: Option<Instant>,
+}
+
+/// One that knocks. Where it comes to no answer, that is a failure.
+struct Knock<'a> {
+    door: &'a Door,
+    well: bool,
+}
+
+impl Drop for Knock<'_> {
+    fn drop(&mut self) {
+        self.door.answered(self.well);
+    }
 }
 
 /// A connection that is ready. It closes when it is dropped.
@@ -79,10 +98,10 @@ impl Door {
     /// # Errors
     /// The server does not answer, is not fit for use, or has another schema; or it failed a moment ago.
     pub(super) async fn open(&self, reads: bool) -> Result<Live, StoreError> {
-        self.knock()?;
+        let mut knock = self.knock()?;
         let opened = tokio::time::timeout(CONNECT_ALL, self.set_up(reads)).await;
         let opened = opened.unwrap_or_else(|_| Err(silent()));
-        self.answered(opened.is_ok());
+        knock.well = opened.is_ok();
         opened
     }
 
@@ -127,17 +146,27 @@ impl Door {
         Ok(client)
     }
 
-    fn knock(&self) -> Result<(), StoreError> {
-        match self.waits().until {
-            Some(until) if Instant::now() < until => Err(StoreError::Resting),
-            _ => Ok(()),
+    /// Where the server fails, or keeps one waiting, one at a time finds out whether it does still; all others hear so at once.
+    fn knock(&self) -> Result<Knock<'_>, StoreError> {
+        let (mut waits, now) = (self.waits(), Instant::now());
+        let is_slow = waits.since.is_some_and(|since| now.duration_since(since) > SLOW);
+        let is_doubtful = waits.pause > Duration::ZERO || is_slow;
+        if waits.until.is_some_and(|until| now < until) || (waits.knocking > 0 && is_doubtful) {
+            return Err(StoreError::Resting);
         }
+        waits.knocking = waits.knocking.saturating_add(1);
+        waits.since.get_or_insert(now);
+        Ok(Knock { door: self, well: false })
     }
 
     fn answered(&self, well: bool) {
         let mut waits = self.waits();
+        waits.knocking = waits.knocking.saturating_sub(1);
+        if well || waits.knocking == 0 {
+            waits.since = (waits.knocking > 0).then(Instant::now);
+        }
         if well {
-            *waits = Waits::default();
+            (waits.until, waits.pause) = (None, Duration::ZERO);
         } else {
             waits.pause = waits.pause.saturating_mul(2).clamp(PAUSES.0, PAUSES.1);
             waits.until = Instant::now().checked_add(waits.pause);

@@ -6,10 +6,11 @@ use std::sync::Arc;
 use std::sync::mpsc::sync_channel;
 use std::time::Duration;
 
-use tokio::runtime::{Builder, Handle, Runtime, RuntimeFlavor};
+use tokio::runtime::{Builder, Runtime};
 use tokio::time::timeout;
 
 use crate::error::StoreError;
+use crate::parking::aside;
 
 /// How long one host may take to answer a connection.
 pub(super) const CONNECT: Duration = Duration::from_secs(5);
@@ -60,13 +61,6 @@ impl Io {
         });
         aside(move || outcome.recv()).map_err(|_| StoreError::Panicked)
     }
-
-    /// Has `work` done, and waits for nothing.
-    pub(super) fn leave(&self, work: impl Future<Output = ()> + Send + 'static) {
-        if let Some(runtime) = &self.runtime {
-            runtime.spawn(work);
-        }
-    }
 }
 
 impl Drop for Io {
@@ -75,18 +69,5 @@ impl Drop for Io {
             // The last clone of a store may be dropped by a task of another runtime, where nothing may be waited for.
             runtime.shutdown_background();
         }
-    }
-}
-
-/// Waits so that the tasks behind this one on the same thread go on elsewhere, where this is a thread of a server.
-#[expect(
-    clippy::disallowed_methods,
-    reason = "the lanes are woken before, and at once by whatever this thread queues after"
-)]
-fn aside<T>(wait: impl FnOnce() -> T) -> T {
-    crate::parking::about_to_wait();
-    match Handle::try_current().map(|it| it.runtime_flavor()) {
-        Ok(RuntimeFlavor::MultiThread) => tokio::task::block_in_place(wait),
-        _ => wait(),
     }
 }
