@@ -4,6 +4,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::sync_channel;
 use std::sync::{Arc, Mutex};
+use std::thread;
 use std::time::Duration;
 
 use svc_core::rules::gate::asked::Stands;
@@ -17,8 +18,8 @@ use svc_core::store::{MemoryStore, Store};
 use svc_core::testing::fault::{Faulty, Operation};
 use svc_core::testing::people::sign_in_owner;
 use svc_core::testing::world::{World, payment, terms};
-use svc_core::value::Span;
 use svc_core::value::text::Label;
+use svc_core::value::{Span, Timestamp};
 use svc_store::{AgentKey, Backend, Gate, Settings};
 
 const ASKS: &str =
@@ -88,14 +89,73 @@ fn a_word_in_time_comes_before_the_clock() {
     let word = gate.submit(DecideApproval::new(owner, approval, Choice::Approve));
     entered.recv_timeout(Duration::from_secs(30)).expect("the word is being written");
     clock.advance(Span::millis(1));
-    let read = std::thread::scope(|threads| {
+    let read = thread::scope(|threads| {
         let reading = threads.spawn(|| agent.get(asked.id()));
         while !reading.is_finished() && gate.queue_depths() == [0] {
-            std::thread::yield_now();
+            thread::yield_now();
         }
         drop(go);
         reading.join().unwrap().unwrap()
     });
     assert_eq!(read.status(), Status::Allowed);
     assert_eq!(pollster::block_on(word).unwrap().stands, Stands::Approved);
+}
+
+/// A store of several servers whose clock does not answer any more once that is asked for.
+struct Silent {
+    store: MemoryStore,
+    is_silent: Arc<AtomicBool>,
+    /// Waits until a test has ended.
+    over: Arc<Mutex<std::sync::mpsc::Receiver<()>>>,
+}
+
+impl Backend for Silent {
+    type Session = MemoryStore;
+
+    fn lanes(&self) -> usize {
+        1
+    }
+
+    fn writer(&self) -> Result<MemoryStore, <MemoryStore as Store>::Error> {
+        Ok(self.store.clone())
+    }
+
+    fn reader(&self) -> Result<MemoryStore, <MemoryStore as Store>::Error> {
+        Ok(self.store.clone())
+    }
+
+    fn is_shared(&self) -> bool {
+        true
+    }
+
+    fn time(&self) -> Result<Option<Timestamp>, <MemoryStore as Store>::Error> {
+        if self.is_silent.load(Ordering::SeqCst) {
+            let _ = self.over.lock().unwrap().recv();
+        }
+        Ok(None)
+    }
+}
+
+/// Everybody is told to look once a second, also while the database answers nothing.
+#[test]
+fn a_silent_database_keeps_nobody_from_looking() {
+    let (is_silent, (end, over)) = (Arc::new(AtomicBool::new(false)), sync_channel(1));
+    let store =
+        Silent { store: MemoryStore::new(), is_silent: Arc::clone(&is_silent), over: Arc::new(Mutex::new(over)) };
+    let mut world = World::over(store.store.clone(), WorkspaceSettings::default());
+    let (clock, signer) = (world.clock().clone(), Arc::clone(world.engine().signer()));
+    let gate = Gate::over(store, clock, signer, Settings::default()).unwrap();
+    let mut changes = gate.changes();
+    is_silent.store(true, Ordering::SeqCst);
+    let (tell, told) = sync_channel(5);
+    thread::spawn(move || {
+        for _ in 0..5 {
+            let is_any = changes.blocking_recv().unwrap().any;
+            let _ = tell.send(is_any);
+        }
+    });
+    let looks: Vec<_> = (0..5).map(|_| told.recv_timeout(Duration::from_secs(20))).collect();
+    // Before anything can fail: the gate ends when its threads do.
+    drop(end);
+    assert_eq!(looks, [Ok(true); 5]);
 }
