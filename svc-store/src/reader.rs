@@ -116,3 +116,21 @@ impl<B: Backend> Snapshot for Open<'_, B> {
         caught(|| self.session.scan(range).map_err(StoreError::of))?
     }
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test may panic")]
+    use svc_core::store::MemoryStore;
+
+    use super::*;
+
+    /// Who finds no place hears so before long, and one that is given back is the next one's.
+    #[test]
+    fn nobody_waits_for_a_place_for_ever() {
+        let readers = Bounded::new(MemoryStore::new());
+        let mut open: Vec<_> = (0..READERS_MAX).map(|_| readers.open().unwrap()).collect();
+        assert!(matches!(readers.open().err(), Some(StoreError::Resting)));
+        open.pop();
+        assert!(readers.open().is_ok());
+    }
+}
