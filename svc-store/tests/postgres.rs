@@ -11,8 +11,11 @@
 #[path = "../../tests/src/database.rs"]
 #[allow(dead_code, unreachable_pub, reason = "shared with the tests of the whole workspace")]
 mod database;
+#[path = "postgres/proxy.rs"]
+mod proxy;
 
 use std::io::{BufRead as _, BufReader, Write as _};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -23,6 +26,7 @@ use svc_store::postgres::{self, PostgresSession, Terms};
 use svc_store::{Backend as _, Heard, PostgresStore, StoreError};
 
 use database::Database;
+use proxy::Proxy;
 
 fn open(address: &str) -> PostgresStore {
     PostgresStore::open(address, Terms::default()).unwrap()
@@ -214,6 +218,46 @@ fn after_a_conflict_the_second_try_goes_through() {
         let third = applied(&mut one, &update(&row("one"), second));
         let Ok(Ok(Committed::Conflict(moved))) = waits.join() else { panic!("it has moved") };
         assert_eq!(moved[0].stamp, third);
+    });
+}
+
+/// A freeze gets through though there is never a moment in which nobody reads the agent's row.
+#[test]
+fn a_freeze_is_not_passed_by_those_who_read() {
+    let server = Database::start();
+    let store = open(&server.address());
+    let mut freezer = store.writer().unwrap();
+    let agent = |at: i64| sample::agent(sample::id(3), sample::id(4), Some(Timestamp::from_millis(at)));
+    let first = applied(&mut freezer, &insert(&agent(1)));
+    let (turns, done) = ([AtomicU64::new(0), AtomicU64::new(0)], AtomicBool::new(false));
+    thread::scope(|threads| {
+        for own in 0..2 {
+            let (mut reader, turns, done) = (store.writer().unwrap(), &turns, &done);
+            threads.spawn(move || {
+                // It conflicts, for there is no such payload, and has its locks until it gives them back.
+                let stale =
+                    Commit { checks: vec![(agent(1).key(), first), (row("").key(), first)], writes: Vec::new() };
+                let mut stale = stale;
+                stale.checks.sort_unstable();
+                while !done.load(Ordering::SeqCst) {
+                    let _ = reader.commit(&stale);
+                    turns[own].fetch_add(1, Ordering::SeqCst);
+                    let (seen, until) =
+                        (turns[1 - own].load(Ordering::SeqCst), Instant::now() + Duration::from_millis(300));
+                    // Until the other one has it too.
+                    while turns[1 - own].load(Ordering::SeqCst) == seen && Instant::now() < until {
+                        thread::yield_now();
+                    }
+                    reader.release();
+                }
+            });
+        }
+        while turns.iter().any(|it| it.load(Ordering::SeqCst) < 3) {
+            thread::yield_now();
+        }
+        let outcome = freezer.commit(&update(&agent(2), first));
+        done.store(true, Ordering::SeqCst);
+        assert!(matches!(outcome, Ok(Committed::Applied(_))), "{outcome:?}");
     });
 }
 
@@ -515,52 +559,4 @@ fn statements_go_by_indexes() {
 
 fn now() -> Timestamp {
     svc_store::SystemClock::new().now()
-}
-
-/// A way to the server that can be cut at the moment of a `COMMIT`.
-struct Proxy {
-    port: u16,
-    armed: std::sync::Arc<std::sync::atomic::AtomicBool>,
-}
-
-impl Proxy {
-    /// Whether the `COMMIT` at which it is cut still arrives.
-    fn before(server: u16, arrives: bool) -> Self {
-        use std::io::Read as _;
-        use std::net::{Shutdown, TcpListener, TcpStream};
-        use std::sync::atomic::{AtomicBool, Ordering};
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let (port, armed) = (listener.local_addr().unwrap().port(), std::sync::Arc::new(AtomicBool::new(false)));
-        let is_armed = std::sync::Arc::clone(&armed);
-        thread::spawn(move || {
-            for client in listener.incoming() {
-                let (mut client, is_armed) = (client.unwrap(), std::sync::Arc::clone(&is_armed));
-                let mut server = TcpStream::connect(("127.0.0.1", server)).unwrap();
-                let (mut back, mut to_client) = (server.try_clone().unwrap(), client.try_clone().unwrap());
-                thread::spawn(move || drop(std::io::copy(&mut back, &mut to_client)));
-                thread::spawn(move || {
-                    let mut bytes = [0; 65_536];
-                    while let Ok(read @ 1..) = client.read(&mut bytes) {
-                        let is_end = bytes[..read].windows(7).any(|it| it == b"COMMIT\0");
-                        if is_end && is_armed.load(Ordering::SeqCst) {
-                            // Nothing goes back any more, whatever becomes of it.
-                            client.shutdown(Shutdown::Both).unwrap();
-                            if arrives {
-                                server.write_all(&bytes[..read]).unwrap();
-                                let _ = std::io::copy(&mut server, &mut std::io::sink());
-                            }
-                            return;
-                        }
-                        server.write_all(&bytes[..read]).unwrap();
-                    }
-                    let _ = server.shutdown(Shutdown::Both);
-                });
-            }
-        });
-        Self { port, armed }
-    }
-
-    fn cut(&self) {
-        self.armed.store(true, std::sync::atomic::Ordering::SeqCst);
-    }
 }

@@ -2,7 +2,8 @@
 //!
 //! The first locks every checked row, in the order of keys, and gives the stamps that the rows have now; the second takes the
 //! commit's number, writes, and commits. All of a round is sent before its first answer is waited for. A locking read of an absent
-//! row locks nothing: who inserts it first wins, and the other one's insert fails its whole commit.
+//! row locks nothing: who inserts it first wins, and the other one's insert fails its whole commit. Before any row it queues for
+//! those that everybody reads, in the order of their slots: who has a row never waits there, so that no two wait for each other.
 //!
 //! **Invariant:** the number is taken when all locks are held, so it is greater than that of every commit this one depends on.
 
@@ -18,7 +19,7 @@ use tokio_postgres::{Error, Row, Statement};
 
 use super::connect::{Live, keeps};
 use super::errors::is_contended;
-use super::plan::{Entries, Images, Keys, Plan, column, stamp_of};
+use super::plan::{Entries, Images, Keys, Plan, Queues, column, stamp_of};
 use super::schema;
 use super::statements::{COMMIT, UNHURRIED};
 use crate::error::StoreError;
@@ -93,8 +94,9 @@ async fn give_way(live: &Live) -> Result<Done, Fault> {
 
 /// The first round: the rows that are not what the commit saw.
 async fn lock(live: &Live, plan: &Plan, begin: &'static str) -> Result<Vec<Key>, Fault> {
-    let mut asked: Vec<Asked<'_>> = Vec::with_capacity(plan.locks.len().saturating_add(2));
+    let mut asked: Vec<Asked<'_>> = Vec::with_capacity(plan.locks.len().saturating_add(3));
     asked.push(run(live, begin));
+    asked.push(queue(live, &plan.queues));
     for run in &plan.locks {
         let statement = if run.written { &live.statements.lock_written } else { &live.statements.lock_read };
         asked.push(of_keys(live, statement, &run.rows));
@@ -103,6 +105,7 @@ async fn lock(live: &Live, plan: &Plan, begin: &'static str) -> Result<Vec<Key>,
     asked.push(Box::pin(live.client.query(&live.statements.schema, &[])));
     let mut answers = together(asked).await.into_iter();
     let _begun = answers.next().transpose().map_err(Fault::Before)?;
+    let _queued = answers.next().transpose().map_err(Fault::Before)?;
     let mut now: Vec<Stamp> = vec![Stamp::ABSENT; plan.checks.len()];
     for run in &plan.locks {
         for row in answers.next().transpose().map_err(Fault::Before)?.unwrap_or_default() {
@@ -167,6 +170,16 @@ fn run<'a>(live: &'a Live, sql: &'static str) -> Asked<'a> {
             live.client.batch_execute(sql).await?;
         }
         Ok(Vec::new())
+    })
+}
+
+/// Without a row that everybody reads nothing is sent.
+fn queue<'a>(live: &'a Live, queues: &'a Queues) -> Asked<'a> {
+    Box::pin(async move {
+        if queues.slots.is_empty() {
+            return Ok(Vec::new());
+        }
+        live.client.query(&live.statements.queue, &[&queues.slots, &queues.written]).await
     })
 }
 

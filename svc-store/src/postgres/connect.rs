@@ -74,6 +74,7 @@ pub(super) struct Live {
 /// What a connection prepares once.
 pub(super) struct Statements {
     pub(super) load: Statement,
+    pub(super) queue: Statement,
     pub(super) lock_written: Statement,
     pub(super) lock_read: Statement,
     pub(super) schema: Statement,
@@ -260,7 +261,8 @@ async fn prepare(client: &Client) -> Result<Statements, tokio_postgres::Error> {
         client.prepare(statements::INSERT),
         client.prepare(statements::UPDATE),
     )?;
-    let (delete, link, unlink, tell, oldest, newest) = tokio::try_join!(
+    let (queue, delete, link, unlink, tell, oldest, newest) = tokio::try_join!(
+        client.prepare(statements::QUEUE),
         client.prepare(statements::DELETE),
         client.prepare(statements::LINK),
         client.prepare(statements::UNLINK),
@@ -270,6 +272,7 @@ async fn prepare(client: &Client) -> Result<Statements, tokio_postgres::Error> {
     )?;
     Ok(Statements {
         load,
+        queue,
         lock_written,
         lock_read,
         schema,
@@ -283,4 +286,32 @@ async fn prepare(client: &Client) -> Result<Statements, tokio_postgres::Error> {
         oldest,
         newest,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test may panic")]
+    use super::*;
+
+    /// Where a server has failed, or keeps one waiting, one finds out whether it does still and the others hear so at once.
+    #[test]
+    fn one_at_a_time_knocks_where_nobody_answers() {
+        let door = Door::new(Address::parse("postgres://svc@localhost/svc").unwrap(), false);
+        let both = (door.knock().unwrap(), door.knock().unwrap());
+        drop(both);
+        assert!(matches!(door.knock(), Err(StoreError::Resting)), "it failed a moment ago");
+        door.waits().until = None;
+        let mut one = door.knock().unwrap();
+        assert!(matches!(door.knock(), Err(StoreError::Resting)), "one knocks already");
+        one.well = true;
+        drop(one);
+        let waits = door.knock().unwrap();
+        assert!(door.knock().is_ok_and(|mut it| {
+            it.well = true;
+            true
+        }));
+        door.waits().since = Instant::now().checked_sub(SLOW.saturating_mul(2));
+        assert!(matches!(door.knock(), Err(StoreError::Resting)), "it has waited for long");
+        drop(waits);
+    }
 }

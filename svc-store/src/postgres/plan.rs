@@ -1,12 +1,17 @@
 //! A commit as columns for statements, and rows of the database as rows of the service.
 
+use std::collections::BTreeMap;
+
 use svc_core::store::{Commit, Found, Key, Loaded, Range, Record, Stamp, Table, Undecodable};
+use svc_core::value::Id as _;
 use svc_core::value::link::{Link, Order};
 use tokio_postgres::Row;
 
 use super::errors::database;
 use crate::error::StoreError;
 
+/// Slots of rows that everybody reads: most that one commit locks of them.
+const SLOTS: u128 = 61;
 /// Bytes of one message to the other servers: the database takes less than 8,000.
 const TOLD_BYTES_MAX: usize = 7_900;
 /// Messages of one commit; more than that, and everybody looks for themselves.
@@ -91,10 +96,37 @@ pub(super) struct Locks {
     pub(super) rows: Keys,
 }
 
+/// Where a commit queues for the rows that everybody reads, in order and each once.
+#[derive(Debug, Default)]
+pub(super) struct Queues {
+    pub(super) slots: Vec<i32>,
+    pub(super) written: Vec<bool>,
+}
+
+impl Queues {
+    fn of(slots: BTreeMap<i32, bool>) -> Self {
+        let (slots, written) = slots.into_iter().unzip();
+        Self { slots, written }
+    }
+}
+
+/// The slot of a row that every decision of a workspace or of an agent reads; `None` of all others. Rows share slots, so that a commit
+/// of very many agents has few locks: the database has room for so many in all.
+fn slot(key: Key) -> Option<i32> {
+    let bits = match key {
+        Key::Workspace(id) => id.bits(),
+        Key::Agent(id) => id.bits(),
+        _ => return None,
+    };
+    // Ids are time and chance: the last bits are chance.
+    i32::try_from(bits % SLOTS).ok()
+}
+
 /// All that a commit has the database do.
 #[derive(Debug, Default)]
 pub(super) struct Plan {
     pub(super) checks: Vec<(Key, Stamp)>,
+    pub(super) queues: Queues,
     pub(super) locks: Vec<Locks>,
     pub(super) inserts: Images,
     pub(super) updates: Images,
@@ -110,9 +142,13 @@ impl Plan {
     pub(super) fn of(commit: &Commit, is_told: impl Fn(Table) -> bool) -> Result<Self, StoreError> {
         let mut plan = Self { checks: commit.checks.clone(), ..Self::default() };
         let mut writes = commit.writes.iter().peekable();
+        let mut slots = BTreeMap::new();
         for (at, (key, seen)) in commit.checks.iter().enumerate() {
             let write = writes.next_if(|it| it.key == *key);
             plan.lock(at, *key, write.is_some());
+            if let Some(slot) = slot(*key) {
+                *slots.entry(slot).or_default() |= write.is_some();
+            }
             let Some(write) = write else { continue };
             match &write.record {
                 Some(record) if *seen == Stamp::ABSENT => plan.inserts.push(*key, record)?,
@@ -125,6 +161,7 @@ impl Plan {
         if writes.next().is_some() {
             return Err(StoreError::Malformed("a row is written that is not checked, or rows are not in order"));
         }
+        plan.queues = Queues::of(slots);
         plan.told = told(commit.writes.iter().map(|it| it.key).filter(|key| is_told(key.table())));
         Ok(plan)
     }
