@@ -28,6 +28,7 @@ mod store;
 mod token;
 mod welcome;
 
+use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -287,8 +288,8 @@ enum ModelsCommand {
 
 #[derive(Debug, Subcommand)]
 enum EvidenceCommand {
-    /// Check a bundle offline: exit 0 whole and unaltered, 1 tampered, 2 incomplete, 3 malformed, 4 not read or its verdict not
-    /// written
+    /// Check a bundle offline: exit 0 whole and unaltered, 1 tampered, 2 incomplete, 3 malformed, 4 not read, its verdict not
+    /// written, or the command not understood
     Verify {
         /// File with one bundle; `-` reads standard input
         #[arg(value_name = "FILE")]
@@ -365,7 +366,7 @@ enum Scope {
 
 #[derive(Debug, Subcommand)]
 enum ReceiptCommand {
-    /// Check a receipt offline: exit 0 genuine and unexpired, 1 not, 3 malformed
+    /// Check a receipt offline: exit 0 genuine and unexpired, 1 not, 3 malformed, 4 a file not read or the verdict not written
     Verify {
         /// File with one receipt (compact JWS); `-` reads standard input
         #[arg(value_name = "FILE")]
@@ -381,9 +382,26 @@ enum ReceiptCommand {
 
 /// Runs the command of the process's arguments.
 pub(crate) fn main() -> ExitCode {
-    let cli = Cli::parse();
-    let done = run(cli);
-    done.unwrap_or_else(|problem| problem.tell())
+    match Cli::try_parse() {
+        Ok(cli) => run(cli).unwrap_or_else(|problem| problem.tell()),
+        Err(error) if error.exit_code() != 0 && is_of_evidence(std::env::args_os().skip(1)) => {
+            // Where standard error is closed nobody listens; the exit code still tells.
+            let _ = error.print();
+            ExitCode::from(evidence::UNREAD)
+        }
+        Err(error) => error.exit(),
+    }
+}
+
+/// Whether arguments are of `svc evidence`: the exit code of wrong usage is that of an incomplete bundle there.
+fn is_of_evidence(arguments: impl Iterator<Item = OsString>) -> bool {
+    let mut is_value = false;
+    let mut words = arguments.filter(|it| {
+        let is_word = !is_value && !it.to_string_lossy().starts_with('-');
+        is_value = it == "--config" || it == "--data";
+        is_word
+    });
+    words.next().is_some_and(|it| it == "evidence")
 }
 
 fn run(cli: Cli) -> Result<ExitCode, Problem> {
@@ -413,7 +431,7 @@ fn run(cli: Cli) -> Result<ExitCode, Problem> {
         }
         Command::Migrate { json } => migrate::run(&place.load(Flags::default())?.config, json),
         Command::MockUpstream { listen, json } => mock_upstream::run(listen, json),
-        Command::Receipt(ReceiptCommand::Verify { receipt, jwks, json }) => receipt::verify(&receipt, &jwks, json),
+        Command::Receipt(ReceiptCommand::Verify { receipt, jwks, json }) => Ok(receipt::verify(&receipt, &jwks, json)),
         Command::Token(TokenCommand::Create(wish)) => token::create(&place.load(Flags::default())?.config, &wish),
         Command::SignInLink { email, json, lift_sso } => {
             sign_in_link::run(&place.load(Flags::default())?.config, &email, json, lift_sso)

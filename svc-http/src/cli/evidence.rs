@@ -16,7 +16,7 @@ const TAMPERED: u8 = 1;
 const INCOMPLETE: u8 = 2;
 const MALFORMED: u8 = 3;
 /// That of no verdict at all, which says nothing against the bundle.
-const UNREAD: u8 = 4;
+pub(super) const UNREAD: u8 = 4;
 /// Bytes that are read at once.
 const READ_AT_ONCE: usize = 1 << 16;
 /// How often is told how far it is, where it takes long.

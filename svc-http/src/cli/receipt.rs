@@ -13,6 +13,8 @@ use super::output::{Problem, print, print_json};
 
 /// The exit code of a file that holds no receipt.
 const MALFORMED: u8 = 3;
+/// That of no verdict at all, which says nothing against the receipt.
+const UNREAD: u8 = 4;
 /// What no offline check can see; said with every verdict.
 const NOT_SHOWN: &str =
     "Whether it was consumed or revoked is not shown: only `POST /v1/verify` of its issuer tells that.";
@@ -21,11 +23,16 @@ const FILE_BYTES_MAX: u64 = 1 << 20;
 /// The largest key set that is read, in bytes.
 const JWKS_BYTES_MAX: u64 = 1 << 20;
 
-/// Checks the receipt in one file against the keys in another.
-///
-/// # Errors
-/// [`Problem`] where a file cannot be read, or the second is no key set.
-pub(crate) fn verify(receipt: &Path, jwks: &Path, json: bool) -> Result<ExitCode, Problem> {
+/// Checks the receipt in one file against the keys in another. Where there is no verdict, the exit code is none of a verdict.
+pub(crate) fn verify(receipt: &Path, jwks: &Path, json: bool) -> ExitCode {
+    checked(receipt, jwks, json).unwrap_or_else(|problem| {
+        problem.tell();
+        ExitCode::from(UNREAD)
+    })
+}
+
+/// The verdict's exit code; [`Problem`] where a file cannot be read, the second is no key set, or nobody hears it.
+fn checked(receipt: &Path, jwks: &Path, json: bool) -> Result<ExitCode, Problem> {
     // White space around a receipt is the file's. What is read ends where none of any length could: a file that is longer is
     // read as one that holds no receipt.
     let text = read(receipt, FILE_BYTES_MAX)?;

@@ -71,5 +71,21 @@ fn what_cannot_be_read_is_exit_4() {
         assert!(ran.code == 4 && ran.out.is_empty() && ran.err.contains(name), "{ran:?}");
     }
     let help = run(folder.path(), "evidence verify --help");
-    assert!(help.out.contains("4 not read"), "{help:?}");
+    assert!(help.code == 0 && help.out.contains("4 not read"), "{help:?}");
+}
+
+/// So has what is not understood: the exit code of wrong usage elsewhere is that of an incomplete bundle here. Another command's is 2
+/// also where a value of it is the word.
+#[test]
+fn what_is_not_understood_is_no_verdict() {
+    let folder = tempfile::tempdir().unwrap();
+    for wrong in ["", "--jsno x", "b.json c.json", "b.json --data"] {
+        for before in ["evidence verify", "--data d evidence verify", "--config=c evidence --data d verify"] {
+            let ran = run(folder.path(), &format!("{before} {wrong}"));
+            assert!(ran.code == 4 && ran.out.is_empty() && ran.err.contains("Usage"), "{before} {wrong}: {ran:?}");
+        }
+    }
+    for (wrong, code) in [("evidence", 4), ("evidence verfy b.json", 4), ("--data evidence doctor --jsno", 2)] {
+        assert_eq!(run(folder.path(), wrong).code, code, "{wrong}");
+    }
 }

@@ -119,20 +119,20 @@ fn a_file_without_a_receipt_is_exit_3() {
     }
 }
 
-/// Files that cannot be read and key sets that are none are failures with advice, not verdicts.
+/// Files that cannot be read and key sets that are none are failures with advice, and their exit code is none of a verdict.
 #[test]
-fn missing_files_are_failures_with_advice() {
+fn what_cannot_be_read_is_exit_4() {
     let folder = tempfile::tempdir().unwrap();
     lay_out(folder.path(), FAR);
     let Ran { code, out, err } = run(folder.path(), "receipt verify none.jws --jwks keys.json");
-    assert_eq!((code, out.as_str()), (1, ""));
+    assert_eq!((code, out.as_str()), (4, ""));
     assert_eq!(
         err,
         "svc: none.jws cannot be read: No such file or directory (os error 2)\n     Check the path and its permissions.\n"
     );
     fs::write(folder.path().join("keys.json"), "[]").unwrap();
     let Ran { code, out, err } = run(folder.path(), VERIFY);
-    assert_eq!((code, out.as_str()), (1, ""));
+    assert_eq!((code, out.as_str()), (4, ""));
     assert!(err.starts_with("svc: keys.json is not a key set: "), "{err}");
     assert!(err.ends_with("\n     Fetch it anew from the issuer's `/.well-known/jwks.json`.\n"), "{err}");
 }
