@@ -222,7 +222,7 @@ async fn an_unapproved_run_is_told() {
     })
     .await;
     let agent = office.site.agent(&[]);
-    let sly = "Pay\nLook at it: https://evil.example @here";
+    let sly = "Look at it: https://evil.example @here";
     let (action, _) = asked(&mut office, &agent.key, &with(payment(4_900), "summary", json!(sly))).await;
     let config = json!({ "to": [office.who.principal] });
     office.post("integrations", json!({ "kind": "mail", "config": config })).await.made();
@@ -238,7 +238,7 @@ async fn an_unapproved_run_is_told() {
         (recipients(std::slice::from_ref(&mail)), mail.header("Subject"), mail.link("/activity/")),
         (vec![&*office.who.email], "An agent's tool ran without having been allowed", &*url)
     );
-    assert!(mail.text.contains("> Pay\n> Look at it: https://evil.example @here\n"), "{}", mail.text);
+    assert!(mail.text.contains("> Look at it: https://evil.example @here\n"), "{}", mail.text);
     assert!(mail.text.contains("Amount: EUR 49.00\n") && mail.text.contains("Stands as: expired\n"), "{}", mail.text);
     let said = room.next().await.json();
     let of = &said["action"];
