@@ -100,8 +100,9 @@ export function Secret({ kind }) {
   const { secret } = KINDS[kind];
   if (secret === "none") return null;
   const isTheirs = secret === "theirs";
-  return html`<${Field} name="secret" as="password" label=${isTheirs ? "Secret" : "Secret, if the other side has drawn one"} needed=${isTheirs}
-    hint=${SECRETS[kind] ?? "24 to 256 characters. Left empty, one is drawn here and shown once."} more=${{ autocomplete: "new-password" }} />`;
+  // Nobody's password: a browser would ask whose it is, and offer to keep it.
+  return html`<${Field} name="secret" label=${isTheirs ? "Secret" : "Secret, if the other side has drawn one"} needed=${isTheirs}
+    hint=${SECRETS[kind] ?? "24 to 256 characters. Left empty, one is drawn here and shown once."} more=${{ class: "masked", spellcheck: false, autocapitalize: "off" }} />`;
 }
 
 /** The members of a workspace, where a kind names some. @param {string} kind */
