@@ -67,14 +67,15 @@ def says(page, role, text):
 
 
 def signed_out(chromium, decision):
-    """Nobody is told anything, and the way leads to signing in and back."""
+    """Nobody is told anything, and the way leads to signing in, there as the workspace has it, and back."""
     with phone(chromium) as page:
         page.goto(decision["approval"]["url"])
         says(page, "alert", "You are not signed in.")
         link = page.get_by_role("link", name="Sign in")
         parts = urllib.parse.urlsplit(link.evaluate("it => it.href"))
         back = urllib.parse.urlsplit(decision["approval"]["url"]).path
-        assert (parts.path, parts.query) == ("/sign-in", urllib.parse.urlencode({"next": back})), parts
+        way = {"next": back, "workspace": back.split("/")[2]}
+        assert (parts.path, parts.query) == ("/sign-in", urllib.parse.urlencode(way)), parts
         assert "310" not in page.inner_text("main") and "plan" not in page.inner_text("main"), page.inner_text("main")
 
 

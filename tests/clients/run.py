@@ -3,7 +3,8 @@
 Each `*.py` beside this file may hold functions whose names begin with `test_`; each `*.mjs` is a program for Node that prints
 `ok NAME` or `FAILED NAME` for each of its checks, and is run where its packages are installed (SVC_NODE_HOME), beside what they
 share. What `svc dev --json` printed is in the environment as SVC_DEV_JSON, a person's session as SVC_DEV_COOKIE. The binary is
-SVC_BIN, else `target/debug/svc`.
+SVC_BIN, else `target/debug/svc`. Checks of the console start servers of their own and run beside the others, in a second process:
+`run.py console` runs those alone, and any other beginning of a file's name those files.
 """
 
 import contextlib
@@ -27,6 +28,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 START_SECONDS = 60
 STOP_SECONDS = 40
 NODE_SECONDS = 120
+BESIDE = "console"
 
 
 def free_port():
@@ -51,11 +53,9 @@ def printed(server, last):
         timer.cancel()
 
 
-def run_all():
+def run_all(paths):
     passed = failed = 0
-    for path in sorted(HERE.glob("*.py")):
-        if path == pathlib.Path(__file__).resolve():
-            continue
+    for path in paths:
         spec = importlib.util.spec_from_file_location(f"check_{path.stem}", path)
         module = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(module)
@@ -141,16 +141,45 @@ def serving(*flags, last="\n", settings=(), left=None):
             left(pathlib.Path(data), log.read())
 
 
-def main():
-    with serving("--json") as line:
-        os.environ["SVC_DEV_JSON"] = line
-        os.environ["SVC_DEV_COOKIE"] = person.sign_in(json.loads(line))
-        passed, failed = run_all()
-        node_passed, node_failed = run_all_node(os.environ["SVC_NODE_HOME"])
-    passed, failed = passed + node_passed, failed + node_failed
-    print(f"client checks: {passed} passed; {failed} failed")
+def checks():
+    """Every file of checks."""
+    return [path for path in sorted(HERE.glob("*.py")) if path != pathlib.Path(__file__).resolve()]
+
+
+def ended(passed, failed):
+    print(f"client checks: {passed} passed; {failed} failed", flush=True)
     return 0 if failed == 0 and passed > 0 else 1
 
 
+@contextlib.contextmanager
+def running_beside(said, is_asked):
+    """The checks that run in a process of their own, where they are asked for; it ends with the work."""
+    process = subprocess.Popen([sys.executable, __file__, BESIDE], stdout=said, stderr=subprocess.STDOUT) if is_asked else None
+    try:
+        yield process
+    finally:
+        if process and process.poll() is None:
+            process.kill()
+
+
+def main(only=""):
+    if only == BESIDE:
+        return ended(*run_all(path for path in checks() if path.stem.startswith(BESIDE)))
+    with tempfile.TemporaryFile("w+") as said, running_beside(said, not only) as beside:
+        with serving("--json") as line:
+            os.environ["SVC_DEV_JSON"] = line
+            os.environ["SVC_DEV_COOKIE"] = person.sign_in(json.loads(line))
+            passed, failed = run_all(it for it in checks() if it.stem.startswith(only) and not it.stem.startswith(BESIDE))
+            if not only:
+                node_passed, node_failed = run_all_node(os.environ["SVC_NODE_HOME"])
+                passed, failed = passed + node_passed, failed + node_failed
+        outcome = ended(passed, failed)
+        if beside:
+            outcome = max(outcome, beside.wait())
+            said.seek(0)
+            print(said.read(), end="", flush=True)
+    return outcome
+
+
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(*sys.argv[1:2]))
