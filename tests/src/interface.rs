@@ -41,6 +41,11 @@ pub fn check(method: &str, path: &str, got: &Got) {
         }
     }
     let Some(template) = template(path) else {
+        // A page's address with a slash after it leads to the page.
+        let page = path.split('?').next().and_then(|it| it.strip_suffix('/'));
+        if got.status == 308 && page.is_some_and(|it| template(it).is_some()) {
+            return;
+        }
         let told = method == "HEAD"
             || match shape(path) {
                 Shape::Flat => got.json()["error"] == "invalid_request",

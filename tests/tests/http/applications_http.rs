@@ -249,7 +249,7 @@ async fn a_role_is_asked_for_and_given() {
     assert_eq!(read, second.json());
     assert_eq!((text(&read["state"]), text(&read["approval"]["id"])), ("waiting", approval.as_str()));
     let listed = office.ask_as(&member, "GET", "applications", Value::Null).await.ok();
-    assert_eq!(listed["data"][0], read);
+    assert!(listed["data"].as_array().unwrap().contains(&read), "{listed}");
     let denied = office.ask("POST", &path(&asked, "/deny"), Value::Null).await;
     assert_eq!((denied.status, denied.kind().as_str()), (409, "not_allowed"));
     let no = json!({ "note": "two are enough" });

@@ -67,7 +67,7 @@ async fn a_slash_after_a_page_leads_to_it() {
         assert_eq!(get(&mut client, &at[url::Position::BeforePath..], &[]).await.status, 200, "{at}");
         assert_eq!(client.ask("POST", path, &[host()], b"").await.status, 404, "{path}");
     }
-    assert_eq!(get(&mut client, "/api/me/", &[("accept", "text/html")]).await.kind(), "not_found");
+    assert_eq!(get(&mut client, "/api/me/", &[("accept", "text/html")]).await.kind(), "route_not_found");
     site.stop().await;
 }
 
