@@ -43,7 +43,7 @@ pub struct Activity {
     /// sees that one came between.
     #[serde(default, skip_serializing_if = "is_none")]
     pub unsummed: u32,
-    /// Agents whose sessions it has named, of which people were told within [`CONFLICT_QUIET`]: [`CONFLICTS_KEPT`] at most.
+    /// Agents whose sessions it has named, of which people were told within [`CONFLICT_QUIET`]: `CONFLICTS_KEPT` at most.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub conflicts: Vec<ToldConflict>,
     /// What of it ran although it was not allowed, and people were told of within [`RUNS_QUIET`]: [`RUNS_KEPT`] at most.
