@@ -337,7 +337,6 @@ fn satisfies(case: &Case, it: &Candidate<'_>) -> bool {
     let law = &it.model.jurisdiction;
     let same_shape = it.upstream.dialect == case.demand.dialect;
     let geo = case.demand.inference_geo.as_deref().filter(|_| same_shape);
-    let names = case.demand.names_providers;
     let one = |side: &Constraints| {
         (side.models.is_empty() || side.models.iter().any(|it| named(it)))
             && (side.providers.is_empty() || side.providers.contains(it.upstream.name.as_str()))
@@ -347,7 +346,6 @@ fn satisfies(case: &Case, it: &Candidate<'_>) -> bool {
             && (side.jurisdictions.is_empty() || geo.is_none_or(|it| it == &**law || (it == "de" && &**law == "eu")))
             && (!side.no_retention || it.model.retention == Retention::None)
             && !(same_shape && side.no_retention && !case.demand.kept_by.is_empty())
-            && !(same_shape && names && !(side.providers.is_empty() && side.jurisdictions.is_empty()))
             && side.capabilities.iter().all(|need| it.model.capabilities.contains(need))
             && side.min_quality.is_none_or(|least| quality >= least)
             && side.max_cost.is_none_or(|most| cost.is_some_and(|cost| cost <= most))
@@ -362,6 +360,8 @@ fn satisfies(case: &Case, it: &Candidate<'_>) -> bool {
         && output.unwrap_or(1) <= it.model.max_output
         && cost.is_some()
         && !(same_shape && case.demand.other_models.is_some())
+        // Whoever then serves it, what that costs and under which law it is, nobody here knows.
+        && !(same_shape && case.demand.names_providers)
         && it.model.enabled
         && it.upstream.enabled
 }
