@@ -29,10 +29,11 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::thread;
 use std::time::Duration;
 
 use rusqlite::config::DbConfig;
-use rusqlite::{Connection, OpenFlags};
+use rusqlite::{Connection, ErrorCode, OpenFlags};
 
 use self::checkpoint::{Checkpointer, Checkpoints, Limits};
 use self::errors::database;
@@ -58,6 +59,10 @@ const BESIDE: [&str; 6] = ["lost+found", "master.key", "base-url", "base-url.new
 
 /// How long a connection waits for another process's commit.
 const BUSY: Duration = Duration::from_secs(5);
+/// How long it lets others go first where SQLite does not wait itself.
+const SET_UP_AGAIN: Duration = Duration::from_millis(5);
+/// How often it does: for a second and a half at least.
+const SET_UP_TRIES: usize = 300;
 /// More than there are statements on all tables.
 const STATEMENTS_KEPT: usize = 256;
 /// What every connection that writes is set to. Checkpoints have their own thread. A commit that splits a page makes SQLite
@@ -189,8 +194,23 @@ fn connect(path: &Path) -> Result<Connection, StoreError> {
     conn.busy_timeout(BUSY).map_err(database)?;
     conn.set_prepared_statement_cache_capacity(STATEMENTS_KEPT);
     plan_once(&conn)?;
-    conn.execute_batch(SETTINGS).map_err(database)?;
+    set_up(&conn)?;
     Ok(conn)
+}
+
+/// Sets a connection up. Of several that turn the log on in a new file at once, SQLite tells some that it is locked without waiting
+/// as it was told to: they ask again.
+fn set_up(conn: &Connection) -> Result<(), StoreError> {
+    for _ in 0..SET_UP_TRIES {
+        match conn.execute_batch(SETTINGS) {
+            Err(cause) if cause.sqlite_error_code() == Some(ErrorCode::DatabaseBusy) => {
+                // Nothing tells of the moment when the other one is done.
+                thread::park_timeout(SET_UP_AGAIN);
+            }
+            done => return done.map_err(database),
+        }
+    }
+    conn.execute_batch(SETTINGS).map_err(database)
 }
 
 /// Keeps SQLite from planning a statement again because other values are bound to it: what is run here has one good plan, and
@@ -213,7 +233,7 @@ fn look(path: &Path) -> Result<Option<i64>, StoreError> {
         Ok(Marks::Ours(found)) if found > SCHEMA => Err(StoreError::NewerSchema { found, known: SCHEMA }),
         Ok(Marks::Ours(found)) => Ok(Some(found)),
         Ok(Marks::Foreign) => Err(foreign()),
-        Err(cause) if cause.sqlite_error_code() == Some(rusqlite::ErrorCode::NotADatabase) => Err(foreign()),
+        Err(cause) if cause.sqlite_error_code() == Some(ErrorCode::NotADatabase) => Err(foreign()),
         Err(cause) => Err(database(cause)),
     }
 }
