@@ -73,6 +73,9 @@ pub(crate) fn sign_in() -> Answer {
     .answer()
 }
 
+/// The script of the page of an approval: its words, and what is done with them.
+const APPROVAL: &str = concat!(include_str!("pages/approval_words.js"), include_str!("pages/approval.js"));
+
 /// Where an approval's link leads. The page is the same for every approval and whoever opens it: what is asked, its script reads
 /// with the session of whoever is signed in.
 pub(crate) fn approval() -> Answer {
@@ -82,7 +85,7 @@ pub(crate) fn approval() -> Answer {
         main: include_str!("pages/approval.html"),
         style: include_str!("pages/approval.css"),
         form_action: "'none'",
-        script: Some(include_str!("pages/approval.js")),
+        script: Some(APPROVAL),
     }
     .answer()
 }
@@ -113,6 +116,6 @@ mod tests {
     /// The page writes amounts with the digits that they are sent with, in every currency.
     #[test]
     fn amounts_are_written_with_the_digits_that_they_are_sent_with() {
-        super::testing::has_the_digits_of_amounts(include_str!("pages/approval.js"));
+        super::testing::has_the_digits_of_amounts(super::APPROVAL);
     }
 }

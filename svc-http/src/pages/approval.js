@@ -1,4 +1,4 @@
-"use strict";
+// The script of the page of an approval. Its words, and "use strict", are approval_words.js, which stands before it.
 // What agents, strangers and members have written becomes text alone, each in a <bdi> of its own: none of it can be markup,
 // turn round what stands beside it, or hide in it. Nothing is decided before a person presses a button.
 const LOOK_MS = 10_000;
@@ -8,48 +8,6 @@ const WATCHED_MS = 30 * 60_000;
 const AGENTS_NAMED = 5;
 const NOTE_MAX = 500;
 const TOLD = "state sum whom domain matter summary origin reasons needed may approve people facts sent me".split(" ");
-// The digits of minor units that are not two. A browser's own table differs from ISO 4217, by which amounts are sent.
-const DIGITS = {
-  0: "BIF CLP DJF GNF ISK JPY KMF KRW PYG RWF UGX UYI VND VUV XAF XOF XPF",
-  3: "BHD IQD JOD KWD LYD OMR TND",
-  4: "CLF UYW",
-};
-const NONE = "There is no such approval, or it is not yours to see.";
-const SILENT = "The server does not answer. This page tries again by itself.";
-const STATES = { waiting: "Waiting for a decision", approved: "Approved", denied: "Denied", expired: "Expired" };
-const ASKS = {
-  payment: "asks to pay",
-  refund: "asks to pay back",
-  transfer: "asks to transfer money",
-  deploy: "asks to deploy software",
-  "tool.call": "asks to use a tool",
-  "mcp.call": "asks to use a tool",
-  "data.share": "asks to share data with",
-  "message.send": "asks to send a message",
-  "code.execute": "asks to run code",
-  "file.write": "asks to write a file",
-  "record.delete": "asks to delete a record",
-  "access.grant": "asks to give access",
-  "infra.change": "asks to change infrastructure",
-};
-const TRUST = {
-  operator: "those who run the agent",
-  user: "its user",
-  first_party: "the agent itself, or your own files and databases",
-  third_party: "others: mail, documents, results of tools",
-  public: "the open web, or an unknown source",
-};
-const STRANGE = {
-  third_party: "Others wrote some of what led to this: mail, documents or results of tools.",
-  public: "Content from the open web, or from an unknown source, led to this.",
-};
-const VERDICTS = {
-  understated: "Worse than the agent declared: less trusted content was seen going into it.",
-  undeclared: "The agent declared nothing.",
-  unobserved: "Declared by the agent alone; none of its traffic was seen.",
-  overstated: "The agent declared worse than was seen.",
-  consistent: "What the agent declared is what was seen.",
-};
 const part = (id) => document.getElementById(id);
 const [place, wid, apv] = /\/w\/([^/]+)\/approvals\/([^/]+)$/.exec(location.pathname) || [];
 const within = `api/w/${wid}/`;
