@@ -21,6 +21,7 @@ pub mod office;
 pub mod people;
 pub mod play;
 pub mod program;
+pub mod race;
 pub mod receiver;
 pub mod requests;
 pub mod shaky;

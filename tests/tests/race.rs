@@ -8,24 +8,20 @@
 )]
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 
 use serde_json::{Value, json};
 use svc_core::state::edge::{ConfigChange, IntegrationKind, signature};
 use svc_core::state::people::{self, Purpose, Role, Workspace};
 use svc_core::testing::audit::{Report, audit, audit_approvals};
 use svc_core::value::secret::Secret;
-use svc_tests::client::{Client, Got, bearer};
+use svc_tests::client::{Got, bearer};
 use svc_tests::desk::{CHAT, Desk, chat};
 use svc_tests::people::{ask, code_now, unbase32};
+use svc_tests::race::{CLIENTS, at_once};
 use svc_tests::receiver::{SECRET, connect_kind};
 use svc_tests::requests::{OFFICE, SHOP, WIDE, charge, payment, payment_to, text, with};
 use svc_tests::site::{Plan, Site, rows_of};
 use tempfile::TempDir;
-use tokio::sync::Barrier;
-
-/// How many at once.
-const CLIENTS: usize = 64;
 
 async fn durable(change: impl FnOnce(&mut Plan)) -> (Site, TempDir) {
     let directory = tempfile::tempdir().unwrap();
@@ -35,28 +31,6 @@ async fn durable(change: impl FnOnce(&mut Plan)) -> (Site, TempDir) {
     })
     .await;
     (site, directory)
-}
-
-/// Has every client do the same at once, each on a connection of its own, and gives what each heard.
-async fn at_once<F, Fut>(site: &Site, what: F) -> Vec<Got>
-where
-    F: Fn(Client, usize) -> Fut,
-    Fut: Future<Output = Got> + Send + 'static,
-{
-    let start = Arc::new(Barrier::new(CLIENTS));
-    let mut running = Vec::new();
-    for place in 0..CLIENTS {
-        let (start, asking) = (Arc::clone(&start), what(site.client().await, place));
-        running.push(tokio::spawn(async move {
-            start.wait().await;
-            asking.await
-        }));
-    }
-    let mut heard = Vec::new();
-    for one in running {
-        heard.push(one.await.unwrap());
-    }
-    heard
 }
 
 /// Stops the server and reads what it left behind.
@@ -79,7 +53,7 @@ fn count(heard: &[Got], is: impl Fn(&Value) -> bool) -> usize {
 async fn one_key_of_idempotency_makes_one_action() {
     let (site, directory) = durable(|_| {}).await;
     let agent = site.agent(&[OFFICE]);
-    let heard = at_once(&site, |mut client, _| {
+    let heard = at_once(&[site.address], |mut client, _| {
         let key = agent.key.clone();
         async move { client.authorize_once(&key, "order-1", &payment(4_900)).await }
     })
@@ -98,7 +72,7 @@ async fn one_key_of_idempotency_makes_one_action() {
 async fn one_key_with_many_bodies_decides_one() {
     let (site, directory) = durable(|_| {}).await;
     let agent = site.agent(&[OFFICE]);
-    let heard = at_once(&site, |mut client, place| {
+    let heard = at_once(&[site.address], |mut client, place| {
         let (key, body) = (agent.key.clone(), payment(100 + i64::try_from(place).unwrap()));
         async move { client.authorize_once(&key, "order-1", &body).await }
     })
@@ -116,7 +90,7 @@ async fn one_receipt_is_good_for_one() {
     let agent = site.agent(&[OFFICE]);
     let decision = site.client().await.authorize(&agent.key, &payment(4_900)).await.ok();
     let body = charge(&decision["receipt"], 4_900);
-    let heard = at_once(&site, |mut client, _| {
+    let heard = at_once(&[site.address], |mut client, _| {
         let body = body.clone();
         async move { client.verify(&body).await }
     })
@@ -134,7 +108,7 @@ async fn one_action_is_settled_by_one() {
     let mut reader = site.client().await;
     let decision = reader.authorize(&agent.key, &payment(4_900)).await.ok();
     let id = text(&decision["id"]).to_owned();
-    let heard = at_once(&site, |mut client, place| {
+    let heard = at_once(&[site.address], |mut client, place| {
         let (key, id) = (agent.key.clone(), id.clone());
         let outcome = json!({ "status": "completed", "amount": 4_000 + place });
         async move { client.settle(&key, &id, &outcome).await }
@@ -157,7 +131,7 @@ async fn a_period_limit_is_reached_and_never_passed() {
     let limited = r#"{"name":"Day","actions":["payment"],"duplicates":"record",
         "limits":{"currency":"EUR","perAction":1000,"perPeriod":{"amount":10300,"period":"day"}}}"#;
     let agent = site.agent(&[limited]);
-    let heard = at_once(&site, |mut client, place| {
+    let heard = at_once(&[site.address], |mut client, place| {
         let (key, body) = (agent.key.clone(), payment_to(1_000, &format!("m{place}.example.org")));
         async move { client.authorize(&key, &body).await }
     })
@@ -176,7 +150,7 @@ async fn a_period_limit_is_reached_and_never_passed() {
 async fn a_velocity_line_lets_exactly_so_many_through() {
     let (site, directory) = durable(|plan| plan.settings.agent_velocity.other_count = 10).await;
     let agent = site.agent(&[WIDE]);
-    let heard = at_once(&site, |mut client, place| {
+    let heard = at_once(&[site.address], |mut client, place| {
         let key = agent.key.clone();
         let body = with(payment(100 + i64::try_from(place).unwrap()), "summary", json!(format!("Order {place}")));
         async move { client.authorize(&key, &body).await }
@@ -197,7 +171,7 @@ async fn nothing_is_allowed_after_an_incident() {
     let mut reader = site.client().await;
     let first = reader.authorize(&agent.key, &payment(4_900)).await.ok();
     let id = text(&first["id"]).to_owned();
-    let heard = at_once(&site, |mut client, place| {
+    let heard = at_once(&[site.address], |mut client, place| {
         let (key, id) = (agent.key.clone(), id.clone());
         async move {
             match place {
@@ -227,7 +201,7 @@ async fn a_charge_a_receipt_and_a_stop_race_for_one_action() {
     let (id, shown) = (text(&decision["id"]).to_owned(), charge(&decision["receipt"], 4_900));
     let hook = format!("/hooks/issuer/{}", site.workspace());
     let now = site.now();
-    let heard = at_once(&site, |mut client, place| {
+    let heard = at_once(&[site.address], |mut client, place| {
         let (key, id, shown, hook) = (agent.key.clone(), id.clone(), shown.clone(), hook.clone());
         async move {
             let mut event = json!({ "id": format!("evt_{place}"), "actionId": id });
@@ -276,7 +250,7 @@ async fn a_subscription_that_has_ended_stays_so() {
     })
     .await;
     let (now, workspace) = (site.now(), site.workspace());
-    let heard = at_once(&site, |mut client, place| {
+    let heard = at_once(&[site.address], |mut client, place| {
         let kind = if place == CLIENTS / 2 { "deleted" } else { "updated" };
         // The end is the last that came about.
         let created = now.as_seconds() - if place == CLIENTS / 2 { 0 } else { 1 + i64::try_from(place).unwrap() };
@@ -309,7 +283,7 @@ async fn a_revoked_key_asks_no_more() {
     let own = |it: &&Value| it["agentId"] == json!(agent.id);
     let key_id = text(&keys["data"].as_array().unwrap().iter().find(own).unwrap()["id"]).to_owned();
     let path = format!("/api/w/{}/keys/{key_id}", site.workspace());
-    let heard = at_once(&site, |mut client, place| {
+    let heard = at_once(&[site.address], |mut client, place| {
         let (owner, path, key) = (owner.clone(), path.clone(), agent.key.clone());
         async move {
             if place == CLIENTS / 2 {
@@ -348,7 +322,7 @@ async fn a_second_factor_ends_what_was_signed_in_without_it() {
     let begun = owner.ask(&mut client, "POST", "/api/me/totp", Some(&json!({}))).await.ok();
     let code = json!({ "code": code_now(&unbase32(text(&begun["secret"])), site.now()) });
     let shown = with(password.clone(), "email", json!(owner.email));
-    let heard = at_once(&site, |mut client, place| {
+    let heard = at_once(&[site.address], |mut client, place| {
         let (owner, code, shown) = (owner.clone(), code.clone(), shown.clone());
         async move {
             if place % 4 == 0 {
@@ -381,7 +355,7 @@ async fn a_budget_is_not_passed_while_it_is_raised() {
     desk.enforce().await;
     let budget = desk.budget(1_000, json!([{ "at": 100, "step": "stop" }])).await;
     let raise = format!("/api/w/{}/budgets/{budget}/raise", desk.site.workspace());
-    let heard = at_once(&desk.site, |mut client, place| {
+    let heard = at_once(&[desk.site.address], |mut client, place| {
         let (owner, raise, key) = (desk.owner.clone(), raise.clone(), desk.key.clone());
         async move {
             if place == CLIENTS / 2 {

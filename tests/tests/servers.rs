@@ -24,6 +24,7 @@ use svc_http::upstream::Allowed;
 use svc_tests::client::{Client, Got, PATIENCE, bearer, request};
 use svc_tests::desk::{CHAT, Desk, chat, streamed};
 use svc_tests::people::{Person, ask};
+use svc_tests::race::{CLIENTS, at_once};
 use svc_tests::requests::{OFFICE, WIDE, charge, payment, payment_to, text, with};
 use svc_tests::site::{Agent, Plan, Site};
 use svc_tests::tool_desk::{ToolDesk, calling, text as result_text};
@@ -32,11 +33,7 @@ use svc_tests::watch::Watch;
 use svc_tests::wire::Wire;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
-use tokio::sync::Barrier;
 use tokio::time::timeout;
-
-/// How many at once.
-const CLIENTS: usize = 64;
 
 /// Two servers on one store, that hear of each other over this.
 async fn pair_over(wire: &Wire, change: impl Fn(&mut Plan)) -> (Site, Site) {
@@ -58,29 +55,6 @@ async fn end(first: Site, second: Site) {
     first.audit();
     second.stop().await;
     first.stop().await;
-}
-
-/// Has as many clients do the same at once, every other one at the other server, and gives what each heard.
-async fn at_once<F, Fut>(first: &Site, second: &Site, what: F) -> Vec<Got>
-where
-    F: Fn(Client, usize) -> Fut,
-    Fut: Future<Output = Got> + Send + 'static,
-{
-    let start = Arc::new(Barrier::new(CLIENTS));
-    let mut running = Vec::new();
-    for place in 0..CLIENTS {
-        let client = [first, second][place % 2].client().await;
-        let (start, asking) = (Arc::clone(&start), what(client, place));
-        running.push(tokio::spawn(async move {
-            start.wait().await;
-            asking.await
-        }));
-    }
-    let mut heard = Vec::new();
-    for one in running {
-        heard.push(one.await.unwrap());
-    }
-    heard
 }
 
 fn count(heard: &[Got], is: impl Fn(&Value) -> bool) -> usize {
@@ -113,7 +87,7 @@ async fn a_limit_is_one_limit_at_both() {
     let limited = r#"{"name":"Day","actions":["payment"],"duplicates":"record",
         "limits":{"currency":"EUR","perAction":1000,"perPeriod":{"amount":10300,"period":"day"}}}"#;
     let agent = first.agent(&[limited]);
-    let heard = at_once(&first, &second, |mut client, place| {
+    let heard = at_once(&[first.address, second.address], |mut client, place| {
         let (key, body) = (agent.key.clone(), payment_to(1_000, &format!("m{place}.example.org")));
         async move { client.authorize(&key, &body).await }
     })
@@ -137,7 +111,7 @@ async fn a_budget_is_one_budget_at_both() {
     let budget = desk.budget(worst * 10, stop).await;
     desk.mock.turn("head-300").unwrap();
     let key = bearer(&desk.key);
-    let heard = at_once(&desk.site, &second, |mut client, _| {
+    let heard = at_once(&[desk.site.address, second.address], |mut client, _| {
         let key = key.clone();
         async move {
             let body = chat("chat/large-1").to_string();
@@ -159,7 +133,7 @@ async fn a_budget_is_one_budget_at_both() {
 async fn what_may_happen_once_happens_once_at_both() {
     let (first, second) = pair().await;
     let agent = first.agent(&[OFFICE]);
-    let heard = at_once(&first, &second, |mut client, _| {
+    let heard = at_once(&[first.address, second.address], |mut client, _| {
         let key = agent.key.clone();
         async move { client.authorize_once(&key, "order-1", &payment(4_900)).await }
     })
@@ -170,7 +144,7 @@ async fn what_may_happen_once_happens_once_at_both() {
     assert_eq!(replays, CLIENTS - 1);
     let other = second.client().await.authorize_once(&agent.key, "order-1", &payment(5_000)).await;
     assert_eq!((other.status, other.kind().as_str()), (409, "idempotency_conflict"));
-    let heard = at_once(&first, &second, |mut client, _| {
+    let heard = at_once(&[first.address, second.address], |mut client, _| {
         let body = charge(&decision["receipt"], 4_900);
         async move { client.verify(&body).await }
     })
@@ -359,7 +333,7 @@ async fn the_ledger_is_one_ledger_at_both() {
     let (first, second) = pair_over(&Wire::new(), |plan| plan.timers = true).await;
     let agents: Vec<Agent> = (0..4).map(|_| first.agent(&[OFFICE])).collect();
     let key = first.key(KeyScope::Admin);
-    let heard = at_once(&first, &second, |mut client, place| {
+    let heard = at_once(&[first.address, second.address], |mut client, place| {
         let agent = agents[place % 4].key.clone();
         // Every other asks a person.
         let amount = if place % 8 < 4 { 30_000 } else { 100 };
@@ -472,7 +446,7 @@ async fn no_change_of_one_is_lost_at_the_other() {
     let (first, second) = pair().await;
     let owner = first.member(Role::Owner);
     let key = path(&first, "agents");
-    let heard = at_once(&first, &second, |mut client, place| {
+    let heard = at_once(&[first.address, second.address], |mut client, place| {
         let (owner, path) = (owner.clone(), key.clone());
         async move {
             let body = json!({ "name": format!("Agent {place}"), "principalEmail": "ann@example.com" });

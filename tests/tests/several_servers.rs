@@ -33,22 +33,20 @@ use svc_store::keys::{dalek, receipt_signer};
 use svc_store::postgres::Terms;
 use svc_store::seal::MasterKey;
 use svc_store::{Backend as _, Gate, PostgresStore, SystemClock};
-use svc_tests::client::{Client, Got, PATIENCE, bearer};
+use svc_tests::client::{Client, PATIENCE, bearer};
 use svc_tests::database::Database;
 use svc_tests::people::ask;
 use svc_tests::program::{Program, command};
+use svc_tests::race::at_once;
 use svc_tests::receiver::{Receiver, tls};
 use svc_tests::requests::{OFFICE, WIDE, charge, payment, payment_to, text};
 use svc_tests::watch::Watch;
 use tempfile::TempDir;
-use tokio::sync::{Barrier, Notify};
+use tokio::sync::Notify;
 use tokio::time::timeout;
 
 /// What all servers of a test seal under.
 const MASTER: &str = "BwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwc";
-/// How many ask at once.
-const CLIENTS: usize = 64;
-
 /// A database with a workspace, and what a test needs to change in it.
 struct Home {
     database: Database,
@@ -135,29 +133,6 @@ fn now() -> Timestamp {
     SystemClock::new().now()
 }
 
-/// Has clients ask at once, half of them one server and half the other, and gives what each heard.
-async fn at_once<F, Fut>(servers: [&Program; 2], what: F) -> Vec<Got>
-where
-    F: Fn(Client, usize) -> Fut,
-    Fut: Future<Output = Got> + Send + 'static,
-{
-    let start = Arc::new(Barrier::new(CLIENTS));
-    let mut running = Vec::new();
-    for place in 0..CLIENTS {
-        let client = Client::connect(servers[place % 2].address).await;
-        let (start, asking) = (Arc::clone(&start), what(client, place));
-        running.push(tokio::spawn(async move {
-            start.wait().await;
-            asking.await
-        }));
-    }
-    let mut heard = Vec::new();
-    for one in running {
-        heard.push(one.await.unwrap());
-    }
-    heard
-}
-
 /// What may be spent, and what may be used once, is the same for all servers: of racing clients no more get through than with one.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn two_servers_allow_no_more_than_one() {
@@ -166,7 +141,7 @@ async fn two_servers_allow_no_more_than_one() {
     let narrow = r#"{"name":"Narrow","actions":["payment"],"limits":{"currency":"EUR","perAction":50000,
         "perPeriod":{"amount":20000,"period":"month"}},"duplicates":"record"}"#;
     let (_, key) = home.agent(narrow);
-    let heard = at_once([&one, &two], |mut client, place| {
+    let heard = at_once(&[one.address, two.address], |mut client, place| {
         let (key, body) = (key.clone(), payment_to(1_000, &format!("shop{place}.example.org")));
         async move { client.authorize(&key, &body).await }
     })
@@ -177,7 +152,7 @@ async fn two_servers_allow_no_more_than_one() {
     let (_, key) = home.agent(WIDE);
     let mut client = Client::connect(one.address).await;
     let receipt = client.authorize(&key, &payment(500)).await.ok()["receipt"].clone();
-    let heard = at_once([&one, &two], |mut client, _| {
+    let heard = at_once(&[one.address, two.address], |mut client, _| {
         let body = charge(&receipt, 500);
         async move { client.verify(&body).await }
     })
@@ -185,7 +160,7 @@ async fn two_servers_allow_no_more_than_one() {
     assert_eq!(heard.iter().filter(|it| it.ok()["valid"] == true).count(), 1, "a receipt is good once");
 
     // One order under one idempotency key is one action, whichever server it reaches.
-    let heard = at_once([&one, &two], |mut client, _| {
+    let heard = at_once(&[one.address, two.address], |mut client, _| {
         let key = key.clone();
         async move { client.authorize_once(&key, "one-order-for-all-of-them", &payment(700)).await }
     })
