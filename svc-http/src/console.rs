@@ -95,6 +95,7 @@ static FILES: [File; FILES_COUNT] = files![
     "connections.js"
     "console.css"
     "deliveries.js"
+    "ending.js"
     "hooks.js"
     "htm.js"
     "icon.svg"
@@ -129,7 +130,7 @@ static FILES: [File; FILES_COUNT] = files![
     "text.js"
     "upstreams.js"
 ];
-const FILES_COUNT: usize = 50;
+const FILES_COUNT: usize = 51;
 
 /// What every page needs at once: asked for together, not one after the other as each names the next.
 const FIRST: &[&str] = &[

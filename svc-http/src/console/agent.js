@@ -3,6 +3,7 @@ import { Badge, Button, Dialog, Empty, Facts, Field, Form, Heading, Id, Pager, Q
 import { useState } from "./hooks.js";
 import { Actions } from "./activity.js";
 import { Spend, Standing, TIERS } from "./agents.js";
+import { Ending } from "./ending.js";
 import { Who, useApi, useList, useRead } from "./list.js";
 import { Mandates } from "./mandates.js";
 
@@ -162,15 +163,9 @@ function Remove({ agent, close, done }) {
 /** @param {{ agent: any }} props */
 function Keys({ agent }) {
   const api = useApi();
-  const { say } = usePlace();
   const list = useList(`agents/${agent.id}/keys`);
   const [open, setOpen] = useState(/** @type {any} */ (null));
   const close = () => setOpen(null);
-  const revoked = () => {
-    say("The key is revoked.");
-    close();
-    list.again();
-  };
   const columns = [
     { title: "Key", cell: (/** @type {any} */ it) => html`<code>${it.prefix}…</code>${it.label && html` <${Quoted} text=${it.label} />`}` },
     { title: "State", cell: (/** @type {any} */ it) => html`<${Badge} kind=${it.state === "active" ? "good" : "plain"}>${it.state}<//>` },
@@ -185,8 +180,7 @@ function Keys({ agent }) {
         <${Field} name="label" label="Label" hint="What it is for, in your words." />
       <//><//>`}
     ${open && open.act === "made" && html`<${ShownOnce} title="The new key" secret=${open.key} close=${() => { close(); list.again(); }} />`}
-    ${open && open.act === "revoke" && html`<${Dialog} title="Revoke this key?" close=${close}>
-      <p><code>${open.of.prefix}…</code> ends for good, at once. Whatever uses it is refused.</p>
-      <${Form} act=${() => api("DELETE", `keys/${open.of.id}`)} submit="Revoke it" kind="danger" cancel=${close} done=${revoked} /><//>`}
+    ${open && open.act === "revoke" && html`<${Ending} title="Revoke this key?" path=${`keys/${open.of.id}`} submit="Revoke it" said="The key is revoked." close=${close} done=${() => { close(); list.again(); }}>
+      <p><code>${open.of.prefix}…</code> ends for good, at once. Whatever uses it is refused.</p><//>`}
   </section>`;
 }

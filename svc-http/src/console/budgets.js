@@ -1,11 +1,12 @@
 // Budgets: what may be spent on models, what has been used of it, and what happens at which part.
 import { Badge, Button, Choice, Dialog, Dollars, Empty, Field, Form, Heading, Pager, Shown, Time, at, html, usePlace } from "./kit.js";
 import { Parts } from "./charts.js";
+import { Ending } from "./ending.js";
 import { createContext } from "./preact.js";
 import { useContext, useState } from "./hooks.js";
 import { Who, useApi, useList } from "./list.js";
 import { Named, useNames } from "./named.js";
-import { isDone, query as asQuery, wrongFields } from "./server.js";
+import { query as asQuery, wrongFields } from "./server.js";
 import { count, dollars, micros, typed } from "./text.js";
 
 /** @type {[string, string][]} */
@@ -252,15 +253,7 @@ function Raise({ of, close, done }) {
 
 /** @param {{ of: any, close: () => void, done: () => any }} props */
 function Remove({ of, close, done }) {
-  const api = useApi();
-  const { say } = usePlace();
-  const remove = async () => {
-    const got = await api("DELETE", `budgets/${of.id}`);
-    if (isDone(got)) say("The budget is removed.");
-    return got;
-  };
-  return html`<${Dialog} title="Remove this budget?" close=${close}>
+  return html`<${Ending} title="Remove this budget?" path=${`budgets/${of.id}`} said="The budget is removed." close=${close} done=${done}>
     <p><strong><${Over} of=${of} /></strong>: <${Dollars} micros=${of.amount} />, ${PERIODS.find((it) => it[0] === of.period)?.[1].toLowerCase()}. From then on it limits nothing. Calls that run go on, and a question about it ends; the ledger keeps what it was.</p>
-    <${Form} act=${remove} submit="Remove it" kind="danger" cancel=${close} done=${done} />
   <//>`;
 }

@@ -1,7 +1,8 @@
 // Clients that people let act as an agent, by OAuth: what each may, when it was used, and ending it.
-import { Badge, Button, Choice, Dialog, Empty, Form, Heading, Pager, Quoted, Shown, Table, Time, at, html, usePlace } from "./kit.js";
+import { Badge, Button, Choice, Empty, Heading, Pager, Quoted, Shown, Table, Time, at, html, usePlace } from "./kit.js";
+import { Ending } from "./ending.js";
 import { useState } from "./hooks.js";
-import { Who, useApi, useList, useRead, useRemembered } from "./list.js";
+import { Who, useList, useRead, useRemembered } from "./list.js";
 import { query as asQuery } from "./server.js";
 
 const ENDED = /** @type {Record<string, string>} */ ({
@@ -66,14 +67,7 @@ const Standing = ({ of: { state, endedBy, endedAt, note } }) =>
 
 /** @param {{ of: any, close: () => void, done: () => any }} props */
 function End({ of, close, done }) {
-  const api = useApi();
-  const { say } = usePlace();
-  const ended = () => {
-    say("The connection has ended.");
-    done();
-  };
-  return html`<${Dialog} title="End this connection?" close=${close}>
+  return html`<${Ending} title="End this connection?" path=${`connections/${of.id}`} submit="End it" said="The connection has ended." close=${close} done=${done}>
     <p><strong><${Quoted} text=${of.clientName} /></strong> can do nothing as <${Who} id=${of.agentId} /> from now on: its tokens end at once. The agent itself goes on. To come back, the client has to be let in again by a person.</p>
-    <${Form} act=${() => api("DELETE", `connections/${of.id}`)} submit="End it" kind="danger" cancel=${close} done=${ended} />
   <//>`;
 }

@@ -1,5 +1,6 @@
 // One integration: how it stands, what it is configured by, its secrets, and trying it out.
 import { Badge, Button, Copy, Dialog, Facts, Field, Form, Heading, Id, Quoted, ShownOnce, Shown, Table, Time, at, html, usePlace } from "./kit.js";
+import { Ending } from "./ending.js";
 import { useState } from "./hooks.js";
 import { Came } from "./deliveries.js";
 import { CLASSES, Config, KINDS, Secret, State, configOf, titleOf, useMembers } from "./integrations.js";
@@ -185,8 +186,7 @@ function Turn({ of, close, done }) {
 
 /** @param {{ of: any, close: () => void, done: () => any }} props */
 function Remove({ of, close, done }) {
-  const api = useApi();
-  return html`<${Dialog} title="Remove this integration?" close=${close}>
+  return html`<${Ending} title="Remove this integration?" path=${`integrations/${of.id}`} close=${close} done=${done}>
     <p><strong>${titleOf(of.kind)}</strong> ends with its secrets and configuration, at once. To set it up again the other side needs another secret.${of.kind === "export" && " Its place in the ledger goes too: another export begins with its own record."} To stop it for a while, turn it off.</p>
-    <${Form} act=${() => api("DELETE", `integrations/${of.id}`)} submit="Remove it" kind="danger" cancel=${close} done=${done} /><//>`;
+  <//>`;
 }

@@ -1,5 +1,6 @@
 // Keys for model traffic and administration, and service tokens, by which machines administer agents: made, shown once, revoked.
 import { Badge, Button, Choice, Dialog, Empty, Field, Form, Heading, Pager, Quoted, ShownOnce, Shown, Tabs, Table, Time, at, html, useNow, usePlace } from "./kit.js";
+import { Ending } from "./ending.js";
 import { useState } from "./hooks.js";
 import { Who, useApi, useList, useRead, useRemembered } from "./list.js";
 import { Checks, named, ticked, useMembers, useTeams } from "./people.js";
@@ -115,12 +116,10 @@ function Use({ scope }) {
 
 /** @param {{ of: any, close: () => void, done: () => any }} props */
 function Revoke({ of, close, done }) {
-  const api = useApi();
-  return html`<${Dialog} title="Revoke this key?" close=${close}>
+  return html`<${Ending} title="Revoke this key?" path=${`keys/${of.id}`} submit="Revoke it" close=${close} done=${done}>
     <p>${of.label && html`<strong><${Quoted} text=${of.label} /></strong> `}<code>${of.prefix}…</code> ends for good, at once. Whatever uses it is refused.</p>
     ${of.scope === "admin" && html`<p>Every key that was made with it ends too.</p>`}
     ${of.agentId && html`<p>It is a key of <${AgentOf} id=${of.agentId} />. An agent without a key can ask for nothing, and so may do nothing.</p>`}
-    <${Form} act=${() => api("DELETE", `keys/${of.id}`)} submit="Revoke it" kind="danger" cancel=${close} done=${done} />
   <//>`;
 }
 
@@ -201,10 +200,8 @@ function Tokens({ tabs, isAll }) {
 
 /** @param {{ of: any, close: () => void, done: () => any }} props */
 function RevokeToken({ of, close, done }) {
-  const api = useApi();
-  return html`<${Dialog} title="Revoke this token?" close=${close}>
+  return html`<${Ending} title="Revoke this token?" path=${`service-tokens/${of.id}`} submit="Revoke it" close=${close} done=${done}>
     <p><strong><${Quoted} text=${of.name} /></strong> ends for good, at once. Agents that were made with it stay.</p>
-    <${Form} act=${() => api("DELETE", `service-tokens/${of.id}`)} submit="Revoke it" kind="danger" cancel=${close} done=${done} />
   <//>`;
 }
 

@@ -1,5 +1,6 @@
 // What an agent may do: its mandates, each in versions that do not change, in words and in a form.
 import { Badge, Button, Dialog, Empty, Field, Form, Pager, Quoted, Shown, Time, html, usePlace } from "./kit.js";
+import { Ending } from "./ending.js";
 import { useEffect, useMemo, useRef, useState } from "./hooks.js";
 import { Who, useApi, useList, useRead } from "./list.js";
 import { isDone } from "./server.js";
@@ -95,15 +96,8 @@ function Mandate({ of, mayChange, open, done }) {
 
 /** @param {{ of: any, close: () => void, done: () => any }} props */
 function Revoke({ of, close, done }) {
-  const api = useApi();
-  const { say } = usePlace();
-  const revoked = () => {
-    say("The mandate is revoked.");
-    done();
-  };
-  return html`<${Dialog} title="Revoke this mandate?" close=${close}>
+  return html`<${Ending} title="Revoke this mandate?" path=${`mandates/${of.id}`} submit="Revoke it" said="The mandate is revoked." close=${close} done=${done}>
     <p><strong><${Quoted} text=${of.name} /></strong> ends for good. Actions that were allowed under it can still be settled.</p>
-    <${Form} act=${() => api("DELETE", `mandates/${of.id}`)} submit="Revoke it" kind="danger" cancel=${close} done=${revoked} />
   <//>`;
 }
 

@@ -1,5 +1,6 @@
 // MCP servers behind this one: where they are, what of their tools waits for a person, and accepting it as it was looked at.
 import { Badge, Button, Copy, Dialog, Empty, Facts, Field, Form, Heading, Id, Pager, Quoted, Shown, Table, Time, Trouble, at, html, usePlace } from "./kit.js";
+import { Ending } from "./ending.js";
 import { useState } from "./hooks.js";
 import { Who, useApi, useList, useRead } from "./list.js";
 import { ROOT, isDone } from "./server.js";
@@ -188,8 +189,7 @@ function Turn({ of, close, done }) {
 
 /** @param {{ of: any, close: () => void, done: () => any }} props */
 function Remove({ of, close, done }) {
-  const api = useApi();
-  return html`<${Dialog} title="Remove this server?" close=${close}>
+  return html`<${Ending} title="Remove this server?" path=${`mcp-servers/${of.id}`} close=${close} done=${done}>
     <p><strong>${of.name}</strong> and its credential go for good; agents reach it here no more. Mandates that name its tools stay and cover nothing. To stop it for a while, turn it off.</p>
-    <${Form} act=${() => api("DELETE", `mcp-servers/${of.id}`)} submit="Remove it" kind="danger" cancel=${close} done=${done} /><//>`;
+  <//>`;
 }

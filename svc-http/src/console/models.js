@@ -1,9 +1,10 @@
 // The models of a workspace with what they cost and can do; beside them their providers, classes of tasks and policy profiles.
 import { Badge, Button, Choice, Dialog, Empty, Facts, Field, Form, Heading, Pager, Quoted, Shown, Table, Tabs, Time, at, html, usePlace } from "./kit.js";
+import { Ending } from "./ending.js";
 import { useState } from "./hooks.js";
 import { Who, useApi, useList, useRead } from "./list.js";
 import { PRICES, Prices, pricesOf } from "./prices.js";
-import { isDone, query as asQuery, wrongFields } from "./server.js";
+import { query as asQuery, wrongFields } from "./server.js";
 import { CAPABILITIES, Capabilities, Terms, capabilitiesOf } from "./terms.js";
 import { dollars, lines } from "./text.js";
 import { Upstreams } from "./upstreams.js";
@@ -206,15 +207,7 @@ const isSame = (a, b) => JSON.stringify(plainly(a)) === JSON.stringify(plainly(b
 
 /** @param {{ of: any, close: () => void, done: () => any }} props */
 function Remove({ of, close, done }) {
-  const api = useApi();
-  const { say } = usePlace();
-  const remove = async () => {
-    const got = await api("DELETE", `models/${encodeURIComponent(of.provider)}/${encodeURIComponent(of.id)}`);
-    if (isDone(got)) say("The model is removed.");
-    return got;
-  };
-  return html`<${Dialog} title="Remove this model?" close=${close}>
+  return html`<${Ending} title="Remove this model?" path=${`models/${encodeURIComponent(of.provider)}/${encodeURIComponent(of.id)}`} said="The model is removed." close=${close} done=${done}>
     <p><strong><${Quoted} text=${nameOf(of)} /></strong>: calls that name it are refused, and nothing is sent to it. What it cost so far stays in the reports.</p>
-    <${Form} act=${remove} submit="Remove it" kind="danger" cancel=${close} done=${done} />
   <//>`;
 }

@@ -1,5 +1,6 @@
 // Who is in the workspace: members with their roles, invitations, what waits for a second owner, and teams.
 import { Badge, Button, Choice, Dialog, Empty, Field, Form, Heading, Pager, Quoted, ShownOnce, Shown, Tabs, Table, Time, at, html, usePlace } from "./kit.js";
+import { Ending } from "./ending.js";
 import { useState } from "./hooks.js";
 import { Who, useApi, useList, useRead } from "./list.js";
 import { Others, chosenOver, isSame, usePinned } from "./meanwhile.js";
@@ -223,10 +224,9 @@ function Change({ of, isLast, teams, close, done }) {
 
 /** @param {{ of: any, close: () => void, done: (got: any) => void }} props */
 function Remove({ of, close, done }) {
-  const api = useApi();
   const { workspace } = usePlace();
   const isSelf = of.principalId === workspace.principalId;
-  return html`<${Dialog} title=${isSelf ? "Leave this workspace?" : "Remove this member?"} close=${close}>
+  return html`<${Ending} title=${isSelf ? "Leave this workspace?" : "Remove this member?"} path=${`members/${of.principalId}`} submit=${isSelf ? "Leave" : "Remove"} close=${close} done=${done}>
     <p><strong><${Quoted} text=${named(of)} /></strong>, <${Quoted} text=${of.email} /></p>
     <ul>
       <li>${isSelf ? "You are" : "They are"} let into nothing here from now on, in no session.</li>
@@ -235,6 +235,5 @@ function Remove({ of, close, done }) {
       <li>Teams that they answer for have no owner. What they did stays on record.</li>
     </ul>
     ${isOwner(of) && of.state === "active" && html`<div class="note"><p>An owner is removed once another one agrees, within 24 hours.</p></div>`}
-    <${Form} act=${() => api("DELETE", `members/${of.principalId}`)} submit=${isSelf ? "Leave" : "Remove"} kind="danger" cancel=${close} done=${done} />
   <//>`;
 }

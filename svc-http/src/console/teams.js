@@ -1,5 +1,6 @@
 // Teams: whose spend is counted together, made, changed and removed.
 import { Button, Dialog, Empty, Field, Form, Heading, Pager, Quoted, Shown, Table, Time, html, usePlace } from "./kit.js";
+import { Ending } from "./ending.js";
 import { useState } from "./hooks.js";
 import { Who, useApi, useList } from "./list.js";
 import { chosenOver, isSame } from "./meanwhile.js";
@@ -85,10 +86,8 @@ function Keep({ of, members, close, done }) {
 
 /** @param {{ of: any, close: () => void, done: () => any }} props */
 function Remove({ of, close, done }) {
-  const api = useApi();
-  return html`<${Dialog} title="Remove this team?" close=${close}>
+  return html`<${Ending} title="Remove this team?" path=${`teams/${of.id}`} close=${close} done=${done}>
     <p><strong><${Quoted} text=${of.name} /></strong> ends; its ${count(of.memberIds.length, "member stays a member", "members stay members")} of the workspace. Spend that was counted for it stays on record.</p>
     <p>A team that a budget is over, or that a key in force is bound to, is not removed before these are.</p>
-    <${Form} act=${() => api("DELETE", `teams/${of.id}`)} submit="Remove it" kind="danger" cancel=${close} done=${done} />
   <//>`;
 }

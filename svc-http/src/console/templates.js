@@ -1,5 +1,6 @@
 // Templates: wordings of mandates that agents are made with, the workspace's own and the catalogue's.
 import { Badge, Button, Dialog, Empty, Field, Form, Heading, Pager, Quoted, Shown, Time, html, usePlace } from "./kit.js";
+import { Ending } from "./ending.js";
 import { useState } from "./hooks.js";
 import { Who, forget, useApi, useList } from "./list.js";
 import { Terms, Words, bodyOf } from "./mandates.js";
@@ -83,14 +84,7 @@ function Change({ of, close, done }) {
 
 /** @param {{ of: any, close: () => void, done: () => any }} props */
 function Remove({ of, close, done }) {
-  const api = useApi();
-  const { say } = usePlace();
-  const removed = () => {
-    say("It is removed.");
-    done();
-  };
-  return html`<${Dialog} title="Remove this template?" close=${close}>
+  return html`<${Ending} title="Remove this template?" path=${`templates/${encodeURIComponent(of.name)}`} said="It is removed." close=${close} done=${done}>
     <p><strong><${Quoted} text=${of.name} /></strong> cannot be chosen any more. Mandates that were made from it stay in force; applications that name it and wait cannot be approved.</p>
-    <${Form} act=${() => api("DELETE", `templates/${encodeURIComponent(of.name)}`)} submit="Remove it" kind="danger" cancel=${close} done=${removed} />
   <//>`;
 }

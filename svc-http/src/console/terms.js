@@ -1,8 +1,9 @@
 // What calls are held to: classes of tasks and policy profiles, which share their constraints; in words and in a form.
 import { Badge, Button, Dialog, Empty, Field, Form, Pager, Quoted, Shown, Time, html, usePlace } from "./kit.js";
+import { Ending } from "./ending.js";
 import { useState } from "./hooks.js";
 import { Who, useApi, useList } from "./list.js";
-import { isDone, wrongFields } from "./server.js";
+import { wrongFields } from "./server.js";
 import { dollars, lines, micros, typed } from "./text.js";
 
 /** @type {[string, string][]} */
@@ -145,16 +146,8 @@ function Edit({ kind, of, close, done }) {
 
 /** @param {{ kind: "classes" | "profiles", of: any, close: () => void, done: () => any }} props */
 function Remove({ kind, of, close, done }) {
-  const api = useApi();
-  const { say } = usePlace();
   const { path, one, name, removed } = KINDS[kind];
-  const remove = async () => {
-    const got = await api("DELETE", `${path}/${encodeURIComponent(of.id)}`);
-    if (isDone(got)) say("It is removed.");
-    return got;
-  };
-  return html`<${Dialog} title=${`Remove this ${one}?`} close=${close}>
+  return html`<${Ending} title=${`Remove this ${one}?`} path=${`${path}/${encodeURIComponent(of.id)}`} said="It is removed." close=${close} done=${done}>
     <p><strong><${Quoted} text=${name(of)} /></strong>: ${removed}</p>
-    <${Form} act=${remove} submit="Remove it" kind="danger" cancel=${close} done=${done} />
   <//>`;
 }

@@ -1,5 +1,6 @@
 // Providers of models: where calls go, and how they fare. A key goes in and never comes out; what is shown is its end.
 import { Badge, Button, Dialog, Empty, Facts, Field, Form, Pager, Quoted, Shown, Time, html, usePlace } from "./kit.js";
+import { Ending } from "./ending.js";
 import { useState } from "./hooks.js";
 import { Who, useApi, useList } from "./list.js";
 import { isDone, told, wrongFields } from "./server.js";
@@ -120,15 +121,7 @@ function Edit({ of, close, done }) {
 
 /** @param {{ of: any, close: () => void, done: () => any }} props */
 function Remove({ of, close, done }) {
-  const api = useApi();
-  const { say } = usePlace();
-  const remove = async () => {
-    const got = await api("DELETE", `upstreams/${of.id}`);
-    if (isDone(got)) say("The provider is removed.");
-    return got;
-  };
-  return html`<${Dialog} title="Remove this provider?" close=${close}>
+  return html`<${Ending} title="Remove this provider?" path=${`upstreams/${of.id}`} said="The provider is removed." close=${close} done=${done}>
     <p><strong><${Quoted} text=${of.name} /></strong> and its key go for good. Its models have to be removed first.</p>
-    <${Form} act=${remove} submit="Remove it" kind="danger" cancel=${close} done=${done} />
   <//>`;
 }
