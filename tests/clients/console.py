@@ -3,7 +3,6 @@ with texts that want to mislead, below a path of a proxy's, while things happen 
 of its sources.
 """
 
-import contextlib
 import json
 import os
 import pathlib
@@ -11,75 +10,14 @@ import shutil
 import subprocess
 import urllib.parse
 
-from playwright.sync_api import sync_playwright
-
 import approving
-import axe
 import browser
 import desk
 import person
 import run
+from tabs import HIDE, PAGES, as_axe_sees_it, asked, at, console, fits_at_twice, heading, is_text, opened, press, second
 
-PAGES = ("approvals", "agents", "activity", "stop")
-FILES = os.environ.get("SVC_CONSOLE_FILES")
-KINDS = {".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
 LATER = "not the first time"
-HIDE = """(is) => {
-    Object.defineProperty(document, "hidden", { value: is, configurable: true });
-    document.dispatchEvent(new Event("visibilitychange"));
-}"""
-
-
-@contextlib.contextmanager
-def console(chromium, dev, cookie=None, path="", **more):
-    """A tab at a page of the workspace."""
-    with approving.phone(chromium, [cookie] if cookie else (), dev["baseUrl"], **more) as page:
-        if FILES:
-            page.route("**/assets/*/*", from_disk)
-        page.goto(at(dev, path))
-        yield page
-
-
-def from_disk(route):
-    path = pathlib.Path(FILES) / route.request.url.rsplit("/", 1)[1]
-    route.fulfill(path=path, content_type=KINDS[path.suffix])
-
-
-def at(dev, path=""):
-    return f"{dev['baseUrl']}/w/{dev['workspaceId']}{path}"
-
-
-def heading(page, name):
-    """Waits for a page with this heading."""
-    page.get_by_role("heading", name=name, level=1).first.wait_for()
-
-
-def opened(page, name):
-    """A dialog that has opened."""
-    dialog = page.get_by_role("dialog", name=name)
-    dialog.wait_for()
-    return dialog
-
-
-def press(page, name, turns=80):
-    """Goes to a button or link by the tabulator, and presses it."""
-    for _ in range(turns):
-        page.keyboard.press("Tab")
-        focused = page.locator(":focus")
-        named = page.get_by_role("button", name=name, exact=True).or_(page.get_by_role("link", name=name, exact=True))
-        if focused.and_(named).count():
-            page.keyboard.press("Enter")
-            return
-    raise AssertionError(f"{name} is not reached by the keyboard: {page.inner_text('body')}")
-
-
-def asked(dev, key, kind="tool.call", **more):
-    """What an agent is answered."""
-    headers = {"authorization": f"Bearer {key}", "content-type": "application/json"}
-    body = {"type": kind, "summary": "Look", "tool": {"name": "grep"}, "provenance": [{"source": "user"}], **more}
-    status, _, text = person.browse(dev["baseUrl"] + "/v1/actions/authorize", json.dumps(body).encode(), headers=headers)
-    assert status == 200, (status, text)
-    return json.loads(text)
 
 
 def signed_out_and_back(chromium, dev):
@@ -481,14 +419,6 @@ def roles(chromium, dev):
         assert not page.get_by_role("button", name="Count them").count() and not page.get_by_role("button", name="Lift").count()
 
 
-def second(dev, role):
-    """The session of one more member of this role."""
-    made = desk.api(dev, "members", {"email": f"second-{role}@example.com", "role": role})
-    token = json.dumps({"token": made["signInLink"].split("token=")[1]}).encode()
-    signed_in = person.browse(dev["baseUrl"] + "/api/sign-in/link", token, headers=approving.WRITES)[1]
-    return signed_in["set-cookie"].split(";")[0]
-
-
 def texts_that_mislead(chromium, dev, cookie):
     """What agents and strangers wrote is text, on every page: no markup, nothing turned round, nothing unseen, nothing too wide."""
     named = "<img src=x onerror=alert(1)> " + "W" * 60
@@ -500,13 +430,10 @@ def texts_that_mislead(chromium, dev, cookie):
     for path in ("", "/agents", f"/agents/{evil['id']}", "/activity", f"/activity/{decision['id']}"):
         with console(chromium, dev, cookie, path) as page:
             page.locator("main bdi", has_text="<img src=x").first.wait_for()
-            body = page.locator("body")
-            assert not body.locator("img, b").count() and "\u202e" not in body.text_content(), path
+            is_text(page, path)
             if path != "/agents":
                 page.get_by_text("\u2039U+202E\u203aShop").first.wait_for()
-            page.evaluate(approving.TWICE)
-            wide = page.evaluate("document.documentElement.scrollWidth")
-            assert wide <= 360, (path, wide)
+            fits_at_twice(page, path)
     desk.api(dev, f"approvals/{decision['approval']['id']}/deny", {})
 
 
@@ -524,23 +451,6 @@ def below_a_path(chromium, dev, cookie):
         heading(page, "First agent")
         page.reload()
         heading(page, "First agent")
-
-
-def as_axe_sees_it(chromium, dev, cookie, paths, act=lambda page: None):
-    """No page has a fault that axe finds, in either scheme, on a phone or a desk, nor has what `act` opens."""
-    wrong = []
-    for scheme, size in (("light", (1280, 900)), ("dark", (390, 844))):
-        with console(chromium, dev, cookie, color_scheme=scheme) as page:
-            for path in paths:
-                page.set_viewport_size({"width": size[0], "height": size[1]})
-                page.goto(at(dev, path))
-                page.locator("h1").wait_for()
-                page.locator(".loading").first.wait_for(state="detached")
-                wrong += [(scheme, path, it) for it in axe.faults(page)]
-            act(page)
-            wrong += [(scheme, "opened", it) for it in axe.faults(page)]
-            page.set_viewport_size({"width": 360, "height": 640})
-    assert not wrong, wrong
 
 
 def agents_as_axe_sees_them(chromium, dev, cookie, agent):

@@ -9,7 +9,7 @@ import subprocess
 
 import approving
 import browser
-import console
+import tabs
 import desk
 import person
 
@@ -40,7 +40,7 @@ def verdict(page, *steps):
 
 def ledger(chromium, dev, cookie):
     """Records appear by themselves, are found by what they name, and each is proven in this browser, its texts too."""
-    with console.console(chromium, dev, cookie, "/ledger") as page:
+    with tabs.console(chromium, dev, cookie, "/ledger") as page:
         page.get_by_role("link", name="Session started").first.wait_for()
         decision = approving.ask(dev, 31_000, summary=EVIL)
         page.get_by_role("link", name="Action left to a person").wait_for()
@@ -55,9 +55,9 @@ def ledger(chromium, dev, cookie):
         page.get_by_label("From").fill("2020-01-01")
         page.get_by_label("To").fill("2020-01-02")
         page.get_by_text("No such record.").wait_for()
-        page.goto(console.at(dev, "/ledger?kind=action"))
+        page.goto(tabs.at(dev, "/ledger?kind=action"))
         page.get_by_role("link", name="Action left to a person").wait_for()
-        console.press(page, "Action left to a person")
+        tabs.press(page, "Action left to a person")
         section = verdict(page, ("Its text is what was hashed", "Fits"), ("leads to the checkpoint's root", "Fits"), ("The checkpoint is signed", "Fits"))
         section.get_by_text("Proven", exact=True).wait_for()
         assert page.locator(":focus").inner_text().startswith("Action left to a person"), "the focus is where the record begins"
@@ -109,9 +109,9 @@ def forgeries(chromium, dev, cookie, record):
         (short, "leads to the checkpoint's root"), (another, "The record is the one that was asked for"),
         (elsewhere, "The checkpoint is this workspace's"), (signature, signed), (empty, signed),
     ):  # fmt: skip
-        with console.console(chromium, dev, cookie) as page:
+        with tabs.console(chromium, dev, cookie) as page:
             answer_with(page, "**/proof", change)
-            page.goto(console.at(dev, f"/ledger/{record}"))
+            page.goto(tabs.at(dev, f"/ledger/{record}"))
             section = verdict(page, (step, "Does not fit"))
             assert not section.get_by_text("Proven", exact=True).count(), change
 
@@ -123,10 +123,10 @@ def forgeries(chromium, dev, cookie, record):
         for it in keys["keys"]:
             it["x"] = "A" * 43
 
-    with console.console(chromium, dev, cookie) as page:
+    with tabs.console(chromium, dev, cookie) as page:
         answer_with(page, "**/evidence?*", salted)
         answer_with(page, "**/jwks.json", other_key)
-        page.goto(console.at(dev, f"/ledger/{record}"))
+        page.goto(tabs.at(dev, f"/ledger/{record}"))
         verdict(page, (signed, "Does not fit"), ("Its text is what was hashed", "Fits"))
         page.get_by_text("Not what the record commits to").wait_for()
         page.unroute("**/evidence?*")
@@ -139,18 +139,18 @@ def forgeries(chromium, dev, cookie, record):
         page.get_by_text("Could not be found here").wait_for()
         page.get_by_text("The server's answer did not hold this record").wait_for()
         assert not page.get_by_text("Erased, or not kept").count()
-    with console.console(chromium, dev, cookie) as page:
+    with tabs.console(chromium, dev, cookie) as page:
         page.add_init_script(NO_ED25519)
-        page.goto(console.at(dev, f"/ledger/{record}"))
+        page.goto(tabs.at(dev, f"/ledger/{record}"))
         section = verdict(page, (signed, "Not checked"), ("leads to the checkpoint's root", "Fits"))
         section.get_by_text("Partly checked", exact=True).wait_for()
 
 
 def downloads(chromium, dev, cookie):
     """What is downloaded is what `svc evidence verify` takes for whole, and without texts where that is asked."""
-    with console.console(chromium, dev, cookie, "/ledger", accept_downloads=True) as page:
+    with tabs.console(chromium, dev, cookie, "/ledger", accept_downloads=True) as page:
         page.get_by_role("button", name="Download evidence").click()
-        dialog = console.opened(page, "Download evidence")
+        dialog = tabs.opened(page, "Download evidence")
         dialog.get_by_label("Without names").check()
         with page.expect_download() as began:
             dialog.get_by_role("link", name="Download the bundle").click()

@@ -8,10 +8,10 @@ import pathlib
 
 import approving
 import browser
-import console
+import tabs
 import desk
 import person
-from console import at, heading, opened
+from tabs import at, heading, opened
 
 INTERRUPTED = "Live updates are interrupted"
 NOTHING_WAITS = "Nothing waits for a person."
@@ -21,9 +21,9 @@ PART = 50
 
 def ends_and_begins(page):
     """The line ends and begins again, as it does where a page is left and come back to."""
-    page.evaluate(console.HIDE, True)
+    page.evaluate(tabs.HIDE, True)
     with page.expect_response("**/events"):
-        page.evaluate(console.HIDE, False)
+        page.evaluate(tabs.HIDE, False)
 
 
 def changed_meanwhile(chromium, dev, cookie):
@@ -32,7 +32,7 @@ def changed_meanwhile(chromium, dev, cookie):
     wish = {"name": "Meanwhile", "actions": ["payment"], "limits": {"currency": "EUR", "perAction": 10_000}, "merchants": {"allow": ["a.example"]}}
     agent = desk.api(dev, "agents", {"name": "Moving agent", "principalEmail": "owner@localhost", "mandates": [wish]})
     mandate = desk.api(dev, f"agents/{agent['id']}/mandates")["data"][0]["id"]
-    with console.console(chromium, dev, cookie, f"/agents/{agent['id']}") as page:
+    with tabs.console(chromium, dev, cookie, f"/agents/{agent['id']}") as page:
         page.get_by_role("button", name="Change Meanwhile").click()
         dialog = opened(page, "Change a mandate")
         tighter = {"limits": {"perAction": 2_000}, "merchants": {"deny": ["b.example"]}}
@@ -55,7 +55,7 @@ def changed_meanwhile(chromium, dev, cookie):
     now = desk.api(dev, f"mandates/{mandate}")
     assert (now["version"], now["name"], now["limits"]["perAction"]) == (3, "Renamed", 2_000), now
     assert now["merchants"] == {"deny": ["b.example"]}, now
-    with console.console(chromium, dev, cookie, f"/agents/{agent['id']}") as page:
+    with tabs.console(chromium, dev, cookie, f"/agents/{agent['id']}") as page:
         page.get_by_role("button", name="Change Renamed").click()
         dialog = opened(page, "Change a mandate")
         dialog.get_by_role("button", name="Put it in force").click()
@@ -65,7 +65,7 @@ def changed_meanwhile(chromium, dev, cookie):
 
 def not_read(chromium, dev, cookie):
     """What could not be read is not told as empty, and is read as soon as the server is there again; a page too."""
-    with console.console(chromium, dev, cookie, "/stop") as page:
+    with tabs.console(chromium, dev, cookie, "/stop") as page:
         page.get_by_text("Nothing is held.").wait_for()
         page.route("**/approvals?*", lambda it: it.abort())
         page.get_by_role("button", name="Menu").click()
@@ -92,7 +92,7 @@ def lowered_role(chromium, dev):
     made = desk.api(dev, "members", {"email": "lowered@example.com", "role": "auditor"})
     token = json.dumps({"token": made["signInLink"].split("token=")[1]}).encode()
     signed_in = person.browse(dev["baseUrl"] + "/api/sign-in/link", token, headers=approving.WRITES)[1]
-    with console.console(chromium, dev, signed_in["set-cookie"].split(";")[0], "/activity") as page:
+    with tabs.console(chromium, dev, signed_in["set-cookie"].split(";")[0], "/activity") as page:
         payee = page.get_by_text("to Example Cloud").first
         payee.wait_for()
         with page.expect_response("**/events"):
@@ -107,7 +107,7 @@ def lowered_role(chromium, dev):
 
 def let_in_again(chromium, dev, cookie):
     """A session that a workspace did not take for a while has a live line again; meanwhile that is said."""
-    with console.console(chromium, dev, cookie) as page:
+    with tabs.console(chromium, dev, cookie) as page:
         page.get_by_text(NOTHING_WAITS).wait_for()
         for path in ("**/events", "**/settings"):
             page.route(path, lambda it: it.fulfill(**BARRED))
@@ -136,7 +136,7 @@ def let_in_again(chromium, dev, cookie):
 
 def sign_out_that_fails(chromium, dev, cookie):
     """Signing out says where it was not done."""
-    with console.console(chromium, dev, cookie) as page:
+    with tabs.console(chromium, dev, cookie) as page:
         page.get_by_text(NOTHING_WAITS).wait_for()
         page.route("**/api/sign-out", lambda it: it.abort())
         page.get_by_role("button", name="Menu").click()
@@ -163,7 +163,7 @@ def long_list(chromium, dev, cookie):
         end = begin + int(wish["limit"])
         route.fulfill(json={"data": items[begin:end], "nextCursor": ids[end] if end < len(ids) else None})
 
-    with console.console(chromium, dev, cookie, "/stop") as page:
+    with tabs.console(chromium, dev, cookie, "/stop") as page:
         page.get_by_text("Nothing is held.").wait_for()
         page.route("**/approvals?*", answer)
         page.get_by_role("button", name="Menu").click()
@@ -190,9 +190,9 @@ def long_list(chromium, dev, cookie):
 def on_half_a_screen(chromium, dev, cookie, agent):
     """No page scrolls sideways on a screen of 640 pixels, which is one of 1,280 at twice the size."""
     action = desk.api(dev, "actions?limit=1")["data"][0]["id"]
-    with console.console(chromium, dev, cookie) as page:
+    with tabs.console(chromium, dev, cookie) as page:
         page.set_viewport_size({"width": 640, "height": 700})
-        for path in [f"/{it}" for it in console.PAGES] + [f"/agents/{agent}", f"/activity/{action}", "/approvals?state=all"]:
+        for path in [f"/{it}" for it in tabs.PAGES] + [f"/agents/{agent}", f"/activity/{action}", "/approvals?state=all"]:
             page.goto(at(dev, path))
             page.locator("h1").wait_for()
             page.locator(".loading").first.wait_for(state="detached")
@@ -203,7 +203,7 @@ def on_half_a_screen(chromium, dev, cookie, agent):
 
 def slash_after_it(chromium, dev, cookie):
     """An address with a slash after it leads to the page."""
-    with console.console(chromium, dev, cookie, "/activity/?status=denied") as page:
+    with tabs.console(chromium, dev, cookie, "/activity/?status=denied") as page:
         heading(page, "Activity")
         assert page.url == at(dev, "/activity?status=denied"), page.url
         page.goto(at(dev, "/"))

@@ -15,9 +15,8 @@ import time
 import urllib.parse
 
 import approving
-import axe
 import browser
-import console
+import tabs
 import desk
 import person
 from console_ledger import EVIL, answer_with, verdict
@@ -88,17 +87,17 @@ def issuer(chromium, dev, cookie):
         return person.browse(f"{dev['baseUrl']}/hooks/issuer/{dev['workspaceId']}", said, headers=headers)[0]
 
     def shown(page, title):
-        dialog = console.opened(page, title)
+        dialog = tabs.opened(page, title)
         secret = dialog.locator(".secret code").first.inner_text()
-        console.press(page, "I have kept it")
+        tabs.press(page, "I have kept it")
         dialog.wait_for(state="detached")
         assert secret not in page.content(), "it is shown this once"
         return secret
 
-    with console.console(chromium, dev, cookie, "/integrations") as page:
+    with tabs.console(chromium, dev, cookie, "/integrations") as page:
         page.get_by_role("heading", name="Card issuer").wait_for()
-        console.press(page, "Set up Card issuer")
-        console.opened(page, "Set up: Card issuer")
+        tabs.press(page, "Set up Card issuer")
+        tabs.opened(page, "Set up: Card issuer")
         page.keyboard.type("short")
         page.keyboard.press("Enter")
         page.locator("[aria-invalid=true]").and_(page.locator(":focus")).wait_for()
@@ -107,12 +106,12 @@ def issuer(chromium, dev, cookie):
         page.keyboard.press("Enter")
         first = shown(page, "Card issuer: the secret")
         assert send(first) == 200 and send("whsec_" + "x" * 30) == 401
-        console.press(page, "Card issuer")
+        tabs.press(page, "Card issuer")
         page.get_by_role("heading", name="Card issuer", level=1).wait_for()
         page.get_by_text("now", exact=True).or_(page.get_by_text(" s ago")).first.wait_for()
         assert not page.get_by_role("button", name="Try it out").count(), "the other side sends"
-        console.press(page, "Rotate the secret")
-        console.opened(page, "Rotate the secret?")
+        tabs.press(page, "Rotate the secret")
+        tabs.opened(page, "Rotate the secret?")
         page.keyboard.press("Control+A")
         page.keyboard.type("200")
         page.keyboard.press("Enter")
@@ -123,30 +122,30 @@ def issuer(chromium, dev, cookie):
         second = shown(page, "The new secret")
         assert page.get_by_role("region", name="Secrets").get_by_role("rowheader").count() == 2
         assert send(first) == send(second) == 200
-        console.press(page, "Turn off")
-        console.press(page, "Turn it off")
+        tabs.press(page, "Turn off")
+        tabs.press(page, "Turn it off")
         page.get_by_text("Off", exact=True).wait_for()
         assert send(second) == 401
-        console.press(page, "Turn on")
-        console.press(page, "Turn it on")
+        tabs.press(page, "Turn on")
+        tabs.press(page, "Turn it on")
         page.get_by_text("Works", exact=True).wait_for()
         assert send(second) == 200
-        console.press(page, "Remove")
-        console.opened(page, "Remove this integration?")
+        tabs.press(page, "Remove")
+        tabs.opened(page, "Remove this integration?")
         page.keyboard.press("Escape")
         page.get_by_role("dialog").wait_for(state="detached")
         page.keyboard.press("Enter")
-        console.opened(page, "Remove this integration?")
-        console.press(page, "Remove it")
+        tabs.opened(page, "Remove this integration?")
+        tabs.press(page, "Remove it")
         page.get_by_role("button", name="Set up Card issuer").wait_for()
         assert send(second) == 401
 
 
 def room(chromium, dev, cookie, address):
     """A room is tried out with what came of it; what could not be delivered is tried again; its address is changed."""
-    with console.console(chromium, dev, cookie, "/integrations") as page:
+    with tabs.console(chromium, dev, cookie, "/integrations") as page:
         page.get_by_role("button", name="Set up Room of a chat").click()
-        dialog = console.opened(page, "Set up: Room of a chat")
+        dialog = tabs.opened(page, "Set up: Room of a chat")
         dialog.get_by_label("Address").fill("nowhere")
         dialog.get_by_role("button", name="Set it up").click()
         dialog.locator(".field", has=page.get_by_label("Address")).locator(".wrong").wait_for()
@@ -156,12 +155,12 @@ def room(chromium, dev, cookie, address):
         page.get_by_role("link", name="Room of a chat").click()
         Room.status = 500
         page.get_by_role("button", name="Try it out").click()
-        console.opened(page, "Try it out").get_by_role("button", name="Try it").click()
+        tabs.opened(page, "Try it out").get_by_role("button", name="Try it").click()
         page.get_by_role("region", name="What came of trying it out").get_by_text("Given up").wait_for()
         page.get_by_text("Failing").wait_for()
         Room.status = 200
         page.get_by_role("link", name="Its deliveries").click()
-        console.heading(page, "Deliveries")
+        tabs.heading(page, "Deliveries")
         assert page.get_by_label("Kind").input_value() == "chat"
         page.get_by_role("button", name="Try again").click()
         page.get_by_text("Delivered", exact=True).and_(page.locator(".badge")).wait_for()
@@ -171,10 +170,10 @@ def room(chromium, dev, cookie, address):
         page.get_by_role("link", name="Rooms").click()
         page.get_by_role("cell", name="200").wait_for()
         page.go_back()
-        page.goto(console.at(dev, "/integrations"))
+        page.goto(tabs.at(dev, "/integrations"))
         page.get_by_role("link", name="Room of a chat").click()
         page.get_by_role("button", name="Change").click()
-        dialog = console.opened(page, "Change: Room of a chat")
+        dialog = tabs.opened(page, "Change: Room of a chat")
         assert dialog.get_by_label("Address").input_value() == f"{address}/one"
         dialog.get_by_label("Address").fill(f"{address}/two")
         dialog.get_by_role("button", name="Save").click()
@@ -183,9 +182,9 @@ def room(chromium, dev, cookie, address):
 
 def who_is_who(chromium, dev, cookie):
     """People are named by their address, and whoever is not a member is told; what is sent is the member's id."""
-    with console.console(chromium, dev, cookie, "/integrations") as page:
+    with tabs.console(chromium, dev, cookie, "/integrations") as page:
         page.get_by_role("button", name="Set up Relay").click()
-        dialog = console.opened(page, "Set up: Relay of a team chat")
+        dialog = tabs.opened(page, "Set up: Relay of a team chat")
         dialog.get_by_label("Who is who").fill("ann@chat = nobody@example.com")
         dialog.get_by_role("button", name="Set it up").click()
         approving.says(dialog, "alert", "No member of this workspace has the address nobody@example.com.")
@@ -203,9 +202,9 @@ def others_links(chromium, dev, cookie):
     """Whom somebody else has taken out of who is who stays out, and what was not touched is not sent."""
     relay = next(it for it in desk.api(dev, "integrations")["data"] if it["kind"] == "relay")
     path, ann = f"integrations/{relay['id']}", relay["config"]["members"]["ann@chat"]
-    with console.console(chromium, dev, cookie, "/" + path) as page:
+    with tabs.console(chromium, dev, cookie, "/" + path) as page:
         page.get_by_role("button", name="Change").click()
-        dialog = console.opened(page, "Change: Relay of a team chat")
+        dialog = tabs.opened(page, "Change: Relay of a team chat")
         dialog.get_by_role("button", name="Save").click()
         approving.says(dialog, "alert", "Nothing is changed yet.")
         wish = dialog.get_by_label("Who is who")
@@ -233,12 +232,12 @@ def mailed(chromium, dev, cookie):
             mail["config"] |= route.request.post_data_json["config"]
         route.fulfill(json=mail)
 
-    with console.console(chromium, dev, cookie) as page:
+    with tabs.console(chromium, dev, cookie) as page:
         page.route(f"**/integrations/{mail['id']}", lambda it: answer(it) if "/api/" in it.request.url else it.fallback())
         answer_with(page, "**/members?limit=500", lambda it: it.update(data=[one for one in it["data"] if one["principalId"] != admin]))
-        page.goto(console.at(dev, f"/integrations/{mail['id']}"))
+        page.goto(tabs.at(dev, f"/integrations/{mail['id']}"))
         page.get_by_role("button", name="Change").click()
-        dialog = console.opened(page, "Change: Mail")
+        dialog = tabs.opened(page, "Change: Mail")
         dialog.get_by_text("1 other who cannot be listed here stays").wait_for()
         dialog.get_by_label("owner@localhost").uncheck()
         dialog.get_by_role("button", name="Save").click()
@@ -246,7 +245,7 @@ def mailed(chromium, dev, cookie):
         assert mail["config"]["to"] == [admin], "whoever was not offered stays"
         page.unroute("**/members?limit=500")
         page.get_by_role("button", name="Change").click()
-        dialog = console.opened(page, "Change: Mail")
+        dialog = tabs.opened(page, "Change: Mail")
         dialog.get_by_label("admin@example.com").first.uncheck()
         dialog.get_by_role("button", name="Save").click()
         approving.says(dialog, "alert", "Choose whom to mail, or everybody who may decide.")
@@ -259,34 +258,34 @@ def mailed(chromium, dev, cookie):
 def bills(chromium, dev, cookie, folder):
     """A provider's CSV is held against what was metered, in days of both ends; what is wrong with it is told."""
     changed = pathlib.Path(folder) / "changed.csv"
-    with console.console(chromium, dev, cookie, "/bills") as page:
+    with tabs.console(chromium, dev, cookie, "/bills") as page:
         page.get_by_text("No bill was compared yet.").wait_for()
-        console.press(page, "Compare a bill")
-        dialog = console.opened(page, "Compare a bill")
-        console.press(page, "Compare it")
+        tabs.press(page, "Compare a bill")
+        dialog = tabs.opened(page, "Compare a bill")
+        tabs.press(page, "Compare it")
         approving.says(dialog, "alert", "Choose the file")
         dialog.get_by_label("First day").fill("2026-01-02")
         dialog.get_by_label("Last day").fill("2026-01-03")
         changed.write_text("model,day,cost\n")
         dialog.get_by_label("The bill").set_input_files(changed)
         changed.write_text("model,day,cost,more\n")
-        console.press(page, "Compare it")
+        tabs.press(page, "Compare it")
         approving.says(dialog, "alert", "Choose it again.")
         for place, (text, told) in enumerate((("day,cost\n", "must name the columns"), ("model,day,cost\ndemo-large,2026-01-04,1\n", "Lies outside"), ("{", "neither CSV nor JSON"))):
             file = pathlib.Path(folder) / f"{place}.csv"
             file.write_text(text)
             dialog.get_by_label("The bill").set_input_files(file)
-            console.press(page, "Compare it")
+            tabs.press(page, "Compare it")
             approving.says(dialog, "alert", told)
         file = pathlib.Path(folder) / "bill.csv"
         file.write_text("model,day,cost\ndemo-large,2026-01-02,1.5\n<b>x</b>,2026-01-03,0.25\n")
         dialog.get_by_label("The bill").set_input_files(file)
-        console.press(page, "Compare it")
-        dialog = console.opened(page, "What differs")
+        tabs.press(page, "Compare it")
+        dialog = tabs.opened(page, "What differs")
         row = dialog.get_by_role("row").filter(has_text="<b>x</b>")
         assert row.get_by_role("cell").all_inner_texts()[0] == "USD\u00a00.25", row.inner_text()
         assert dialog.get_by_text("+USD\u00a01.50").count() == 1 and "2026-01-02 to 2026-01-03" in dialog.inner_text()
-        console.press(page, "Close")
+        tabs.press(page, "Close")
         page.get_by_role("cell", name="+USD\u00a01.75").wait_for()
         made = desk.api(dev, "billing-imports")["data"][0]
         assert (made["from"], made["to"], made["billedMicros"]) == ("2026-01-02", "2026-01-04", 1_750_000), made
@@ -294,22 +293,22 @@ def bills(chromium, dev, cookie, folder):
 
 def templates(chromium, dev, cookie):
     """A template is made, changed and removed; its faults are at their fields."""
-    with console.console(chromium, dev, cookie, "/templates") as page:
+    with tabs.console(chromium, dev, cookie, "/templates") as page:
         page.get_by_role("heading", name="coding-agent").wait_for()
-        console.press(page, "New template")
-        dialog = console.opened(page, "New template")
+        tabs.press(page, "New template")
+        dialog = tabs.opened(page, "New template")
         page.keyboard.type(EVIL[:60])
         dialog.get_by_label("Actions", exact=True).fill("payment\n*")
         dialog.get_by_label("At most an action").fill("40.50")
-        console.press(page, "Make it")
+        tabs.press(page, "Make it")
         dialog.locator(".field", has=page.get_by_label("Actions", exact=True)).locator(".wrong").wait_for()
         dialog.get_by_label("Actions", exact=True).fill("payment")
-        console.press(page, "Make it")
+        tabs.press(page, "Make it")
         dialog.wait_for(state="detached")
         item = page.get_by_role("listitem").filter(has_text="<img src=x")
         item.get_by_text("up to EUR\u00a040.50 an action").wait_for()
         item.get_by_role("button", name="Change").click()
-        dialog = console.opened(page, "Change a template")
+        dialog = tabs.opened(page, "Change a template")
         assert dialog.get_by_label("At most an action").input_value() == "40.50"
         dialog.get_by_label("At most an action").fill("")
         dialog.get_by_label("At most a period").fill("900")
@@ -323,24 +322,24 @@ def templates(chromium, dev, cookie):
         item.get_by_text("up to EUR\u00a0900.00 a month").wait_for()
         assert "an action" not in item.inner_text(), "what is emptied is taken away"
         item.get_by_role("button", name="Remove").click()
-        console.opened(page, "Remove this template?").get_by_role("button", name="Remove it").click()
+        tabs.opened(page, "Remove this template?").get_by_role("button", name="Remove it").click()
         item.wait_for(state="detached")
         assert not page.get_by_role("listitem").filter(has_text="coding-agent").get_by_role("button").count()
 
 
 def applications(chromium, dev, cookie, member):
     """A member asks by keyboard; whoever may decides, and the change is made; one's own is not offered to decide."""
-    with console.console(chromium, dev, member, "/applications") as page:
+    with tabs.console(chromium, dev, member, "/applications") as page:
         page.get_by_text("Nothing waits.").wait_for()
-        console.press(page, "Ask for something")
-        dialog = console.opened(page, "Ask for something")
+        tabs.press(page, "Ask for something")
+        dialog = tabs.opened(page, "Ask for something")
         for text in ("", "x", EVIL[:50]):
             dialog.get_by_label("Name").fill(text)
             if text == "x":
                 dialog.get_by_label("Mandate").select_option("coding-agent")
                 dialog.get_by_text("covers").first.wait_for()
             dialog.get_by_label("Why").fill("" if text != EVIL[:50] else "For trips")
-            console.press(page, "Ask for it")
+            tabs.press(page, "Ask for it")
             if text == "":
                 dialog.locator(".field", has=page.get_by_label("Name")).locator(".wrong").wait_for()
             elif text == "x":
@@ -350,34 +349,36 @@ def applications(chromium, dev, cookie, member):
         assert page.locator("li.item button").count() == page.get_by_role("button", name="Take it back").count() == 1, "nobody decides their own"
         for kind, name, value, reason in (("Another role", "Role", "analyst", "I count"), ("Another role", "Role", "auditor", "I read")):
             page.get_by_role("button", name="Ask for something").click()
-            dialog = console.opened(page, "Ask for something")
+            dialog = tabs.opened(page, "Ask for something")
             dialog.get_by_label("What").select_option(label=kind)
             dialog.get_by_label(name, exact=True).select_option(value)
             dialog.get_by_label("Why").fill(reason)
             dialog.get_by_role("button", name="Ask for it").click()
             page.get_by_role("listitem").filter(has_text=reason).wait_for()
         page.get_by_role("listitem").filter(has_text="I read").get_by_role("button").click()
-        console.opened(page, "Take this application back?").get_by_role("button", name="Take it back").click()
+        tabs.opened(page, "Take this application back?").get_by_role("button", name="Take it back").click()
         page.get_by_role("listitem").filter(has_text="I read").wait_for(state="detached")
-    with console.console(chromium, dev, cookie, "/applications") as page:
+    with tabs.console(chromium, dev, cookie, "/applications") as page:
         item = page.get_by_role("listitem").filter(has_text="I count")
         item.get_by_role("button", name="Deny").click()
-        dialog = console.opened(page, "Deny this application?")
+        dialog = tabs.opened(page, "Deny this application?")
         dialog.get_by_label("Why not").fill("Ask Ben to")
         dialog.get_by_role("button", name="Deny it").click()
         item.wait_for(state="detached")
         item = page.get_by_role("listitem").filter(has_text="For trips")
         item.get_by_text("From the template coding-agent").wait_for()
         item.get_by_role("button", name="Approve").click()
-        console.opened(page, "Approve this application?").get_by_role("button", name="Approve it").click()
-        key = console.opened(page, "The agent's key").locator(".secret code").inner_text()
+        tabs.opened(page, "Approve this application?").get_by_role("button", name="Approve it").click()
+        key = tabs.opened(page, "The agent's key").locator(".secret code").inner_text()
         page.get_by_role("button", name="I have kept it").click()
-        assert console.asked(dev, key)["decision"] == "allow"
+        assert tabs.asked(dev, key)["decision"] == "allow"
         page.get_by_role("link", name="All", exact=True).click()
         page.get_by_text("Note: Ask Ben to").wait_for()
-        agent = next(it for it in desk.api(dev, "agents")["data"] if it["name"].startswith("<img"))
+        named = {it["name"]: it for it in desk.api(dev, "agents")["data"]}
+        assert EVIL[:50] in named, list(named)
+        agent = named[EVIL[:50]]
         desk.api(dev, "applications", {"kind": "tier", "target": agent["id"], "change": {"tier": "trusted"}, "reason": "mine"})
-        page.goto(console.at(dev, "/applications"))
+        page.goto(tabs.at(dev, "/applications"))
         page.get_by_text("somebody else has to decide").wait_for()
         assert not page.get_by_role("button", name="Approve").count()
         page.get_by_role("button", name="Take it back").wait_for()
@@ -392,12 +393,12 @@ def words_that_change(chromium, dev, cookie, member):
     status, _, text = person.browse(f"{dev['baseUrl']}/api/w/{dev['workspaceId']}/applications", body, member, approving.WRITES)
     assert status == 201, (status, text)
     application = f"applications/{json.loads(text)['id']}"
-    with console.console(chromium, dev, cookie, "/applications") as page:
+    with tabs.console(chromium, dev, cookie, "/applications") as page:
         item = page.get_by_role("listitem").filter(has_text="For rails")
         item.get_by_text("up to EUR\u00a040.50 an action").wait_for()
         desk.api(dev, "templates/trips", {"mandate": {"actions": ["payment"], "limits": limits | {"perAction": 9_000}}}, "PATCH")
         item.get_by_role("button", name="Approve").click()
-        dialog = console.opened(page, "Approve this application?")
+        dialog = tabs.opened(page, "Approve this application?")
         dialog.get_by_text("up to EUR\u00a090.00 an action").wait_for()
         assert "40.50" not in dialog.inner_text(), "it is read anew"
         desk.api(dev, "templates/trips", {"mandate": {"actions": ["payment"], "limits": limits | {"perAction": 90_000}}}, "PATCH")
@@ -407,7 +408,7 @@ def words_that_change(chromium, dev, cookie, member):
         dialog.get_by_text("up to EUR\u00a0900.00 an action").wait_for()
         assert desk.api(dev, application)["state"] == "waiting"
         dialog.get_by_role("button", name="Approve it").click()
-        console.opened(page, "The agent's key")
+        tabs.opened(page, "The agent's key")
         page.get_by_role("button", name="I have kept it").click()
     assert desk.api(dev, application)["state"] == "approved"
 
@@ -423,14 +424,14 @@ def connections(chromium, dev, cookie):
     status, _, text = person.browse(dev["baseUrl"] + "/oauth/token", form)
     assert status == 200, text
     token = json.loads(text)["access_token"]
-    with console.console(chromium, dev, cookie, "/connections") as page:
+    with tabs.console(chromium, dev, cookie, "/connections") as page:
         row = page.get_by_role("row").filter(has_text=browser.NAME)
         row.get_by_text("First agent").wait_for()
         row.get_by_text("saas-subscriptions").wait_for()
-        assert console.asked(dev, token)["decision"] == "allow"
-        console.press(page, f"End {browser.NAME}")
-        console.opened(page, "End this connection?")
-        console.press(page, "End it")
+        assert tabs.asked(dev, token)["decision"] == "allow"
+        tabs.press(page, f"End {browser.NAME}")
+        tabs.opened(page, "End this connection?")
+        tabs.press(page, "End it")
         page.get_by_text("None of these.").wait_for()
         headers = {"authorization": f"Bearer {token}", "content-type": "application/json"}
         assert person.browse(dev["baseUrl"] + "/v1/actions/authorize", b"{}", headers=headers)[0] == 401
@@ -450,10 +451,10 @@ def listed(dev, name):
 def servers(chromium, dev, cookie, address):
     """A server is added by keyboard; what waits of its tools is shown as it is told and accepted as it was looked at."""
     Room.tools = [tool("read_it", EVIL)]
-    with console.console(chromium, dev, cookie, "/mcp-servers") as page:
+    with tabs.console(chromium, dev, cookie, "/mcp-servers") as page:
         page.get_by_text("There is no server behind this one.").wait_for()
-        console.press(page, "Add a server")
-        dialog = console.opened(page, "Add an MCP server")
+        tabs.press(page, "Add a server")
+        dialog = tabs.opened(page, "Add an MCP server")
         page.keyboard.type("Rooms")
         page.keyboard.press("Tab")
         page.keyboard.type(address + "/mcp")
@@ -463,8 +464,8 @@ def servers(chromium, dev, cookie, address):
         page.keyboard.type("rooms")
         dialog.get_by_label("Kind").select_option("bearer")
         dialog.get_by_label("Secret").fill("planted-behind-it")
-        console.press(page, "Add it")
-        console.heading(page, "rooms")
+        tabs.press(page, "Add it")
+        tabs.heading(page, "rooms")
         page.get_by_text("Works", exact=True).wait_for()
         assert "planted" not in page.content() and listed(dev, "rooms") == ["read_it"]
 
@@ -488,7 +489,7 @@ def servers(chromium, dev, cookie, address):
         page.get_by_role("button", name="Look again").click()
         page.get_by_text("Works", exact=True).wait_for()
         page.get_by_role("button", name="Change").click()
-        dialog = console.opened(page, "Change this server")
+        dialog = tabs.opened(page, "Change this server")
         dialog.get_by_text("Which tools").click()
         dialog.get_by_label("Never these tools").fill("read_*")
         with page.expect_request(lambda it: it.method == "PATCH") as sent:
@@ -497,10 +498,10 @@ def servers(chromium, dev, cookie, address):
         page.get_by_text("Never the tools").wait_for()
         assert listed(dev, "rooms") == []
         page.get_by_role("button", name="Turn off").click()
-        console.opened(page, "Turn it off?").get_by_role("button", name="Turn it off").click()
+        tabs.opened(page, "Turn it off?").get_by_role("button", name="Turn it off").click()
         page.get_by_text("Off", exact=True).wait_for()
         page.get_by_role("button", name="Remove").click()
-        console.opened(page, "Remove this server?").get_by_role("button", name="Remove it").click()
+        tabs.opened(page, "Remove this server?").get_by_role("button", name="Remove it").click()
         page.get_by_text("There is no server behind this one.").wait_for()
     assert not desk.api(dev, "mcp-servers")["data"]
 
@@ -512,34 +513,34 @@ def waiting_tools(chromium, dev, cookie, address):
     Room.tools = [tool("one", "First."), tool("two", "Second.")]
     desk.api(dev, f"mcp-servers/{made['id']}", {"url": address + "/mcp"}, "PATCH")
     assert listed(dev, "late") == []
-    with console.console(chromium, dev, cookie, f"/mcp-servers/{made['id']}") as page:
+    with tabs.console(chromium, dev, cookie, f"/mcp-servers/{made['id']}") as page:
         page.get_by_role("heading", name="2 tools wait for a person").wait_for()
         page.get_by_role("button", name="Accept one").click()
         page.get_by_role("heading", name="1 tool waits for a person").wait_for()
         assert listed(dev, "late") == ["one"]
-        console.press(page, "Accept two")
+        tabs.press(page, "Accept two")
         page.get_by_text("Works", exact=True).wait_for()
         assert listed(dev, "late") == ["one", "two"]
 
 
 def roles(chromium, dev, admin, member):
     """Each role is offered what it may do, and is told where it may not go."""
-    with console.console(chromium, dev, admin, "/integrations") as page:
+    with tabs.console(chromium, dev, admin, "/integrations") as page:
         page.get_by_text("An owner sets this up.").wait_for()
         assert not page.get_by_role("button", name="Set up Single sign-on").count()
-    with console.console(chromium, dev, member, "/templates") as page:
+    with tabs.console(chromium, dev, member, "/templates") as page:
         page.get_by_role("heading", name="coding-agent").wait_for()
         assert not page.locator("main button").count(), page.inner_text("main")
         for path in ("/ledger", "/integrations", "/deliveries", "/bills", "/mcp-servers"):
-            page.goto(console.at(dev, path))
+            page.goto(tabs.at(dev, path))
             page.get_by_text("Your role here, member, does not reach this page.").wait_for()
-        page.goto(console.at(dev, "/connections"))
-        console.heading(page, "Connections")
+        page.goto(tabs.at(dev, "/connections"))
+        tabs.heading(page, "Connections")
         assert browser.NAME not in page.inner_text("main"), "those of others' agents are not theirs to see"
-    with console.console(chromium, dev, approving.invited(dev, "auditor"), "/ledger") as page:
+    with tabs.console(chromium, dev, approving.invited(dev, "auditor"), "/ledger") as page:
         page.get_by_role("link", name="Member joined").first.click()
         verdict(page, ("The checkpoint is signed", "Fits"))
-        page.goto(console.at(dev, "/integrations"))
+        page.goto(tabs.at(dev, "/integrations"))
         page.get_by_text("Your role here, auditor, does not reach this page.").wait_for()
 
 
@@ -549,24 +550,13 @@ def as_axe_sees_it(chromium, dev, cookie, record):
     server = desk.api(dev, "mcp-servers")["data"][0]["id"]
     delivery = desk.api(dev, "deliveries")["data"][0]["id"]
     paths = [*PATHS, f"/ledger/{record}", f"/integrations/{integration}", f"/mcp-servers/{server}", f"/deliveries/{delivery}", "/applications?state=all"]
-    wrong = []
-    for scheme, size in (("light", (1280, 900)), ("dark", (390, 844))):
-        with console.console(chromium, dev, cookie, color_scheme=scheme) as page:
-            page.set_viewport_size({"width": size[0], "height": size[1]})
-            for path in paths:
-                page.goto(console.at(dev, path))
-                page.locator("h1").wait_for()
-                page.locator(".loading").first.wait_for(state="detached")
-                wrong += [(scheme, path, it) for it in axe.faults(page)]
-            page.set_viewport_size({"width": 360, "height": 640})
-            for path in paths:
-                page.goto(console.at(dev, path))
-                page.locator("h1").wait_for()
-                page.locator(".loading").first.wait_for(state="detached")
-                page.evaluate(approving.TWICE)
-                wide = page.evaluate("document.documentElement.scrollWidth")
-                wrong += [(path, wide)] if wide > 360 else []
-    assert not wrong, wrong
+    tabs.as_axe_sees_it(chromium, dev, cookie, paths)
+    with tabs.console(chromium, dev, cookie) as page:
+        for path in paths:
+            page.goto(tabs.at(dev, path))
+            page.locator("h1").wait_for()
+            page.locator(".loading").first.wait_for(state="detached")
+            tabs.fits_at_twice(page, path)
 
 
 def test_the_console_connects_a_workspace():

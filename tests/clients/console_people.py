@@ -6,11 +6,10 @@ them. What each write brings about is looked at where it counts: at the server.
 import json
 
 import approving
-import axe
 import browser
 import desk
 import person
-from console import at, console, heading, opened, press, second
+from tabs import as_axe_sees_it, at, console, fits, fits_at_twice, heading, is_text, opened, press, second
 
 PATHS = ("/keys", "/keys?tab=tokens", "/team", "/team?tab=teams", "/settings", "/account")
 # What each page asks for in a dialog.
@@ -502,44 +501,28 @@ def texts_that_mislead(chromium, dev, cookie):
         with console(chromium, dev, cookie, path) as page:
             page.locator("main bdi", has_text="<img src=x").first.wait_for()
             page.locator(".loading").first.wait_for(state="detached")
-            body = page.locator("body")
-            assert not body.locator("img, i, b").count() and "\u202e" not in body.text_content(), path
+            is_text(page, path)
             page.get_by_role("button", name=DIALOGS[path]).first.click()
             page.get_by_role("dialog").locator("form").wait_for()
             if path == "/team":
                 page.get_by_role("dialog").locator("label", has_text="<img src=x").wait_for()
-            assert not body.locator("img:not(.picture), i, b").count() and "\u202e" not in body.text_content(), path
+            is_text(page, path)
             for size in (390, 360):
                 page.set_viewport_size({"width": size, "height": 800})
-                wide = page.evaluate("document.documentElement.scrollWidth")
-                assert wide <= size, (path, wide)
+                fits(page, path, size)
             page.set_viewport_size({"width": 360, "height": 640})
-            page.evaluate(approving.TWICE)
-            wide = page.evaluate("document.documentElement.scrollWidth")
-            assert wide <= 360, (path, wide)
+            fits_at_twice(page, path)
     desk.api(dev, "settings", {"name": "First workspace"}, "PUT")
 
 
-def as_axe_sees_it(chromium, dev, cookie):
-    """No page, and no dialog, has a fault that axe finds, in either scheme, on a phone or a desk."""
-    wrong = []
-    for scheme, size in (("light", (1280, 900)), ("dark", (390, 844))):
-        with console(chromium, dev, cookie, color_scheme=scheme) as page:
-            for path in PATHS:
-                page.set_viewport_size({"width": size[0], "height": size[1]})
-                page.goto(at(dev, path))
-                page.locator("h1").wait_for()
-                page.locator(".loading").first.wait_for(state="detached")
-                wrong += [(scheme, path, it) for it in axe.faults(page)]
-                page.get_by_role("button", name=DIALOGS[path]).first.click()
-                page.get_by_role("dialog").locator("form").wait_for()
-                # A key needs nothing to be said of it.
-                if path != "/keys":
-                    page.get_by_role("dialog").locator("form button").first.click()
-                    page.get_by_role("dialog").get_by_role("alert").wait_for()
-                wrong += [(scheme, path, it) for it in axe.faults(page)]
-            page.set_viewport_size({"width": 360, "height": 640})
-    assert not wrong, wrong
+def opens(page, path):
+    """The dialog of a page, with what it says where nothing was typed."""
+    page.get_by_role("button", name=DIALOGS[path]).first.click()
+    page.get_by_role("dialog").locator("form").wait_for()
+    # A key needs nothing to be said of it.
+    if path != "/keys":
+        page.get_by_role("dialog").locator("form button").first.click()
+        page.get_by_role("dialog").get_by_role("alert").wait_for()
 
 
 def test_people_and_what_they_may_are_administered():
@@ -554,7 +537,7 @@ def test_people_and_what_they_may_are_administered():
         teams(chromium, dev, cookie)
         settings(chromium, dev, cookie)
         no_single_sign_on(chromium, dev, cookie)
-        as_axe_sees_it(chromium, dev, cookie)
+        as_axe_sees_it(chromium, dev, cookie, PATHS, opening=opens)
         texts_that_mislead(chromium, dev, cookie)
         roles(chromium, dev)
         ended_to_the_last(chromium, dev, cookie)

@@ -6,10 +6,10 @@ import json
 
 import approving
 import browser
-import console
+import tabs
 import desk
 import person
-from console import at, heading, opened, press
+from tabs import at, fits_at_twice, heading, is_text, opened, press
 
 SPEND = ("/spend", "/spend/yield", "/spend/waste", "/spend/calls", "/spend/tasks", "/budgets")
 MODELS = ("/models", "/models/providers", "/models/classes", "/models/profiles", "/routing")
@@ -32,7 +32,7 @@ def field(scope, label):
 
 def empty(chromium, dev, cookie):
     """Where nothing was spent and nothing is limited, that is said, and what to do next."""
-    with console.console(chromium, dev, cookie, "/spend") as page:
+    with tabs.console(chromium, dev, cookie, "/spend") as page:
         page.get_by_text("Nothing was spent in this period.").wait_for()
         page.get_by_role("link", name="Calls", exact=True).click()
         page.get_by_text("No model was called yet.").wait_for()
@@ -51,7 +51,7 @@ def spend(chromium, dev, cookie):
     key = {"authorization": f"Bearer {dev['inferenceKey']}", "content-type": "application/json"}
     assert person.browse(dev["baseUrl"] + "/v1/outcomes", json.dumps(told).encode(), headers=key)[0] == 200
     totals = desk.api(dev, "reports/spend")["totals"]
-    with console.console(chromium, dev, cookie, "/spend") as page:
+    with tabs.console(chromium, dev, cookie, "/spend") as page:
         page.get_by_role("img", name="What models cost").wait_for()
         cost = f"USD\u00a0{totals['costMicros'] / 1e6:.6f}".rstrip("0")
         assert cost in page.locator(".totals").inner_text(), (cost, page.locator(".totals").inner_text())
@@ -78,7 +78,7 @@ def spend(chromium, dev, cookie):
 
 def budget_by_keyboard(chromium, dev, cookie):
     """A budget is made without a mouse; what is wrong is said at its field, and what it is used for beside its bar."""
-    with console.console(chromium, dev, cookie, "/budgets") as page:
+    with tabs.console(chromium, dev, cookie, "/budgets") as page:
         page.get_by_text("There is no budget yet").wait_for()
         press(page, "New budget")
         dialog = opened(page, "New budget")
@@ -108,7 +108,7 @@ def budget_by_keyboard(chromium, dev, cookie):
 
 def budget_changes(chromium, dev, cookie, budget):
     """A budget is raised, changed and removed; what is left as it was is not sent."""
-    with console.console(chromium, dev, cookie, "/budgets") as page:
+    with tabs.console(chromium, dev, cookie, "/budgets") as page:
         page.get_by_role("button", name="Raise").click()
         dialog = opened(page, "Raise this budget?")
         dialog.get_by_label("To, in all (USD)").fill("0.0005")
@@ -135,7 +135,7 @@ def budget_changes(chromium, dev, cookie, budget):
 
 def providers(chromium, dev, cookie):
     """A provider is made and its key never seen again, tested, changed with all that was sealed, and removed."""
-    with console.console(chromium, dev, cookie, "/models/providers") as page:
+    with tabs.console(chromium, dev, cookie, "/models/providers") as page:
         page.get_by_role("button", name="New provider").click()
         dialog = opened(page, "New provider")
         dialog.get_by_label("Name", exact=True).fill("Far Away")
@@ -176,7 +176,7 @@ def providers(chromium, dev, cookie):
 
 def models(chromium, dev, cookie):
     """A model is made by the keyboard, found, priced to the micro, changed without losing prices that have no field, and removed."""
-    with console.console(chromium, dev, cookie, "/models") as page:
+    with tabs.console(chromium, dev, cookie, "/models") as page:
         page.get_by_role("button", name="demo/demo-large").wait_for()
         press(page, "New model")
         dialog = opened(page, "New model")
@@ -229,7 +229,7 @@ def models(chromium, dev, cookie):
 
 def terms(chromium, dev, cookie):
     """A class and a profile are made, changed and removed; what is emptied is taken away."""
-    with console.console(chromium, dev, cookie, "/models/classes") as page:
+    with tabs.console(chromium, dev, cookie, "/models/classes") as page:
         page.get_by_role("button", name="Make the first").click()
         dialog = opened(page, "New class of tasks")
         dialog.get_by_label("Id", exact=True).fill("Code review")
@@ -265,7 +265,7 @@ def terms(chromium, dev, cookie):
 
 def routing(chromium, dev, cookie):
     """A preview says what would be chosen and what keeps the others out; the mode and the table of tools are changed, and go back."""
-    with console.console(chromium, dev, cookie, "/routing") as page:
+    with tabs.console(chromium, dev, cookie, "/routing") as page:
         page.get_by_text("Shadow", exact=True).wait_for()
         press(page, "Preview")
         plan = desk.api(dev, "route/preview", {})
@@ -312,7 +312,7 @@ def routing(chromium, dev, cookie):
 
 def around_by_keyboard(chromium, dev, cookie):
     """Every page is reached and left without a mouse."""
-    with console.console(chromium, dev, cookie) as page:
+    with tabs.console(chromium, dev, cookie) as page:
         heading(page, "Approvals")
         for name, tab in (("Spend", "Calls"), ("Budgets", None), ("Models", "Providers"), ("Routing", None)):
             press(page, "Menu")
@@ -332,7 +332,7 @@ def roles(chromium, dev):
     owner = json.loads(me)["workspaces"][0]["principalId"]
     desk.api(dev, "budgets", {"scope": {"kind": "workspace"}, "amount": 7_000_000, "period": "week", "owner": owner})
     desk.api(dev, "budgets", {"scope": {"kind": "agent", "id": dev["agentId"]}, "amount": 9_000_000, "period": "week"})
-    with console.console(chromium, dev, cookie, "/budgets") as page:
+    with tabs.console(chromium, dev, cookie, "/budgets") as page:
         page.get_by_text("of USD\u00a09.00 this week").wait_for()
         offered = [" ".join(it.inner_text().split()) for it in page.locator("main").get_by_role("button").all()]
         assert offered == ["Raise the budget over The whole workspace"], offered
@@ -347,7 +347,7 @@ def roles(chromium, dev):
             page.locator(".loading").first.wait_for(state="detached")
             offered = {it.inner_text() for it in page.locator("main").get_by_role("button").all()}
             assert not {it for it in offered if it.split(" ")[0] in ("New", "Make", "Change", "Remove", "Test", "Back", "Add")}, (path, offered)
-    with console.console(chromium, dev, approving.invited(dev, "member"), "/spend") as page:
+    with tabs.console(chromium, dev, approving.invited(dev, "member"), "/spend") as page:
         page.get_by_text("What counts for you, and what your agents spend.").wait_for()
         assert not page.get_by_role("link", name="Waste").count()
         page.goto(at(dev, "/spend/waste"))
@@ -365,13 +365,10 @@ def texts_that_mislead(chromium, dev, cookie):
     called(dev, key=evil["key"])
     desk.api(dev, "budgets", {"scope": {"kind": "agent", "id": evil["id"]}, "amount": 9_007_199_254_740_991, "period": "total"})
     for path in ("/spend?by=agent", "/spend/calls", "/spend/tasks", "/budgets", "/models/classes"):
-        with console.console(chromium, dev, cookie, path) as page:
+        with tabs.console(chromium, dev, cookie, path) as page:
             page.locator("main bdi", has_text="<img src=x").first.wait_for()
-            page.evaluate(approving.TWICE)
-            body = page.locator("body")
-            assert not body.locator("main img, main b").count() and "\u202e" not in body.text_content(), path
-            wide = page.evaluate("document.documentElement.scrollWidth")
-            assert wide <= 360, (path, wide)
+            is_text(page, path)
+            fits_at_twice(page, path)
 
 
 def test_the_console_tells_of_money_and_models():
@@ -395,4 +392,4 @@ def test_the_console_tells_of_money_and_models():
             opened(page, "New budget").get_by_role("button", name="Make the budget").click()
             page.locator("[aria-invalid=true]").wait_for()
 
-        console.as_axe_sees_it(chromium, dev, cookie, SPEND + MODELS, act)
+        tabs.as_axe_sees_it(chromium, dev, cookie, SPEND + MODELS, act)

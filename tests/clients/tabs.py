@@ -1,0 +1,123 @@
+"""What every check of the console's pages does: a tab at a page, going about by the keyboard, and what must hold of each page."""
+
+import contextlib
+import json
+import os
+import pathlib
+
+import approving
+import axe
+import desk
+import person
+
+PAGES = ("approvals", "agents", "activity", "stop")
+FILES = os.environ.get("SVC_CONSOLE_FILES")
+KINDS = {".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
+HIDE = """(is) => {
+    Object.defineProperty(document, "hidden", { value: is, configurable: true });
+    document.dispatchEvent(new Event("visibilitychange"));
+}"""
+
+
+@contextlib.contextmanager
+def console(chromium, dev, cookie=None, path="", **more):
+    """A tab at a page of the workspace."""
+    with approving.phone(chromium, [cookie] if cookie else (), dev["baseUrl"], **more) as page:
+        if FILES:
+            page.route("**/assets/*/*", from_disk)
+        page.goto(at(dev, path))
+        yield page
+
+
+def from_disk(route):
+    path = pathlib.Path(FILES) / route.request.url.rsplit("/", 1)[1]
+    route.fulfill(path=path, content_type=KINDS[path.suffix])
+
+
+def at(dev, path=""):
+    return f"{dev['baseUrl']}/w/{dev['workspaceId']}{path}"
+
+
+def heading(page, name):
+    """Waits for a page with this heading."""
+    page.get_by_role("heading", name=name, level=1).first.wait_for()
+
+
+def opened(page, name):
+    """A dialog that has opened."""
+    dialog = page.get_by_role("dialog", name=name)
+    dialog.wait_for()
+    return dialog
+
+
+def press(page, name, turns=80):
+    """Goes to a button or link by the tabulator, and presses it."""
+    for _ in range(turns):
+        page.keyboard.press("Tab")
+        focused = page.locator(":focus")
+        named = page.get_by_role("button", name=name, exact=True).or_(page.get_by_role("link", name=name, exact=True))
+        if focused.and_(named).count():
+            page.keyboard.press("Enter")
+            return
+    raise AssertionError(f"{name} is not reached by the keyboard: {page.inner_text('body')}")
+
+
+def asked(dev, key, kind="tool.call", **more):
+    """What an agent is answered."""
+    headers = {"authorization": f"Bearer {key}", "content-type": "application/json"}
+    body = {"type": kind, "summary": "Look", "tool": {"name": "grep"}, "provenance": [{"source": "user"}], **more}
+    status, _, text = person.browse(dev["baseUrl"] + "/v1/actions/authorize", json.dumps(body).encode(), headers=headers)
+    assert status == 200, (status, text)
+    return json.loads(text)
+
+
+def second(dev, role):
+    """The session of one more member of this role."""
+    made = desk.api(dev, "members", {"email": f"second-{role}@example.com", "role": role})
+    token = json.dumps({"token": made["signInLink"].split("token=")[1]}).encode()
+    signed_in = person.browse(dev["baseUrl"] + "/api/sign-in/link", token, headers=approving.WRITES)[1]
+    return signed_in["set-cookie"].split(";")[0]
+
+
+def as_axe_sees_it(chromium, dev, cookie, paths, act=None, opening=None):
+    """No page has a fault that axe finds, in either scheme, on a phone or a desk, nor has what `opening` opens on each of them or
+    `act` at last."""
+    wrong = []
+
+    def look(page, path):
+        wrong.extend((page.viewport_size["width"], path, it) for it in axe.faults(page))
+
+    for scheme, size in (("light", (1280, 900)), ("dark", (390, 844))):
+        with console(chromium, dev, cookie, color_scheme=scheme) as page:
+            for path in paths:
+                page.set_viewport_size({"width": size[0], "height": size[1]})
+                page.goto(at(dev, path))
+                page.locator("h1").wait_for()
+                page.locator(".loading").first.wait_for(state="detached")
+                look(page, path)
+                if opening:
+                    opening(page, path)
+                    look(page, f"{path}, opened")
+            if act:
+                act(page)
+                look(page, "opened")
+            page.set_viewport_size({"width": 360, "height": 640})
+    assert not wrong, wrong
+
+
+def is_text(page, where):
+    """Nothing that was written by somebody became markup, or turns round what stands beside it."""
+    body = page.locator("body")
+    assert not body.locator("img:not(.picture), i, b").count() and "\u202e" not in body.text_content(), where
+
+
+def fits(page, where, width=360):
+    """Nothing is too wide for a phone."""
+    wide = page.evaluate("document.documentElement.scrollWidth")
+    assert wide <= width, (where, wide)
+
+
+def fits_at_twice(page, where):
+    """Nothing is too wide for a small phone where letters are twice their size."""
+    page.evaluate(approving.TWICE)
+    fits(page, where)
