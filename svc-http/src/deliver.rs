@@ -19,12 +19,13 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use svc_core::engine::Failure;
 use svc_core::rules::edge::deliver::{ClaimDelivery, FinishDelivery, find};
 use svc_core::state::edge::{IntegrationKind, Job, Tried, Trouble};
 use svc_core::store::{Key, Range, Record};
 use svc_core::value::id::DeliveryId;
 use svc_core::value::link::{Index, SHARDS, instant_order};
-use svc_store::Gate;
+use svc_store::{Gate, Lasting, StoreError};
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::watch;
 use tokio::task::{JoinHandle, JoinSet};
@@ -55,7 +56,8 @@ impl Deliveries {
     pub fn start(gate: Gate, sender: Sender) -> Self {
         let (stop, stopping) = watch::channel(false);
         let (sender, queue, running) = (Arc::new(sender), Queue::default(), JoinSet::new());
-        let worker = Worker { gate, sender, queue, running, first: 0, reached: BTreeMap::new() };
+        let worker =
+            Worker { gate, sender, queue, running, first: 0, reached: BTreeMap::new(), unread: Lasting::default() };
         Self { stop, task: tokio::spawn(worker.run(stopping)) }
     }
 
@@ -91,6 +93,8 @@ struct Worker {
     first: u128,
     /// How far the last look came in a shard whose end it did not reach: hosts that do not answer must not hide what is behind.
     reached: BTreeMap<u128, (u128, Key)>,
+    /// Whether looking fails at present.
+    unread: Lasting,
 }
 
 impl Worker {
@@ -138,18 +142,21 @@ impl Worker {
     fn look(&mut self) {
         let first = self.first;
         self.first = (first + 1) % SHARDS;
+        let mut unread = None;
         for shard in (first..SHARDS).chain(0..first) {
-            // A row that cannot be read is its shard's trouble.
-            if let Err(failure) = self.look_at(shard) {
-                tracing::warn!(
-                    error = &failure as &dyn std::error::Error,
-                    "calls that are due could not be looked for"
-                );
+            let Err(failure) = self.look_at(shard) else { continue };
+            // A row that cannot be read is its shard's trouble; a store that does not answer says the same of every shard.
+            let is_all = !matches!(failure, Failure::Load(StoreError::Undecodable(_)));
+            unread = Some(failure);
+            if is_all {
+                break;
             }
         }
+        self.unread
+            .see("calls that are due cannot be looked for", unread.as_ref().map(|it| it as &dyn std::error::Error));
     }
 
-    fn look_at(&mut self, shard: u128) -> Result<(), svc_core::engine::Failure<svc_store::StoreError>> {
+    fn look_at(&mut self, shard: u128) -> Result<(), Failure<StoreError>> {
         let until = instant_order(self.gate.now()).saturating_add(1);
         let after = self.reached.remove(&shard);
         let mut range = Range { until, after, ..Range::all(Index::Outbox, shard, PAGE) };

@@ -44,6 +44,7 @@ mod health;
 pub mod keys;
 mod lane;
 mod lanes;
+mod lasting;
 pub mod newest;
 mod others;
 mod parking;
@@ -62,6 +63,7 @@ pub use error::{Cause, StoreError};
 pub use feed::{Change, Changes, is_told_to_others};
 pub use fleet::FleetRequest;
 pub use gate::{AgentHandle, AgentKey, Gate, Settings};
+pub use lasting::Lasting;
 pub use parking::about_to_park;
 #[cfg(feature = "postgres")]
 pub use postgres::PostgresStore;

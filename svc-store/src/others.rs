@@ -16,12 +16,15 @@ use svc_core::value::Span;
 use crate::backend::{Heard, Others};
 use crate::error::{StoreError, caught};
 use crate::gate::Core;
+use crate::lasting::Lasting;
 use crate::timers;
 
 /// How often everybody who waits is told to look, whatever was heard.
 const LOOK: Duration = Duration::from_secs(1);
 /// How long is listened at a time: a gate that closes waits for this.
 const PATIENCE: Duration = Duration::from_millis(100);
+/// What is said while others are not heard.
+const UNHEARD: &str = "what other servers commit is not heard of at present; it is looked for once a second";
 
 /// The threads that listen and tell everybody to look; they end when this is dropped.
 #[derive(Debug)]
@@ -60,7 +63,7 @@ impl End {
 impl Listening {
     /// Compares the clocks before anything is decided, and listens from then on.
     pub(crate) fn start(core: Arc<Core>) -> Result<Self, StoreError> {
-        compare_clocks(&core);
+        compare_clocks(&core, &mut Lasting::default());
         let mut all = Self { end: Arc::new(End::default()), threads: Vec::new() };
         all.begin("svc-look", &core, remind)?;
         all.begin("svc-others", &core, listen)?;
@@ -92,14 +95,22 @@ fn remind(core: &Core, end: &End) {
     }
 }
 
+/// What fails at present of listening.
+#[derive(Default)]
+struct Lastings {
+    hearing: Lasting,
+    clocks: Lasting,
+}
+
 fn listen(core: &Core, end: &End) {
     let (mut others, mut looked) = (None, None::<Instant>);
+    let mut lasting = Lastings::default();
     while !end.has_come() {
         if looked.is_none_or(|at| at.elapsed() >= LOOK) {
             looked = Some(Instant::now());
-            compare_clocks(core);
+            compare_clocks(core, &mut lasting.clocks);
             if others.is_none() {
-                others = open(core);
+                others = open(core, &mut lasting.hearing);
                 // What was committed before it was opened is looked for at once, what comes later is heard.
                 core.feed.tell_any();
             }
@@ -114,10 +125,7 @@ fn listen(core: &Core, end: &End) {
         match heard {
             Ok(heard) => pass_on(core, &heard),
             Err(error) => {
-                tracing::warn!(
-                    error = &error as &dyn std::error::Error,
-                    "what other servers commit is not heard of at present; it is looked for once a second"
-                );
+                lasting.hearing.see(UNHEARD, Some(&error));
                 others = None;
             }
         }
@@ -125,17 +133,10 @@ fn listen(core: &Core, end: &End) {
 }
 
 /// Whoever tells of others, where there is anybody and the store answers; asked for again the next time.
-fn open(core: &Core) -> Option<Box<dyn Others>> {
-    match core.readers.others() {
-        Ok(others) => others,
-        Err(error) => {
-            tracing::warn!(
-                error = &error as &dyn std::error::Error,
-                "what other servers commit cannot be heard of; it is looked for once a second"
-            );
-            None
-        }
-    }
+fn open(core: &Core, lasting: &mut Lasting) -> Option<Box<dyn Others>> {
+    let opened = core.readers.others();
+    lasting.see(UNHEARD, opened.as_ref().err().map(|it| it as &dyn std::error::Error));
+    opened.unwrap_or_default()
 }
 
 fn hear(others: &mut dyn Others) -> Result<Heard, StoreError> {
@@ -165,20 +166,16 @@ fn is_signing_key(key: &Key) -> bool {
 
 /// Holds this machine's clock against the database's. What the answer took is in this server's favour: it may have been read at any
 /// moment of it.
-fn compare_clocks(core: &Core) {
+fn compare_clocks(core: &Core, lasting: &mut Lasting) {
     let compared = caught(|| {
         let before = core.clock.now();
         let time = core.readers.time()?;
         Ok(time.map(|time| (before, time, core.clock.now())))
     });
-    match compared.unwrap_or_else(Err) {
-        Ok(Some((before, time, after))) => {
-            core.newest.see_apart(before.since(time).max(time.since(after)).max(Span::default()));
-        }
-        Ok(None) => {}
-        // It takes no commit either, as long as it does not answer.
-        Err(error) => {
-            tracing::warn!(error = &error as &dyn std::error::Error, "the database's clock could not be read");
-        }
+    let compared = compared.unwrap_or_else(Err);
+    // It takes no commit either, as long as it does not answer.
+    lasting.see("the database's clock cannot be read", compared.as_ref().err().map(|it| it as &dyn std::error::Error));
+    if let Ok(Some((before, time, after))) = compared {
+        core.newest.see_apart(before.since(time).max(time.since(after)).max(Span::default()));
     }
 }

@@ -16,6 +16,7 @@ use svc_core::value::link::{Index, SHARDS, instant_order};
 use crate::error::{StoreError, caught};
 use crate::following::{Followed, Following};
 use crate::gate::Core;
+use crate::lasting::Lasting;
 
 /// How often is looked at least: ledger records get their places and stopped agents are followed within this.
 const PERIOD: Duration = Duration::from_secs(1);
@@ -199,8 +200,8 @@ impl Timers {
         let thread = std::thread::Builder::new()
             .name("svc-timers".to_owned())
             .spawn(move || {
-                let mut following = Following::default();
-                let mut next = || caught(|| next_pause(&core, &mut following)).unwrap_or_else(broken_off);
+                let (mut following, mut lasting) = (Following::default(), Lasting::default());
+                let mut next = || caught(|| next_pause(&core, &mut following, &mut lasting)).unwrap_or_else(broken_off);
                 while own.pause(next()) {}
             })
             .map_err(|cause| StoreError::Thread(Arc::new(cause)))?;
@@ -239,14 +240,10 @@ fn broken_off(error: StoreError) -> Duration {
 }
 
 /// Makes a pass and says how long to wait for the next one.
-fn next_pause(core: &Core, following: &mut Following) -> Duration {
-    match pass(core, following) {
-        Ok(pass) => pause_after(&pass, core.clock.now()),
-        Err(failure) => {
-            tracing::warn!(error = &failure as &dyn std::error::Error, "what is due could not be looked for");
-            PERIOD
-        }
-    }
+fn next_pause(core: &Core, following: &mut Following, lasting: &mut Lasting) -> Duration {
+    let passed = pass(core, following);
+    lasting.see("what is due cannot be looked for", passed.as_ref().err().map(|it| it as &dyn std::error::Error));
+    passed.map_or(PERIOD, |pass| pause_after(&pass, core.clock.now()))
 }
 
 /// How long to wait after a pass: until the next timer is due that it has not come to, and no longer than a period.
