@@ -24,8 +24,8 @@ use svc_core::rules::edge::deliver::{ClaimDelivery, FinishDelivery, find};
 use svc_core::state::edge::{IntegrationKind, Job, Tried, Trouble};
 use svc_core::store::{Key, Range, Record};
 use svc_core::value::id::DeliveryId;
-use svc_core::value::link::{Index, SHARDS, instant_order};
-use svc_store::{Gate, Lasting, StoreError};
+use svc_core::value::link::{Index, instant_order};
+use svc_store::{Gate, StoreError};
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::watch;
 use tokio::task::{JoinHandle, JoinSet};
@@ -35,6 +35,7 @@ use self::queue::{Line, Queue, Whose};
 use self::send::Came;
 pub use self::send::Sender;
 use self::spread::spread;
+use crate::shards::Shards;
 
 /// How often what is due is looked for; what is written meanwhile is heard of at once.
 const PERIOD: Duration = Duration::from_millis(500);
@@ -56,8 +57,7 @@ impl Deliveries {
     pub fn start(gate: Gate, sender: Sender) -> Self {
         let (stop, stopping) = watch::channel(false);
         let (sender, queue, running) = (Arc::new(sender), Queue::default(), JoinSet::new());
-        let worker =
-            Worker { gate, sender, queue, running, first: 0, reached: BTreeMap::new(), unread: Lasting::default() };
+        let worker = Worker { gate, sender, queue, running, shards: Shards::default(), reached: BTreeMap::new() };
         Self { stop, task: tokio::spawn(worker.run(stopping)) }
     }
 
@@ -89,12 +89,9 @@ struct Worker {
     sender: Arc<Sender>,
     queue: Queue,
     running: JoinSet<(Whose, DeliveryId)>,
-    /// The shard that the next look begins with: where the queue fills up, each has its turn.
-    first: u128,
+    shards: Shards,
     /// How far the last look came in a shard whose end it did not reach: hosts that do not answer must not hide what is behind.
     reached: BTreeMap<u128, (u128, Key)>,
-    /// Whether looking fails at present.
-    unread: Lasting,
 }
 
 impl Worker {
@@ -140,20 +137,9 @@ impl Worker {
 
     /// Looks over all shards for what is due.
     fn look(&mut self) {
-        let first = self.first;
-        self.first = (first + 1) % SHARDS;
-        let mut unread = None;
-        for shard in (first..SHARDS).chain(0..first) {
-            let Err(failure) = self.look_at(shard) else { continue };
-            // A row that cannot be read is its shard's trouble; a store that does not answer says the same of every shard.
-            let is_all = !matches!(failure, Failure::Load(StoreError::Undecodable(_)));
-            unread = Some(failure);
-            if is_all {
-                break;
-            }
-        }
-        self.unread
-            .see("calls that are due cannot be looked for", unread.as_ref().map(|it| it as &dyn std::error::Error));
+        let mut shards = std::mem::take(&mut self.shards);
+        shards.look("calls that are due cannot be looked for", |shard| self.look_at(shard));
+        self.shards = shards;
     }
 
     fn look_at(&mut self, shard: u128) -> Result<(), Failure<StoreError>> {

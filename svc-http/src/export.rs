@@ -19,13 +19,14 @@ use svc_core::state::evidence::Entry;
 use svc_core::store::{Key, Range, Row as _};
 use svc_core::value::Id as _;
 use svc_core::value::id::{EvidenceId, WorkspaceId};
-use svc_core::value::link::{Index, SHARDS};
+use svc_core::value::link::Index;
 use svc_store::{Gate, StoreError};
 use tokio::sync::broadcast::error::RecvError;
 use tokio::task::{JoinHandle, JoinSet, spawn_blocking};
 use tokio::time::{MissedTickBehavior, interval};
 
 use crate::ops;
+use crate::shards::Shards;
 use crate::wire::ocsf;
 
 /// How often ledgers are looked at: what happens meanwhile goes together. After a full delivery the next one is not waited for.
@@ -55,7 +56,7 @@ impl Exports {
     /// Follows the ledgers of `gate` that are exported. Needs a Tokio runtime.
     pub(crate) fn start(gate: Gate) -> Self {
         let (waiting, held, running) = (VecDeque::new(), BTreeSet::new(), JoinSet::new());
-        let follower = Follower { gate, waiting, held, running, first: 0 };
+        let follower = Follower { gate, waiting, held, running, shards: Shards::default() };
         Self { task: tokio::spawn(follower.run()) }
     }
 }
@@ -82,8 +83,7 @@ struct Follower {
     /// Those that wait or are looked at.
     held: BTreeSet<WorkspaceId>,
     running: JoinSet<(WorkspaceId, bool)>,
-    /// The shard that the next look begins with: where there are too many, each has its turn.
-    first: u128,
+    shards: Shards,
 }
 
 impl Follower {
@@ -141,29 +141,26 @@ impl Follower {
 
     /// Looks over all shards for exports that may go on.
     fn look(&mut self) {
-        let first = self.first;
-        self.first = (first + 1) % SHARDS;
-        for shard in (first..SHARDS).chain(0..first) {
-            let mut range = Range::all(Index::Exports, shard, LISTED);
-            while self.held.len() < HELD_MAX {
-                let page = match self.gate.scan(&range) {
-                    Ok(page) => page,
-                    Err(failure) => {
-                        ops::log(&failure);
-                        break;
-                    }
-                };
-                for found in &page {
-                    if let Some(export) = found.row.record.as_ref().and_then(Export::peel) {
-                        self.hold(export.workspace, Take::Any);
-                    }
-                }
-                match page.last() {
-                    Some(last) if page.len() == LISTED => range.after = Some((last.order, last.row.key)),
-                    _ => break,
+        let mut shards = std::mem::take(&mut self.shards);
+        shards.look("exports that may go on cannot be looked for", |shard| self.look_at(shard));
+        self.shards = shards;
+    }
+
+    fn look_at(&mut self, shard: u128) -> Result<(), Failure<StoreError>> {
+        let mut range = Range::all(Index::Exports, shard, LISTED);
+        while self.held.len() < HELD_MAX {
+            let page = self.gate.scan(&range)?;
+            for found in &page {
+                if let Some(export) = found.row.record.as_ref().and_then(Export::peel) {
+                    self.hold(export.workspace, Take::Any);
                 }
             }
+            match page.last() {
+                Some(last) if page.len() == LISTED => range.after = Some((last.order, last.row.key)),
+                _ => break,
+            }
         }
+        Ok(())
     }
 }
 

@@ -41,6 +41,7 @@ pub mod secrets;
 mod seen;
 pub mod serve;
 pub mod server;
+mod shards;
 mod shares;
 pub mod shell;
 pub mod signer;

@@ -24,7 +24,7 @@ use svc_core::store::{Key, Range, Record, Row as _};
 use svc_core::value::Id as _;
 use svc_core::value::id::{AccountId, WorkspaceId};
 use svc_core::value::link::Index;
-use svc_store::{Changes, Gate, StoreError};
+use svc_store::{Changes, Gate, Lasting, StoreError};
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::{Notify, watch};
 use tokio::time::timeout;
@@ -224,12 +224,14 @@ async fn listen(live: Arc<Live>, mut changes: Changes, mut growth: Changes) {
 
 /// Reads what is placed, for as long as anybody watches.
 async fn follow(gate: Gate, follower: Weak<Follower>, grown: Arc<Notify>) {
+    let mut lasting = Lasting::default();
     loop {
         let Some(it) = follower.upgrade() else { return };
         let caught_up = it.catch_up(&gate);
         drop(it);
-        if let Err(failure) = caught_up {
-            crate::ops::log(&failure);
+        let failure = caught_up.as_ref().err().map(|it| it as &dyn std::error::Error);
+        lasting.see("what happens in a workspace cannot be read for those who watch it", failure);
+        if caught_up.is_err() {
             tokio::time::sleep(REST).await;
             continue;
         }

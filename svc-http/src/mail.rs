@@ -32,7 +32,7 @@ use crate::outbound::dial::Io;
 /// How long reaching the server may take, from looking up the host to the answer to the login.
 const MAIL_TIME: Duration = Duration::from_secs(10);
 /// How long handing a message over may take in all, from looking up the host to the answer to its final dot: the answer that
-/// decides has time of its own. With [`GOODBYE_TIME`] it stays within the lease of a delivery, which is 30 seconds, also by a clock that is ten apart.
+/// decides has time of its own. With [`GOODBYE_TIME`] it stays within the lease of a delivery, which is 30 seconds, also by a clock that is five apart.
 const MESSAGE_TIME: Duration = Duration::from_secs(13);
 /// How long the end of a connection may take.
 const GOODBYE_TIME: Duration = Duration::from_secs(1);

@@ -274,7 +274,7 @@ impl<S: Store> Lane<S> {
             }
         };
         if caught(|| self.store.release()).is_err() {
-            self.sees.health.failed(self.last);
+            self.sees.health.failed(self.now());
         }
         match &stopped {
             Stopped::All(failure) => self.tell(failure),
@@ -300,10 +300,15 @@ impl<S: Store> Lane<S> {
         Ok(seed)
     }
 
+    /// The time at which something has failed: a store may take longer to fail than what it says of itself is believed for.
+    fn now(&self) -> Timestamp {
+        caught(|| self.clock.now()).map_or(self.last, |it| it.max(self.last))
+    }
+
     /// Notes why a whole batch has no answers.
     fn tell(&self, failure: &Failure<StoreError>) {
         if let Failure::Load(_) | Failure::Commit(_) = failure {
-            self.sees.health.failed(self.last);
+            self.sees.health.failed(self.now());
         }
         if !matches!(failure, Failure::Refused(_)) {
             tracing::error!(error = failure as &dyn std::error::Error, "a batch was not committed");

@@ -1,41 +1,47 @@
-//! A trouble that lasts, as a database that is away does: it is logged when it begins, when its cause becomes another, and when it is
+//! A trouble that lasts, as a database that is away does: it is logged when it begins, for each cause that it has, and when it is
 //! over, but not at every try.
 
 use std::error::Error;
 
-/// What the log was last told of one kind of try.
+/// Causes of one trouble that are told: one that changes with every try is told no more often than that.
+const CAUSES_MAX: usize = 4;
+
+/// What the log was told of one kind of try since it began to fail.
 #[derive(Debug, Default)]
 pub struct Lasting {
-    cause: Option<String>,
+    causes: Vec<String>,
 }
 
 #[derive(Debug, PartialEq, Eq)]
 enum News {
-    Trouble,
+    Trouble(String),
     Over,
 }
 
 impl Lasting {
     /// Takes in how a try ended, and logs it where it is news. `trouble` says what cannot be done while tries fail.
     pub fn see(&mut self, trouble: &'static str, failure: Option<&(dyn Error + 'static)>) {
-        match (self.news(failure), failure) {
-            (Some(News::Trouble), Some(error)) => tracing::warn!(error, "{trouble}"),
-            (Some(News::Over), _) => tracing::info!(trouble, "a trouble is over"),
-            _ => {}
+        match self.news(failure) {
+            Some(News::Trouble(cause)) => tracing::warn!(error = %cause, "{trouble}"),
+            Some(News::Over) => tracing::info!(trouble, "a trouble is over"),
+            None => {}
         }
     }
 
     fn news(&mut self, failure: Option<&(dyn Error + 'static)>) -> Option<News> {
-        let cause = failure.map(|error| {
-            let causes: Vec<String> =
-                std::iter::successors(Some(error), |&it| it.source()).map(ToString::to_string).collect();
-            causes.join(": ")
-        });
-        if cause == self.cause {
+        let Some(failure) = failure else {
+            let was_told = !self.causes.is_empty();
+            self.causes.clear();
+            return was_told.then_some(News::Over);
+        };
+        let causes: Vec<String> =
+            std::iter::successors(Some(failure), |&it| it.source()).map(ToString::to_string).collect();
+        let cause = causes.join(": ");
+        if self.causes.len() >= CAUSES_MAX || self.causes.contains(&cause) {
             return None;
         }
-        self.cause = cause;
-        Some(if self.cause.is_some() { News::Trouble } else { News::Over })
+        self.causes.push(cause.clone());
+        Some(News::Trouble(cause))
     }
 }
 
@@ -44,13 +50,28 @@ mod tests {
     use super::*;
     use crate::error::StoreError;
 
-    /// A trouble is told once, another one again, and its end once.
+    fn told(tries: &[Option<StoreError>]) -> Vec<Option<&'static str>> {
+        let mut it = Lasting::default();
+        let news = tries.iter().map(|failure| it.news(failure.as_ref().map(|error| error as &dyn Error)));
+        news.map(|it| it.map(|news| if news == News::Over { "over" } else { "trouble" })).collect()
+    }
+
+    /// Each cause of a trouble is told once, whatever comes between, and its end once.
     #[test]
     fn what_lasts_is_told_once() {
-        let (mut it, full, closed) = (Lasting::default(), StoreError::Panicked, StoreError::Closed);
-        let told = [None, Some(&full), Some(&full), Some(&closed), Some(&closed), None, None, Some(&full)]
-            .map(|failure| it.news(failure.map(|error| error as &dyn Error)));
-        let [trouble, over] = [|| Some(News::Trouble), || Some(News::Over)];
-        assert_eq!(told, [None, trouble(), None, trouble(), None, over(), None, trouble()]);
+        let (panicked, closed) = (|| Some(StoreError::Panicked), || Some(StoreError::Closed));
+        let tries = [None, panicked(), panicked(), closed(), panicked(), closed(), None, None, closed()];
+        let (trouble, over) = (Some("trouble"), Some("over"));
+        assert_eq!(told(&tries), [None, trouble, None, trouble, None, None, over, None, trouble]);
+    }
+
+    /// A cause that is another at every try is told a few times.
+    #[test]
+    fn what_changes_is_told_a_few_times() {
+        let other = |it: usize| Some(StoreError::NoData { path: it.to_string().into() });
+        let tries: Vec<Option<StoreError>> = (0..100).map(other).chain([None]).collect();
+        let told = told(&tries);
+        assert_eq!(told.iter().filter(|it| **it == Some("trouble")).count(), CAUSES_MAX);
+        assert_eq!(told.last(), Some(&Some("over")));
     }
 }

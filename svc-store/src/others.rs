@@ -21,7 +21,7 @@ use crate::timers;
 
 /// How often everybody who waits is told to look, whatever was heard.
 const LOOK: Duration = Duration::from_secs(1);
-/// How long is listened at a time: a gate that closes waits for this.
+/// How long is listened at a time: a gate that closes waits for this, or for what a silent database is being asked.
 const PATIENCE: Duration = Duration::from_millis(100);
 /// What is said while others are not heard.
 const UNHEARD: &str = "what other servers commit is not heard of at present; it is looked for once a second";
@@ -109,7 +109,7 @@ fn listen(core: &Core, end: &End) {
         if looked.is_none_or(|at| at.elapsed() >= LOOK) {
             looked = Some(Instant::now());
             compare_clocks(core, &mut lasting.clocks);
-            if others.is_none() {
+            if others.is_none() && !end.has_come() {
                 others = open(core, &mut lasting.hearing);
                 // What was committed before it was opened is looked for at once, what comes later is heard.
                 core.feed.tell_any();

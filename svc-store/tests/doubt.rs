@@ -26,8 +26,8 @@ use svc_core::state::gate::{
 use svc_core::state::people::{Principal, Role, Settings as WorkspaceSettings};
 use svc_core::store::{Clock, CommitError, Key, MemoryStore, Range, Row as _, Store};
 use svc_core::testing::fault::{Fault, Faulty, Operation};
-use svc_core::testing::people;
 use svc_core::testing::world::{World, key, payment, request, terms};
+use svc_core::testing::{FakeClock, people};
 use svc_core::value::id::AgentId;
 use svc_core::value::json::Json;
 use svc_core::value::link::{Index, SHARDS, shard};
@@ -354,16 +354,21 @@ fn an_agent_of_whom_a_row_cannot_be_read_is_not_ready() {
 /// A store that takes no commit makes a gate fail, and one that does again makes it well.
 #[test]
 fn a_gate_fails_with_its_disk() {
-    struct Full(MemoryStore, Arc<AtomicBool>);
+    struct Full(MemoryStore, Arc<AtomicBool>, FakeClock);
     impl Backend for Full {
         type Session = Faulty<MemoryStore>;
         fn lanes(&self) -> usize {
             1
         }
         fn writer(&self) -> Result<Self::Session, <Self::Session as Store>::Error> {
-            let full = Arc::clone(&self.1);
-            let fails =
-                move |it| (it == Operation::Commit && full.load(Ordering::SeqCst)).then_some(Fault::Unavailable);
+            let (full, clock) = (Arc::clone(&self.1), self.2.clone());
+            // A database that does not answer is given up on after a while.
+            let fails = move |it| {
+                (it == Operation::Commit && full.load(Ordering::SeqCst)).then(|| {
+                    clock.advance(Span::seconds(30));
+                    Fault::Unavailable
+                })
+            };
             Ok(Faulty::new(self.0.clone(), fails))
         }
         fn reader(&self) -> Result<Self::Session, <Self::Session as Store>::Error> {
@@ -372,7 +377,7 @@ fn a_gate_fails_with_its_disk() {
     }
     let (store, agent, mut world) = world();
     let (clock, full) = (world.clock().clone(), Arc::new(AtomicBool::new(false)));
-    let backend = Full(store, Arc::clone(&full));
+    let backend = Full(store, Arc::clone(&full), clock.clone());
     let gate = Gate::over(backend, clock.clone(), Arc::clone(world.engine().signer()), manual()).unwrap();
     let ask = |amount| gate.execute(Authorize::new(agent, payment(amount, "EUR", "shop.example"), [7; 16]));
     let keyed = |amount| {

@@ -221,7 +221,8 @@ fn after_a_conflict_the_second_try_goes_through() {
     });
 }
 
-/// A freeze gets through though there is never a moment in which nobody reads the agent's row.
+/// A freeze gets through though there is never a moment in which nobody reads the agent's row, and its workspace's beside it as every
+/// decision does.
 #[test]
 fn a_freeze_is_not_passed_by_those_who_read() {
     let server = Database::start();
@@ -229,16 +230,17 @@ fn a_freeze_is_not_passed_by_those_who_read() {
     let mut freezer = store.writer().unwrap();
     let agent = |at: i64| sample::agent(sample::id(3), sample::id(4), Some(Timestamp::from_millis(at)));
     let first = applied(&mut freezer, &insert(&agent(1)));
+    let Record::Agent(of) = agent(1) else { panic!("it is one") };
+    let workspace = Key::Workspace(of.workspace);
     let (turns, done) = ([AtomicU64::new(0), AtomicU64::new(0)], AtomicBool::new(false));
     thread::scope(|threads| {
         for own in 0..2 {
             let (mut reader, turns, done) = (store.writer().unwrap(), &turns, &done);
             threads.spawn(move || {
                 // It conflicts, for there is no such payload, and has its locks until it gives them back.
-                let stale =
-                    Commit { checks: vec![(agent(1).key(), first), (row("").key(), first)], writes: Vec::new() };
-                let mut stale = stale;
-                stale.checks.sort_unstable();
+                let mut checks = vec![(agent(1).key(), first), (row("").key(), first), (workspace, Stamp::ABSENT)];
+                checks.sort_unstable();
+                let stale = Commit { checks, writes: Vec::new() };
                 while !done.load(Ordering::SeqCst) {
                     let _ = reader.commit(&stale);
                     turns[own].fetch_add(1, Ordering::SeqCst);
@@ -418,6 +420,8 @@ fn databases_of_others_are_left_alone() {
     let refused = PostgresStore::open(&newer, Terms::default());
     let found = postgres::SCHEMA + 1;
     assert!(matches!(refused, Err(StoreError::NewerSchema { found: it, .. }) if it == found), "{refused:?}");
+    let told = postgres::schema_of(&newer, Terms::default());
+    assert!(matches!(told, Err(StoreError::NewerSchema { found: it, .. }) if it == found), "{told:?}");
     let foreign = server.another("others");
     server.sql_in("others", "CREATE SCHEMA svc; CREATE TABLE svc.theirs (id int)");
     assert!(matches!(PostgresStore::open(&foreign, Terms::default()), Err(StoreError::ForeignSchema)));

@@ -411,6 +411,15 @@ async fn a_tool_call_that_waits_at_one_waits_at_the_other() {
     }
     let again = call(&mut desk, "approve").await;
     assert!(again.contains("approval_required"), "once at both: {again}");
+    // A no that comes an hour after the question is told by whoever has not been asked since.
+    let asked = call(&mut desk, "late").await;
+    let waiting = desk.api("GET", "approvals?state=waiting", None).await.ok();
+    let mut ids = waiting["data"].as_array().unwrap().iter().map(|it| text(&it["id"]));
+    let id = ids.find(|it| asked.contains(it)).unwrap().to_owned();
+    desk.site.shift(Span::minutes(65));
+    desk.api("POST", &format!("approvals/{id}/deny"), Some(&json!({ "note": "so" }))).await.ok();
+    let told = call(&mut desk, "late").await;
+    assert!(told.contains("denied"), "{told}");
     desk.site.audit();
 }
 

@@ -98,7 +98,7 @@ fn conflicts(conflict: &Conflict) -> String {
     add(&mut text, format_args!("\nThe agent whose it is:\n{}\n{}\n", marked(owner.name.as_str()), owner.id));
     add(&mut text, format_args!("\nThe agent that named it:\n{}\n{}\n", marked(later.name.as_str()), later.id));
     add(&mut text, format_args!("\nWhat it asked:\n{}\n{}\n", marked(action.summary.as_str()), action.id));
-    text.push_str("\nYou hear of this once for this agent and session.\n");
+    text.push_str("\nOf these two agents you hear again in an hour at the earliest. The ledger has all of it.\n");
     text
 }
 

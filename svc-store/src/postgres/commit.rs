@@ -3,7 +3,7 @@
 //! The first locks every checked row, in the order of keys, and gives the stamps that the rows have now; the second takes the
 //! commit's number, writes, and commits. All of a round is sent before its first answer is waited for. A locking read of an absent
 //! row locks nothing: who inserts it first wins, and the other one's insert fails its whole commit. Before any row it queues for
-//! those that everybody reads, in the order of their slots: who has a row never waits there, so that no two wait for each other.
+//! those that everybody reads, in the order of their queues: who has a row never waits there, so that no two wait for each other.
 //!
 //! **Invariant:** the number is taken when all locks are held, so it is greater than that of every commit this one depends on.
 
@@ -176,10 +176,10 @@ fn run<'a>(live: &'a Live, sql: &'static str) -> Asked<'a> {
 /// Without a row that everybody reads nothing is sent.
 fn queue<'a>(live: &'a Live, queues: &'a Queues) -> Asked<'a> {
     Box::pin(async move {
-        if queues.slots.is_empty() {
+        if queues.numbers.is_empty() {
             return Ok(Vec::new());
         }
-        live.client.query(&live.statements.queue, &[&queues.slots, &queues.written]).await
+        live.client.query(&live.statements.queue, &[&queues.numbers, &queues.written]).await
     })
 }
 

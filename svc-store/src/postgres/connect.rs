@@ -1,6 +1,6 @@
 //! One connection, set up: what it may assume of the server, how long it waits, and the statements it will run.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use tokio_postgres::{AsyncMessage, Client, Connection, NoTls, Row, Socket, Statement};
@@ -36,6 +36,8 @@ pub(super) struct Door {
     pub(super) address: Address,
     /// Whether a server is taken that may lose what it has confirmed.
     pub(super) may_lose: bool,
+    /// Whom connections trust: read once, as they are made where the bytes of others are moved.
+    tls: OnceLock<Tls>,
     waits: Mutex<Waits>,
 }
 
@@ -91,7 +93,7 @@ pub(super) struct Statements {
 
 impl Door {
     pub(super) fn new(address: Address, may_lose: bool) -> Self {
-        Self { address, may_lose, waits: Mutex::default() }
+        Self { address, may_lose, tls: OnceLock::new(), waits: Mutex::default() }
     }
 
     /// A connection for rows, of whichever use; the database has this release's schema.
@@ -134,14 +136,21 @@ impl Door {
     }
 
     async fn secured(&self, roots: &Roots) -> Result<Client, StoreError> {
-        drive(self.address.config.connect(Tls::new(roots)?).await)
+        drive(self.address.config.connect(self.tls(roots)?).await)
+    }
+
+    fn tls(&self, roots: &Roots) -> Result<Tls, StoreError> {
+        match self.tls.get() {
+            Some(tls) => Ok(tls.clone()),
+            None => Tls::new(roots).map(|tls| self.tls.get_or_init(|| tls).clone()),
+        }
     }
 
     /// A connection that listens, and where what it hears goes.
     pub(super) async fn listen(&self, heard: tokio::sync::mpsc::Sender<Option<String>>) -> Result<Client, StoreError> {
         let client = match &self.address.tls {
             None => forward(self.address.config.connect(NoTls).await, heard),
-            Some(roots) => forward(self.address.config.connect(Tls::new(roots)?).await, heard),
+            Some(roots) => forward(self.address.config.connect(self.tls(roots)?).await, heard),
         }?;
         client.batch_execute(statements::LISTEN).await.map_err(|cause| database(&cause))?;
         Ok(client)

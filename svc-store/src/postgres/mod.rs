@@ -25,7 +25,7 @@ use svc_core::value::Timestamp;
 use self::address::Address;
 use self::connect::{Door, Live};
 use self::errors::{database, silent};
-use self::io::{CONNECT_ALL, Io, LOST};
+use self::io::{CONNECT_ALL, Io};
 use crate::backend::{Backend, Others};
 use crate::error::StoreError;
 
@@ -157,16 +157,22 @@ impl fmt::Debug for Turn {
     }
 }
 
+/// How long the database may take to say what time it is, a connection included: it is asked once a second, and a gate that closes
+/// waits for the answer.
+const CLOCK: std::time::Duration = std::time::Duration::from_secs(10);
 /// How long the tables may take to be made, or another server to make them.
 const MIGRATION: std::time::Duration = std::time::Duration::from_secs(120);
 
-/// The schema of the database at `address`, [`SCHEMA`] or another one; 0 where nothing was made yet. Nothing is changed.
+/// The schema of the database at `address`, [`SCHEMA`] or an older one; 0 where nothing was made yet. Nothing is changed.
 ///
 /// # Errors
-/// As [`PostgresStore::open`].
+/// As [`PostgresStore::open`], [`StoreError::NewerSchema`] among them.
 pub fn schema_of(address: &str, terms: Terms) -> Result<i64, StoreError> {
     let store = PostgresStore::at(address, terms)?;
-    store.plain(async |client| Ok(schema::found(&client).await?.unwrap_or(0)))
+    store.plain(async |client| match schema::found(&client).await? {
+        Some(found) if found > SCHEMA => Err(StoreError::NewerSchema { found, known: SCHEMA }),
+        found => Ok(found.unwrap_or(0)),
+    })
 }
 
 /// Where `address` is, without whatever lets anybody in: for logs and people.
@@ -203,7 +209,7 @@ impl Backend for PostgresStore {
     fn time(&self) -> Result<Option<Timestamp>, StoreError> {
         let kept = self.shared.clock().take();
         let door = Arc::clone(&self.shared.door);
-        let asked = self.shared.io.wait(LOST, async move {
+        let asked = self.shared.io.wait(CLOCK, async move {
             let live = match kept {
                 Some(live) if !live.client.is_closed() => live,
                 _ => door.open(true).await?,

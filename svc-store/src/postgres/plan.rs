@@ -2,16 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use svc_core::store::{Commit, Found, Key, Loaded, Range, Record, Stamp, Table, Undecodable};
+use svc_core::store::{Commit, Found, Key, Loaded, Range, Record, Stamp, Table, Undecodable, Write};
 use svc_core::value::Id as _;
+use svc_core::value::id::WorkspaceId;
 use svc_core::value::link::{Link, Order};
 use tokio_postgres::Row;
 
 use super::errors::database;
 use crate::error::StoreError;
 
-/// Slots of rows that everybody reads: most that one commit locks of them.
-const SLOTS: u128 = 61;
 /// Bytes of one message to the other servers: the database takes less than 8,000.
 const TOLD_BYTES_MAX: usize = 7_900;
 /// Messages of one commit; more than that, and everybody looks for themselves.
@@ -96,30 +95,36 @@ pub(super) struct Locks {
     pub(super) rows: Keys,
 }
 
-/// Where a commit queues for the rows that everybody reads, in order and each once.
+/// Where a commit queues for the rows that everybody reads, in order and each once: a queue for each workspace, in which whoever reads
+/// its row stands beside others, and whoever writes that row or an agent's stands alone. Every decision for an agent reads its
+/// workspace too. One queue for all agents of a workspace keeps the locks of a commit few, however many agents it stops, as the
+/// database has room for so many in all; and nobody waits for another workspace.
 #[derive(Debug, Default)]
 pub(super) struct Queues {
-    pub(super) slots: Vec<i32>,
+    pub(super) numbers: Vec<i32>,
     pub(super) written: Vec<bool>,
 }
 
 impl Queues {
-    fn of(slots: BTreeMap<i32, bool>) -> Self {
-        let (slots, written) = slots.into_iter().unzip();
-        Self { slots, written }
+    /// In the order of their numbers, and whether it stands alone there.
+    fn of(queues: BTreeMap<i32, bool>) -> Self {
+        let (numbers, written) = queues.into_iter().unzip();
+        Self { numbers, written }
     }
 }
 
-/// The slot of a row that every decision of a workspace or of an agent reads; `None` of all others. Rows share slots, so that a commit
-/// of very many agents has few locks: the database has room for so many in all.
-fn slot(key: Key) -> Option<i32> {
-    let bits = match key {
-        Key::Workspace(id) => id.bits(),
-        Key::Agent(id) => id.bits(),
-        _ => return None,
-    };
-    // Ids are time and chance: the last bits are chance.
-    i32::try_from(bits % SLOTS).ok()
+/// Where a commit queues for a row that it has seen so, and whether it stands alone there. A new agent is nobody's yet.
+fn queue_for(key: Key, seen: Stamp, write: Option<&Write>) -> Option<(i32, bool)> {
+    match (key, write.and_then(|it| it.record.as_ref())) {
+        (Key::Workspace(id), _) => Some((queue(id), write.is_some())),
+        (_, Some(Record::Agent(agent))) if seen != Stamp::ABSENT => Some((queue(agent.workspace), true)),
+        _ => None,
+    }
+}
+
+/// The number of a workspace's queue. Ids are time and chance: the last bits are chance.
+fn queue(workspace: WorkspaceId) -> i32 {
+    i32::try_from(workspace.bits() & 0x7fff_ffff).unwrap_or_default()
 }
 
 /// All that a commit has the database do.
@@ -142,12 +147,12 @@ impl Plan {
     pub(super) fn of(commit: &Commit, is_told: impl Fn(Table) -> bool) -> Result<Self, StoreError> {
         let mut plan = Self { checks: commit.checks.clone(), ..Self::default() };
         let mut writes = commit.writes.iter().peekable();
-        let mut slots = BTreeMap::new();
+        let mut queues = BTreeMap::new();
         for (at, (key, seen)) in commit.checks.iter().enumerate() {
             let write = writes.next_if(|it| it.key == *key);
             plan.lock(at, *key, write.is_some());
-            if let Some(slot) = slot(*key) {
-                *slots.entry(slot).or_default() |= write.is_some();
+            if let Some((queue, alone)) = queue_for(*key, *seen, write) {
+                *queues.entry(queue).or_default() |= alone;
             }
             let Some(write) = write else { continue };
             match &write.record {
@@ -161,7 +166,7 @@ impl Plan {
         if writes.next().is_some() {
             return Err(StoreError::Malformed("a row is written that is not checked, or rows are not in order"));
         }
-        plan.queues = Queues::of(slots);
+        plan.queues = Queues::of(queues);
         plan.told = told(commit.writes.iter().map(|it| it.key).filter(|key| is_told(key.table())));
         Ok(plan)
     }
@@ -317,7 +322,12 @@ const ENTRY: StoreError = StoreError::Malformed("an index entry is not what its 
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::panic, reason = "a test may panic")]
+    use std::sync::Arc;
+
+    use svc_core::state::gate::Agent;
     use svc_core::testing::sample;
+    use svc_core::value::id::AgentId;
 
     use super::*;
 
@@ -339,5 +349,29 @@ mod tests {
     fn too_many_keys_are_not_told() {
         let keys = (0..5_000_u128).map(|bits| sample::payload(sample::id(bits), "x").key());
         assert_eq!(told(keys), [LOOK]);
+    }
+
+    /// A stop of very many agents stands alone in the queue of their workspace and in no other; whoever reads stands beside others.
+    #[test]
+    fn a_workspace_waits_for_its_own_alone() {
+        let agent = sample::rows().into_iter().find(|it| matches!(it, Record::Agent(_)));
+        let Some(Record::Agent(agent)) = agent else { panic!("there is one") };
+        let of = |workspace: u128, bits: u128| {
+            let id = AgentId::from_bits(bits);
+            Record::Agent(Arc::new(Agent { id, workspace: WorkspaceId::from_bits(workspace), ..Agent::clone(&agent) }))
+        };
+        let write =
+            |record: Record| Write { key: record.key(), record: Some(record), unlink: Vec::new(), link: Vec::new() };
+        let queued = |seen: Stamp, writes: Vec<Write>| {
+            let reads = [7_u128, 8].map(|it| (Key::Workspace(WorkspaceId::from_bits(it)), Stamp(1)));
+            let mut checks: Vec<(Key, Stamp)> = writes.iter().map(|it| (it.key, seen)).chain(reads).collect();
+            checks.sort_unstable_by_key(|it| it.0);
+            let plan = Plan::of(&Commit { checks, writes }, |_| false).map(|it| it.queues);
+            plan.map(|it| (it.numbers, it.written)).ok()
+        };
+        assert_eq!(queued(Stamp(1), Vec::new()), Some((vec![7, 8], vec![false, false])));
+        let stop = (1..=2_000).map(|bits| write(of(8, bits))).collect();
+        assert_eq!(queued(Stamp(1), stop), Some((vec![7, 8], vec![false, true])));
+        assert_eq!(queued(Stamp::ABSENT, vec![write(of(8, 1))]), Some((vec![7, 8], vec![false, false])), "a new one");
     }
 }

@@ -9,8 +9,8 @@ pub(super) const LOAD: &str = "SELECT k.n, r.stamp, r.format, r.body::text \
 
 /// Queues for rows that everybody reads, before any row is locked: a lock of rows lets readers pass a writer that waits, and a freeze
 /// would wait for as long as there are any. Whoever comes behind a writer here waits for it. The first number is `svc3` in ASCII.
-pub(super) const QUEUE: &str = "SELECT CASE WHEN k.written THEN pg_advisory_xact_lock(1937138483, k.slot)::text \
-     ELSE pg_advisory_xact_lock_shared(1937138483, k.slot)::text END FROM unnest($1::int4[], $2::bool[]) AS k (slot, written)";
+pub(super) const QUEUE: &str = "SELECT CASE WHEN k.written THEN pg_advisory_xact_lock(1937138483, k.queue)::text \
+     ELSE pg_advisory_xact_lock_shared(1937138483, k.queue)::text END FROM unnest($1::int4[], $2::bool[]) AS k (queue, written)";
 
 /// Locks rows that are to be written, one after the other as they are named, and gives what they are now. What is absent is not
 /// locked.

@@ -17,7 +17,7 @@ use super::address::Roots;
 use crate::error::StoreError;
 
 /// Makes connections that check who answers.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub(super) struct Tls(Arc<ClientConfig>);
 
 impl Tls {

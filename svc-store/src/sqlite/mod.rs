@@ -30,7 +30,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags};
@@ -61,8 +61,6 @@ const BESIDE: [&str; 6] = ["lost+found", "master.key", "base-url", "base-url.new
 const BUSY: Duration = Duration::from_secs(5);
 /// How long it lets others go first where SQLite does not wait itself.
 const SET_UP_AGAIN: Duration = Duration::from_millis(5);
-/// How often it does: for a second and a half at least.
-const SET_UP_TRIES: usize = 300;
 /// More than there are statements on all tables.
 const STATEMENTS_KEPT: usize = 256;
 /// What every connection that writes is set to. Checkpoints have their own thread. A commit that splits a page makes SQLite
@@ -199,18 +197,18 @@ fn connect(path: &Path) -> Result<Connection, StoreError> {
 }
 
 /// Sets a connection up. Of several that turn the log on in a new file at once, SQLite tells some that it is locked without waiting
-/// as it was told to: they ask again.
+/// as it was told to: they ask again, for as long as it would have waited.
 fn set_up(conn: &Connection) -> Result<(), StoreError> {
-    for _ in 0..SET_UP_TRIES {
+    let began = Instant::now();
+    loop {
         match conn.execute_batch(SETTINGS) {
-            Err(cause) if cause.sqlite_error_code() == Some(ErrorCode::DatabaseBusy) => {
+            Err(cause) if cause.sqlite_error_code() == Some(ErrorCode::DatabaseBusy) && began.elapsed() < BUSY => {
                 // Nothing tells of the moment when the other one is done.
                 thread::park_timeout(SET_UP_AGAIN);
             }
             done => return done.map_err(database),
         }
     }
-    conn.execute_batch(SETTINGS).map_err(database)
 }
 
 /// Keeps SQLite from planning a statement again because other values are bound to it: what is run here has one good plan, and

@@ -429,6 +429,23 @@ fn files_are_this_users_alone() {
     }
 }
 
+/// A database that somebody keeps reading as it was before it had a log is told of after the wait for another process, and not after
+/// as many waits as tries.
+#[test]
+fn a_database_that_cannot_be_set_up_is_told_of() {
+    let (dir, store) = open();
+    drop(store);
+    let path = dir.path().join(DATABASE);
+    let reading = Connection::open(&path).unwrap();
+    reading.execute_batch("PRAGMA journal_mode=DELETE; BEGIN; SELECT count(*) FROM sqlite_schema").unwrap();
+    let began = std::time::Instant::now();
+    let told = SqliteStore::existing(dir.path());
+    assert!(matches!(told, Err(StoreError::Locked(_))), "{told:?}");
+    assert!(began.elapsed() < 4 * super::BUSY, "{:?}", began.elapsed());
+    reading.execute_batch("COMMIT").unwrap();
+    drop(SqliteStore::existing(dir.path()).unwrap());
+}
+
 /// Waits for the log in `dir` to be cut off, which happens on a thread of its own.
 fn wait_for_cut(dir: &Path) {
     let began = std::time::Instant::now();

@@ -82,6 +82,15 @@ async fn the_way_to_single_sign_on_is_shown() {
     let refused = scene.page(&sid).await;
     assert_eq!(refused.status, 403, "{}", refused.text());
     assert!(refused.text().contains(&format!("<a href=\"{begin}")), "{}", refused.text());
+
+    // A question that is too long to travel waits here, and a short address travels.
+    let challenge = challenge(VERIFIER);
+    let long = "s".repeat(1_600);
+    let asked = wish(&scene.id, &challenge).into_iter().map(|it| if it.0 == "state" { ("state", &*long) } else { it });
+    let path = format!("/oauth/authorize?{}", form(&asked.collect::<Vec<_>>()));
+    let refused = scene.client.ask("GET", &path, &[("host", HOST), ("cookie", &sid)], b"").await;
+    let kept = format!("<a href=\"{begin}question%3D");
+    assert!(refused.status == 403 && refused.text().contains(&kept), "{}", refused.text());
     scene.site.stop().await;
 }
 

@@ -26,7 +26,7 @@ pub const RETRY_AFTER: [Span; 8] = [
     Span::hours(6),
     Span::hours(12),
 ];
-/// How long whoever tries a job has it to itself: longer than a try can last, which is 13 s, by clocks that are 10 s apart, so
+/// How long whoever tries a job has it to itself: longer than a try can last, which is 13 s, by clocks that are 5 s apart, so
 /// that no other server takes it for lost meanwhile.
 pub const LEASE: Span = Span::seconds(30);
 /// Tries that are remembered of one job; older ones are forgotten.

@@ -122,7 +122,8 @@ async fn show(service: &GateService, person: &SignedIn, wish: Wish, question: &s
         Err(refusal) if refusal.message() == Refusal::must_enroll().message() => return Ok(page::unready(base)),
         Err(refusal) if refusal.message() == Refusal::needs_sso().message() => {
             let ways = single.iter().map(|it| (it.workspace.id.to_string(), it.workspace.name.as_str()));
-            let page = page::single_sign_on(base, question, ways);
+            let back = sign_in::way_back(service, person.account.id, question)?;
+            let page = page::single_sign_on(base, &back, ways);
             return Ok(page.with_status(StatusCode::FORBIDDEN));
         }
         read => read?,

@@ -3,6 +3,7 @@
 //! **Invariant:** a form counts once and for ten minutes, only with this server's own origin and the cookie of the browser that
 //! its page was shown in, and leads only back to the page that asked for it.
 
+use std::borrow::Cow;
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::{Mutex, PoisonError};
 
@@ -93,11 +94,7 @@ pub(super) async fn answer(service: &GateService, call: &Call) -> Result<Answer,
         Ok(Begun { step: SignInStep::Sso(account), .. }) => {
             let places = service.workspaces(account, true)?;
             let places = places.iter().map(|it| (it.workspace.id.to_string(), it.workspace.name.as_str()));
-            let kept = match next.len() {
-                0..=NEXT_MAX => None,
-                _ => Some(service.questions.keep(account, next, service.gate.now())?),
-            };
-            Ok(page::single_sign_on(service.site.path(), kept.as_deref().unwrap_or(next), places))
+            Ok(page::single_sign_on(service.site.path(), &way_back(service, account, next)?, places))
         }
         Ok(Begun { step: SignInStep::Started(_), cookie, .. }) => {
             let answer = onward(service, next)?;
@@ -134,6 +131,18 @@ fn stale(browser: &Browser<'_>, call: &Call, next: &str) -> Result<Answer, Refus
         return onward(browser.service, next);
     }
     Ok(browser.shown(next, |form| page::sign_in(form, Some(STALE)))?.with_status(StatusCode::FORBIDDEN))
+}
+
+/// The address of a question that travels to an identity provider and back: its own, or a short one where that is too long.
+pub(super) fn way_back<'a>(
+    service: &GateService,
+    account: AccountId,
+    question: &'a str,
+) -> Result<Cow<'a, str>, Refusal> {
+    if question.len() <= NEXT_MAX {
+        return Ok(Cow::Borrowed(question));
+    }
+    service.questions.keep(account, question, service.gate.now()).map(Cow::Owned)
 }
 
 /// On to a page of this server, or to the question itself.

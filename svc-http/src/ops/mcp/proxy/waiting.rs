@@ -186,7 +186,7 @@ fn asked_before(
     let open = asked.iter().filter_map(|it| Approval::peel(it.row.record.as_ref()?)).filter(|it| match it.state {
         ApprovalState::Waiting => true,
         ApprovalState::Approved { at } => now.since(at) < RECEIPT_LIFE,
-        ApprovalState::Denied { .. } => is_shared && now.since(it.id.time()) < DENIED_LIFE,
+        ApprovalState::Denied { at, .. } => is_shared && now.since(at) < DENIED_LIFE,
         ApprovalState::Expired { .. } => false,
     });
     let ids: Vec<ActionId> = open.filter_map(|it| Some(it.asked_action()?.action)).collect();

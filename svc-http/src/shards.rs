@@ -1,0 +1,63 @@
+//! Looking over all shards of an index for what is to be done.
+
+use svc_core::engine::Failure;
+use svc_core::value::link::SHARDS;
+use svc_store::{Lasting, StoreError};
+
+/// Looks, one after the other.
+#[derive(Debug, Default)]
+pub(crate) struct Shards {
+    /// The shard that the next look begins with: where there is too much for one, each has its turn.
+    first: u128,
+    lasting: Lasting,
+}
+
+impl Shards {
+    /// Has `look` look at each shard. A row that cannot be read is its shard's trouble; a store that does not answer would say the
+    /// same of every shard, and is asked again at the next look. `trouble` is what the log says while looks fail.
+    pub(crate) fn look(
+        &mut self,
+        trouble: &'static str,
+        mut look: impl FnMut(u128) -> Result<(), Failure<StoreError>>,
+    ) {
+        let first = self.first;
+        self.first = (first + 1) % SHARDS;
+        let mut failed = None;
+        for shard in (first..SHARDS).chain(0..first) {
+            let Err(failure) = look(shard) else { continue };
+            let is_one = matches!(failure, Failure::Load(StoreError::Undecodable(_)));
+            failed = Some(failure);
+            if !is_one {
+                break;
+            }
+        }
+        self.lasting.see(trouble, failed.as_ref().map(|it| it as &dyn std::error::Error));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Every shard is looked at, each first in its turn, until the store does not answer.
+    #[test]
+    fn each_shard_has_its_turn() {
+        let mut shards = Shards::default();
+        for begin in [0, 1, 2] {
+            let mut seen = Vec::new();
+            shards.look("nothing is found", |shard| {
+                seen.push(shard);
+                Ok(())
+            });
+            assert_eq!(seen.first(), Some(&begin));
+            seen.sort_unstable();
+            assert_eq!(seen, (0..SHARDS).collect::<Vec<_>>());
+        }
+        let mut asked = 0;
+        shards.look("nothing is found", |_| {
+            asked += 1;
+            if asked < 3 { Ok(()) } else { Err(Failure::Load(StoreError::Closed)) }
+        });
+        assert_eq!(asked, 3);
+    }
+}
