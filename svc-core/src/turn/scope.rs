@@ -200,10 +200,12 @@ impl<'turn> Scope<'turn> {
         });
     }
 
-    /// A new id: from the instant, the turn's seed and the command's number, so that a second run gets the same.
+    /// A new id: from the instant, the turn's seed and the command's number, so that a second run gets the same. Ids of one command sort
+    /// in the order in which they were made: of two mandates that are alike the older one is charged.
     pub fn fresh<I: Id>(&mut self) -> I {
-        let random = u128::from_be_bytes(self.draw());
-        I::from_bits(ulid_bits(self.now, random))
+        let place = u128::from(self.draws & 0xffff) << 64;
+        let drawn = u128::from_be_bytes(self.draw());
+        I::from_bits(ulid_bits(self.now, place | (drawn & ((1 << 64) - 1))))
     }
 
     /// Sixteen random bytes, the same at every run.

@@ -549,6 +549,7 @@ fn a_flood_of_registrations_keeps_nobody_out() {
     let tally = ClientTally { id: ClientTally::key_id(), unused: UNUSED_CLIENTS_MAX };
     scene.world.overwrite(tally.clone());
     let asked = |oldest| RegisterClient { instead_of: Some(oldest), ..register(ClientAuth::None, None) };
+    scene.world.clock().advance(Span::millis(1));
     let third = scene.world.run(asked(first)).unwrap().id;
     let ids = |scene: &mut Scene| {
         let rows = scene.world.rows();

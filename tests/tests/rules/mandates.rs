@@ -65,6 +65,22 @@ fn the_smaller_remainder_then_the_older_is_charged() {
     assert_eq!(first.mandate, oldest);
 }
 
+/// Of mandates that are made in one commit the first one is the older one, every time.
+#[test]
+fn the_first_of_one_commit_is_the_older() {
+    let (mut world, _) = calm(&[]);
+    for _ in 0..32 {
+        let named = |name: &str| WIDE.replacen("Wide", name, 1);
+        let agent = ["First", "Second", "Third"]
+            .iter()
+            .fold(world.agent(), |it, name| it.with_mandate(terms(&named(name))))
+            .register();
+        let answer = world.authorize(&agent, payment(100, "EUR", "shop.example.com"));
+        let charged: std::sync::Arc<svc_core::state::gate::Mandate> = world.row(answer.action().mandate.unwrap());
+        assert_eq!(charged.name.as_str(), "First");
+    }
+}
+
 /// One mandate has to cover the whole action: two that each cover half of it cover nothing, and both say why.
 #[test]
 fn one_mandate_covers_the_whole_action() {
