@@ -5,7 +5,7 @@ use svc_core::rules::edge::message::About;
 use svc_core::rules::gate::Caller;
 use svc_core::rules::gate::ran::ReportRun;
 use svc_core::state::edge::{ConfigChange, IntegrationKind, Job, News, Work};
-use svc_core::state::gate::{Activity, Agent, Code, RUNS_KEPT, RUNS_QUIET, Request, Status};
+use svc_core::state::gate::{Activity, Agent, Code, OutcomeStatus, RUNS_KEPT, RUNS_QUIET, Request, Status};
 use svc_core::state::people::Role;
 use svc_core::store::Record;
 use svc_core::testing::world::{World, request, tool_call};
@@ -72,6 +72,34 @@ fn those_who_may_decide_are_told_of_a_run() {
         assert_ne!(view.status(), Status::Allowed);
     }
     world.audit();
+}
+
+/// What a stop has ended, or time, is settled no more, and its end is in the ledger before a run of it, also where what follows is still
+/// to be done.
+#[test]
+fn a_run_of_what_has_ended_comes_after_its_end() {
+    let ends: [(fn(&mut World, &Caller), _, _); 2] = [
+        (|world, agent| drop(world.freeze(agent.agent)), "it was denied", "action.denied"),
+        (|world, _| drop(world.clock().advance(Span::hours(25))), "its approval expired", "action.expired"),
+    ];
+    for (end, why, kind) in ends {
+        let (mut world, agent) = calm(&[]);
+        world.owner();
+        let action = world.authorize(&agent, request("crm.read")).id();
+        world.clock().advance(Span::millis(1));
+        end(&mut world, &agent);
+        world.clock().advance(Span::millis(1));
+        let refused = world.try_settle(&agent, action, OutcomeStatus::Completed, None).unwrap_err();
+        assert_eq!(refused.reason(), Some(why));
+        world.run(ReportRun { caller: agent, action, unasked: false }).unwrap();
+        let ledger = world.ledger();
+        let kinds: Vec<&str> = ledger.lines().filter_map(|it| it.split(' ').next()).collect();
+        let place = |kind: &str| kinds.iter().position(|it| *it == kind).unwrap_or_else(|| panic!("{kind}: {ledger}"));
+        assert!(place("action.asked") < place(kind) && place(kind) < place("action.unapproved_run"), "{ledger}");
+        world.advance(Span::hours(1));
+        assert_eq!(world.ledger().matches(kind).count(), 1, "it ended once");
+        world.audit();
+    }
 }
 
 /// A mail goes to those alone whom its integration names, of those who may decide; a room has one message.

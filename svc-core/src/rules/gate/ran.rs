@@ -4,7 +4,8 @@
 use std::sync::Arc;
 
 use super::caller::Caller;
-use super::freeze::{End, end_waiting};
+use super::expire::expire;
+use super::freeze::{End, EndApproval, end_approval, end_waiting};
 use super::record::ActionRecord;
 use crate::refusal::Refusal;
 use crate::rules::edge::tell;
@@ -44,6 +45,13 @@ pub fn report_run(scope: &mut Scope<'_>, said: &ReportRun) -> Result<View, Halt>
     };
     if permitted || before.action.signals.contains(&Code::UnapprovedRun) {
         return Ok(before);
+    }
+    if before.status() != Status::Pending
+        && let (State::Pending { .. }, Some(approval)) = (&before.action.state, before.action.approval)
+    {
+        // A stop or time has ended the wait: the ledger has that before it has the run.
+        expire(scope, approval)?;
+        end_approval(scope, &EndApproval(approval))?;
     }
     if before.status() == Status::Pending && before.client_may_ask {
         let id = before.action.approval.ok_or_else(Refusal::internal)?;

@@ -91,7 +91,7 @@ pub(crate) fn settle_as(scope: &mut Scope<'_>, before: &Action, said: Told, by: 
         revoked: was == Status::Revoked,
         released: None,
     };
-    let mut action = Action::clone(before).settle(outcome)?;
+    let mut action = Action::clone(before).settle(outcome, was)?;
     account(scope, &action, before, posted.unwrap_or(0))?;
     let undone = said.status != OutcomeStatus::Completed;
     let consumed = before.allowed().is_some_and(|it| it.consumed.is_some());

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::action::{Action, Allowed, State};
+use super::action::{Action, Allowed, State, Status};
 use crate::refusal::Refusal;
 use crate::value::Timestamp;
 use crate::value::id::PrincipalId;
@@ -81,20 +81,25 @@ impl Outcome {
 }
 
 impl Action {
-    /// The same action with `outcome`, posted and recorded. Only what was allowed and is not settled can be.
+    /// The same action with `outcome`, posted and recorded. Only what was allowed and is not settled can be. `was` is how it stands: a
+    /// stop, or the end of an approval's time, ends a wait before its row says so.
     ///
     /// # Errors
     /// `not_allowed` where it never was allowed, `already_settled` where it is settled.
-    pub fn settle(mut self, outcome: Outcome) -> Result<Self, Refusal> {
+    pub fn settle(mut self, outcome: Outcome, was: Status) -> Result<Self, Refusal> {
         match &mut self.state {
             State::Allowed(Allowed { outcome: Some(_), .. }) => Err(Refusal::already_settled()),
             State::Allowed(allowed) => {
                 allowed.outcome = Some(outcome);
                 Ok(self)
             }
-            State::Pending { .. } => Err(Refusal::not_allowed("it waits for a person")),
-            State::Denied { .. } => Err(Refusal::not_allowed("it was denied")),
-            State::Expired { .. } => Err(Refusal::not_allowed("its approval expired")),
+            State::Denied { .. } | State::Pending { .. } | State::Expired { .. } => {
+                Err(Refusal::not_allowed(match was {
+                    Status::Denied => "it was denied",
+                    Status::Expired => "its approval expired",
+                    _ => "it waits for a person",
+                }))
+            }
         }
     }
 
