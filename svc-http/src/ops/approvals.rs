@@ -6,7 +6,7 @@ use serde_json::Value;
 use svc_core::refusal::{Kind, Refusal};
 use svc_core::rules::gate::asked::{Question, Stands, get_approval, questions};
 use svc_core::rules::gate::decide::{Choice, DecideApproval};
-use svc_core::rules::gate::suggest::{SUGGEST_FROM, suggestions};
+use svc_core::rules::gate::suggest::{SUGGEST_FROM, Suggestion, suggestions};
 use svc_core::rules::people::by::By;
 use svc_core::rules::people::members::MailedLink;
 use svc_core::state::edge::News;
@@ -14,7 +14,7 @@ use svc_core::state::gate::{Approval, ApprovalSubject, Standing};
 use svc_core::state::people::Account;
 use svc_core::store::{Found, Key, Range, Record};
 use svc_core::value::Id as _;
-use svc_core::value::id::{ApprovalId, WorkspaceId};
+use svc_core::value::id::{AgentId, ApprovalId, WorkspaceId};
 use svc_core::value::link::Index;
 
 use super::{Caller, GateService, refusal};
@@ -30,8 +30,9 @@ use crate::wire::suggestion;
 /// Rows that one request looks at for its page: a filter that shows little goes on with the cursor.
 const LOOKED_AT_MAX: usize = 2_000;
 
-/// Agents that one request for suggestions looks at.
+/// Agents that one request for suggestions looks at in a turn, and the turns that it goes on for while it finds nothing.
 const AGENTS_MAX: usize = 50;
+const AGENTS_TURNS: usize = 20;
 
 /// In the place of a suggestion's id in a cursor: the agent has no more.
 const DONE: u128 = u128::MAX;
@@ -184,39 +185,61 @@ async fn list(
     Ok(Answer::json(page.list(data, next)?))
 }
 
-/// What is suggested, agent by agent. A cursor names an agent and the last suggestion of it that was given, or [`DONE`] where
-/// that agent has no more; where that suggestion is none any more, the agent's are given from their first on.
+/// What is suggested, agent by agent, the newest agents first. A cursor names an agent and the last suggestion of it that was given, or
+/// [`DONE`] where that agent has no more; where that suggestion is none any more, the agent's are given from their first on.
 fn suggested(service: &GateService, by: &By, workspace: WorkspaceId, page: &Page) -> Result<Answer, Refusal> {
     let resumed = page.after.and_then(|(given, key)| if let Key::Agent(id) = key { Some((given, id)) } else { None });
-    let from = resumed.map_or(0, |(given, id)| if given == DONE { id.bits().saturating_add(1) } else { id.bits() });
-    let agents = service.scan(&Range { from, ..Range::all(Index::AgentsOf, workspace.bits(), AGENTS_MAX + 1) })?;
-    let (mut data, mut after) = (Vec::<Value>::new(), None);
-    for found in agents.iter().take(AGENTS_MAX) {
-        if data.len() >= page.limit {
-            break;
-        }
-        after = Some(found.row.key);
-        let Some(Record::Agent(agent)) = &found.row.record else { continue };
-        if matches!(agent.standing, Standing::Removed { .. }) {
-            continue;
-        }
-        let asked = Range { newest_first: true, ..Range::all(Index::AskedOf, agent.id.bits(), SUGGEST_FROM) };
-        let asked = ids(&service.scan(&asked)?);
-        let made = service.read(|scope| suggestions(scope, by, workspace, agent.id, &asked))?;
-        let given = resumed.filter(|(_, id)| *id == agent.id).map(|(given, _)| given);
-        let given = given.and_then(|given| made.iter().position(|it| it.id.bits() == given));
-        let mut rest = made.iter().skip(given.map_or(0, |it| it.saturating_add(1))).peekable();
-        while let Some(next) = rest.next() {
-            data.push(suggestion::item(next));
-            if data.len() == page.limit && rest.peek().is_some() {
-                let cursor = page.cursor(next.id.bits(), found.row.key);
-                return Ok(Answer::json(page.list(data, Some(cursor))?));
+    let mut until = resumed.map_or(u128::MAX, |(given, id)| id.bits().saturating_add(u128::from(given != DONE)));
+    let mut data = Vec::<Value>::new();
+    for _ in 0..AGENTS_TURNS {
+        let range =
+            Range { until, newest_first: true, ..Range::all(Index::AgentsOf, workspace.bits(), AGENTS_MAX + 1) };
+        let agents = service.scan(&range)?;
+        let mut after = None;
+        for found in agents.iter().take(AGENTS_MAX) {
+            if data.len() >= page.limit {
+                break;
+            }
+            let Key::Agent(agent) = found.row.key else { continue };
+            after = Some(agent);
+            let made = suggested_of(service, by, workspace, found)?;
+            let given = resumed.filter(|(_, id)| *id == agent).map(|(given, _)| given);
+            let given = given.and_then(|given| made.iter().position(|it| it.id.bits() == given));
+            let mut rest = made.iter().skip(given.map_or(0, |it| it.saturating_add(1))).peekable();
+            while let Some(next) = rest.next() {
+                data.push(suggestion::item(next));
+                if data.len() == page.limit && rest.peek().is_some() {
+                    let cursor = page.cursor(next.id.bits(), found.row.key);
+                    return Ok(Answer::json(page.list(data, Some(cursor))?));
+                }
             }
         }
+        let more = agents.last().is_some_and(|it| Some(it.row.key) != after.map(Key::Agent));
+        let Some(last) = after.filter(|_| more) else { return Ok(Answer::json(page.list(data, None)?)) };
+        until = last.bits();
+        // Whoever reads the first page alone hears of what there is.
+        if !data.is_empty() {
+            break;
+        }
     }
-    let more = agents.last().is_some_and(|it| Some(it.row.key) != after);
-    let next = after.filter(|_| more).map(|key| page.cursor(DONE, key));
-    Ok(Answer::json(page.list(data, next)?))
+    let cursor = page.cursor(DONE, Key::Agent(AgentId::from_bits(until)));
+    Ok(Answer::json(page.list(data, Some(cursor))?))
+}
+
+/// What is suggested of an agent.
+fn suggested_of(
+    service: &GateService,
+    by: &By,
+    workspace: WorkspaceId,
+    found: &Found,
+) -> Result<Vec<Suggestion>, Refusal> {
+    let Some(Record::Agent(agent)) = &found.row.record else { return Ok(Vec::new()) };
+    if matches!(agent.standing, Standing::Removed { .. }) {
+        return Ok(Vec::new());
+    }
+    let asked = Range { newest_first: true, ..Range::all(Index::AskedOf, agent.id.bits(), SUGGEST_FROM) };
+    let asked = ids(&service.scan(&asked)?);
+    service.read(|scope| suggestions(scope, by, workspace, agent.id, &asked))
 }
 
 fn ids(found: &[Found]) -> Vec<ApprovalId> {

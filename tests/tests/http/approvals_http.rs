@@ -466,6 +466,15 @@ async fn rules_are_suggested_and_never_applied() {
     asked.site.shift(Span::minutes(11));
     let next = asked.client.authorize(&asked.agent.key, &payment_to(21_500, "books.example.com")).await.ok();
     assert_eq!(text(&next["status"]), "pending", "nothing is applied by itself");
+    for _ in 0..60 {
+        asked.site.agent(&[]);
+    }
+    let behind = asked.client.ask("GET", "/v1/admin/suggested-rules", &headers, b"").await.ok();
+    assert_eq!(
+        (&behind["data"][1]["id"], &behind["nextCursor"]),
+        (&got["data"][1]["id"], &Value::Null),
+        "of an older agent"
+    );
     asked.end().await;
 }
 
