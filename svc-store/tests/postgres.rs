@@ -11,6 +11,8 @@
 #[path = "../../tests/src/database.rs"]
 #[allow(dead_code, unreachable_pub, reason = "shared with the tests of the whole workspace")]
 mod database;
+#[path = "postgres/doubt.rs"]
+mod doubt;
 #[path = "postgres/proxy.rs"]
 mod proxy;
 
@@ -428,6 +430,12 @@ fn databases_of_others_are_left_alone() {
     let empty = server.another("nothing");
     assert!(matches!(PostgresStore::existing(&empty, Terms::default()), Err(StoreError::NoTables)));
     assert_eq!(postgres::schema_of(&empty, Terms::default()).unwrap(), 0);
+    server.sql_in(
+        "nothing",
+        "REVOKE CREATE ON DATABASE nothing FROM PUBLIC, svc; ALTER DATABASE nothing OWNER TO CURRENT_USER",
+    );
+    let told = postgres::schema_of(&empty, Terms::default());
+    assert!(matches!(told, Err(StoreError::NoRight(_))), "{told:?}");
     server.sql_in("postgres", "CREATE DATABASE latin ENCODING 'LATIN1' TEMPLATE template0 LC_COLLATE 'C' LC_CTYPE 'C'");
     let refused = PostgresStore::open(&server.address_of("latin"), Terms::default());
     assert!(matches!(refused, Err(StoreError::UnfitServer { .. })), "{refused:?}");
@@ -436,6 +444,9 @@ fn databases_of_others_are_left_alone() {
     let fresh = server.another("fresh");
     thread::scope(|threads| (0..6).for_each(|_| drop(threads.spawn(|| drop(open(&fresh))))));
     assert_eq!(postgres::schema_of(&fresh, Terms::default()).unwrap(), postgres::SCHEMA);
+    server.sql_in("fresh", "GRANT USAGE ON SCHEMA svc TO weak; GRANT SELECT ON ALL TABLES IN SCHEMA svc TO weak");
+    let told = weak(&fresh);
+    assert!(matches!(told, Err(StoreError::NoRight(_))), "{told:?}");
 }
 
 /// A release that has brought the database up to date ends the commits of the one before, though that runs on.

@@ -23,6 +23,11 @@ impl fmt::Display for Said {
 
 impl std::error::Error for Said {}
 
+/// A right that the role lacks.
+pub(super) fn no_right(lacks: &str) -> StoreError {
+    StoreError::NoRight(Arc::new(Said(lacks.to_owned())))
+}
+
 fn said(cause: &tokio_postgres::Error) -> Arc<Said> {
     Arc::new(Said(match cause.as_db_error() {
         Some(told) => format!("{}: {} (SQLSTATE {})", told.severity(), told.message(), told.code().code()),

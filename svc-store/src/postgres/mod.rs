@@ -18,6 +18,7 @@ mod statements;
 mod tls;
 
 use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use svc_core::value::Timestamp;
@@ -49,8 +50,35 @@ pub(crate) struct Shared {
     idle: Mutex<Vec<Live>>,
     /// The connection that reads the clock: once a second, however many readers there are.
     clock: Mutex<Option<Live>>,
+    doubt: Doubt,
     /// The last: what is above lives on its threads.
     io: Io,
+}
+
+/// Commits of which nobody knows whether they were made. A row of such a one can be seen before a standby has it that is waited for, as
+/// where the wait was broken off: nothing that a lane reads is built upon before a later commit was confirmed.
+#[derive(Debug, Default)]
+struct Doubt {
+    lost: AtomicU64,
+    /// How many of them a confirmed commit came after.
+    confirmed: AtomicU64,
+}
+
+impl Doubt {
+    fn lose(&self) {
+        self.lost.fetch_add(1, Ordering::SeqCst);
+    }
+
+    /// How many there are, where one of them is in doubt still.
+    fn is_open(&self) -> Option<u64> {
+        let lost = self.lost.load(Ordering::SeqCst);
+        (lost > self.confirmed.load(Ordering::SeqCst)).then_some(lost)
+    }
+
+    /// A commit was confirmed that began when there were so many.
+    fn confirm(&self, lost: u64) {
+        self.confirmed.fetch_max(lost, Ordering::SeqCst);
+    }
 }
 
 impl Shared {
@@ -110,7 +138,13 @@ impl PostgresStore {
     fn at(address: &str, terms: Terms) -> Result<Self, StoreError> {
         let door = Arc::new(Door::new(Address::parse(address)?, terms.may_lose));
         Ok(Self {
-            shared: Arc::new(Shared { door, idle: Mutex::default(), clock: Mutex::default(), io: Io::start()? }),
+            shared: Arc::new(Shared {
+                door,
+                idle: Mutex::default(),
+                clock: Mutex::default(),
+                doubt: Doubt::default(),
+                io: Io::start()?,
+            }),
         })
     }
 
@@ -166,12 +200,16 @@ const MIGRATION: std::time::Duration = std::time::Duration::from_secs(120);
 /// The schema of the database at `address`, [`SCHEMA`] or an older one; 0 where nothing was made yet. Nothing is changed.
 ///
 /// # Errors
-/// As [`PostgresStore::open`], [`StoreError::NewerSchema`] among them.
+/// As [`PostgresStore::open`], [`StoreError::NewerSchema`] among them, and [`StoreError::NoRight`] where the role may not do what is next.
 pub fn schema_of(address: &str, terms: Terms) -> Result<i64, StoreError> {
     let store = PostgresStore::at(address, terms)?;
-    store.plain(async |client| match schema::found(&client).await? {
-        Some(found) if found > SCHEMA => Err(StoreError::NewerSchema { found, known: SCHEMA }),
-        found => Ok(found.unwrap_or(0)),
+    store.plain(async |client| {
+        let found = schema::found(&client).await?;
+        if let Some(found) = found.filter(|it| *it > SCHEMA) {
+            return Err(StoreError::NewerSchema { found, known: SCHEMA });
+        }
+        schema::is_permitted(&client, found).await?;
+        Ok(found.unwrap_or(0))
     })
 }
 

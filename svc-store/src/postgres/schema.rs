@@ -5,7 +5,7 @@
 
 use tokio_postgres::Client;
 
-use super::errors::database;
+use super::errors::{database, no_right};
 use super::statements::SCHEMA as READ;
 use crate::error::StoreError;
 
@@ -47,6 +47,29 @@ pub(super) async fn found(client: &Client) -> Result<Option<i64>, StoreError> {
             row.map(|row| row.get(0)).map(Some).ok_or(StoreError::ForeignSchema)
         }
     }
+}
+
+/// Whether the role may make the tables.
+const MAY_MAKE: &str = "SELECT has_database_privilege(current_database(), 'CREATE')";
+/// Whether it may do with them what a server does.
+const MAY_WRITE: &str = "SELECT has_schema_privilege('svc', 'USAGE') AND has_table_privilege('svc.meta', 'SELECT') \
+     AND (SELECT bool_and(has_table_privilege(it, may)) FROM unnest(ARRAY['svc.records', 'svc.links']) it, \
+     unnest(ARRAY['SELECT', 'INSERT', 'UPDATE', 'DELETE']) may) AND has_sequence_privilege('svc.stamp', 'USAGE')";
+
+/// That the role may do what comes next: make the tables, or read and write them.
+///
+/// # Errors
+/// [`StoreError::NoRight`], or that the database does not answer.
+pub(super) async fn is_permitted(client: &Client, found: Option<i64>) -> Result<(), StoreError> {
+    let (asked, lacks) = match found {
+        None => (MAY_MAKE, "it may not make a schema in this database (CREATE)"),
+        Some(_) => (
+            MAY_WRITE,
+            "it lacks USAGE of the schema `svc` or of its sequence, or the right to read and write its tables",
+        ),
+    };
+    let row = client.query_one(asked, &[]).await.map_err(|cause| database(&cause))?;
+    if row.get(0) { Ok(()) } else { Err(no_right(lacks)) }
 }
 
 /// That the database has this release's schema.

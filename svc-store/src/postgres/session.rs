@@ -19,7 +19,7 @@ use super::connect::Live;
 use super::errors::{before_commit, database, is_lost, silent};
 use super::io::{CONNECT_ALL, LOST};
 use super::plan::{Keys, Listing, Plan, listed, loaded};
-use super::statements::{BEGIN, BEGIN_AGAIN, BEGIN_READ};
+use super::statements::{BEGIN, BEGIN_AGAIN, BEGIN_READ, CONFIRM};
 use crate::error::StoreError;
 use crate::feed::is_told_to_others;
 
@@ -179,8 +179,8 @@ impl PostgresSession {
         let may_be_durable = sent.load(Ordering::Acquire);
         let (live, done) = match done {
             Ok(Some(done)) => done,
-            Ok(None) if may_be_durable => return Err(CommitError::Unknown(silent())),
-            Err(error) if may_be_durable => return Err(CommitError::Unknown(error)),
+            Ok(None) if may_be_durable => return Err(self.unknown(silent())),
+            Err(error) if may_be_durable => return Err(self.unknown(error)),
             Ok(None) => return Err(CommitError::Unavailable(silent())),
             Err(error) => return Err(CommitError::Unavailable(error)),
         };
@@ -202,9 +202,38 @@ impl PostgresSession {
             // From here on the connection is dropped, and with it whatever is open.
             Err(Fault::Before(cause)) if used && is_lost(&cause) && !may_be_durable => Ok(None),
             Err(Fault::Before(cause)) => Err(before_commit(&cause)),
-            Err(Fault::Unfit(error)) if may_be_durable => Err(CommitError::Unknown(error)),
+            Err(Fault::Unfit(error)) if may_be_durable => Err(self.unknown(error)),
             Err(Fault::Unfit(error)) => Err(CommitError::Unavailable(error)),
-            Err(Fault::Unknown(cause)) => Err(CommitError::Unknown(database(&cause))),
+            Err(Fault::Unknown(cause)) => Err(self.unknown(database(&cause))),
+        }
+    }
+
+    fn unknown(&self, cause: StoreError) -> CommitError<StoreError> {
+        self.shared.doubt.lose();
+        CommitError::Unknown(cause)
+    }
+
+    /// Where a commit of this server is in doubt, waits for one that comes behind it: whether a standby has what is seen here. Locks are
+    /// given back for it.
+    fn confirm(&mut self) -> Result<(), StoreError> {
+        let (Role::Writer { .. }, Some(lost)) = (&self.role, self.shared.doubt.is_open()) else { return Ok(()) };
+        self.release();
+        loop {
+            let (live, used) = self.connection()?;
+            let done = self.shared.io.wait(LOST, async move {
+                let done = live.client.batch_execute(CONFIRM).await;
+                (live, done)
+            })?;
+            match done {
+                Some((live, Ok(()))) => {
+                    self.live = Some(live);
+                    self.shared.doubt.confirm(lost);
+                    return Ok(());
+                }
+                Some((_, Err(cause))) if used && is_lost(&cause) => {}
+                Some((_, Err(cause))) => return Err(database(&cause)),
+                None => return Err(silent()),
+            }
         }
     }
 
@@ -225,12 +254,14 @@ impl Store for PostgresSession {
         if keys.is_empty() {
             return Ok(Vec::new());
         }
+        self.confirm()?;
         let rows = self.read(Question::Rows(Keys::of(keys)))?;
         loaded(keys, &rows)
     }
 
     fn commit(&mut self, commit: &Commit) -> Result<Committed, CommitError<StoreError>> {
         let plan = Arc::new(Plan::of(commit, is_told_to_others).map_err(CommitError::Rejected)?);
+        self.confirm().map_err(CommitError::Unavailable)?;
         for _ in 0..TRIES_MAX {
             if let Some(done) = self.attempt(&plan)? {
                 return Ok(done);

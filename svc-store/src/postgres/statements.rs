@@ -74,6 +74,11 @@ pub(super) const BEGIN_AGAIN: &str = "ROLLBACK; BEGIN ISOLATION LEVEL READ COMMI
 /// Before the end of a commit. A server that waits there for a standby is not told to give up: it would confirm what no standby has.
 pub(super) const UNHURRIED: &str = "SET LOCAL statement_timeout = 0";
 
+/// A commit that changes nothing and is written to the log all the same: once it is confirmed, so is whatever was committed before it,
+/// also by a standby that is waited for.
+pub(super) const CONFIRM: &str =
+    "BEGIN; SET LOCAL statement_timeout = 0; SELECT pg_logical_emit_message(true, 'svc', ''); COMMIT";
+
 /// Ends a commit, or a transaction that has failed.
 pub(super) const COMMIT: &str = "COMMIT";
 
