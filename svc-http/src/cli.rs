@@ -111,7 +111,7 @@ enum Command {
     /// `hook.toml` in the user's own directory of settings; `SVC_HOOK_TIMEOUT_MS` says how long it may take [default: 5000].
     /// Whatever goes wrong is a refusal: exit 2.
     Hook {
-        /// The client that runs it [default: found out from what it says]
+        /// The client that runs it [default: found out from what it says; to install, look or take away: each that is there]
         #[arg(long, value_enum, value_name = "C", global = true)]
         client: Option<Client>,
         #[command(subcommand)]

@@ -51,7 +51,7 @@ pub(crate) fn run(loaded: Loaded, wish: Wish) -> Result<ExitCode, Problem> {
     serve::roots(&config)?;
     let base_url = config.base_url(bound.address);
     let (gate, _alone) = open_alone(&config, &base_url, Use::Dev)?;
-    let home = setup::ensure(&gate, &config.database_directory(), &setup::default_owner()?, wish.new_keys)?;
+    let home = setup::ensure(&gate, &config, &setup::default_owner()?, wish.new_keys)?;
     tell_unseen(&home);
     let served = serve_home(config, &base_url, gate, bound, &home, wish.json);
     served.map_err(|problem| home.unseen(problem))

@@ -15,7 +15,7 @@ use std::process::ExitCode;
 use serde_json::{Value, json};
 use svc_http::config::{Config, ConfigError, Loaded};
 
-use super::output::{Problem, print, print_json, quoted};
+use super::output::{Problem, named_data, print, print_json, quoted};
 use super::serve;
 
 /// One thing that was looked at.
@@ -69,6 +69,7 @@ fn everything(loaded: &Loaded) -> Vec<Check> {
         check("listen address", net::listen(config)),
         check("base address", base(config)),
     ];
+    checks.extend(data::workspace(config, &named(loaded)).map(|it| check("workspace", it)));
     checks.extend(net::metrics(config).map(|it| check("metrics address", it)));
     checks.extend(roots(config).map(|it| check("root certificates", it)));
     checks.extend(mail::answers(config).map(|it| check("mail", it)));
@@ -83,10 +84,7 @@ fn named(loaded: &Loaded) -> String {
     if let Some(file) = loaded.file.as_ref().filter(|it| it.parent() != Some(data)) {
         let _ = write!(named, " --config {}", word(file));
     }
-    if *data != Config::default().data {
-        let _ = write!(named, " --data {}", word(data));
-    }
-    named
+    named + &named_data(&loaded.config)
 }
 
 fn settings(loaded: &Loaded) -> Finding {

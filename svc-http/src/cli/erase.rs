@@ -21,8 +21,7 @@ use super::{Erasure, setup};
 /// [`Problem`] where there is no workspace, or it has no such action.
 pub(crate) fn run(config: &Config, wish: &Erasure) -> Result<ExitCode, Problem> {
     let gate = open(config, &config.base_url(config.listen), Missing::Refuse, Use::Command)?;
-    let workspace = setup::workspace(&gate)?
-        .ok_or_else(|| Problem::new("there is no workspace yet", "Make one with `svc init`."))?;
+    let workspace = setup::made(config, &gate)?;
     let (target, named) = match (wish.action, wish.principal) {
         (Some(id), _) => (Target::Action(id), id.to_string()),
         (None, Some(id)) => (Target::Principal(id), id.to_string()),

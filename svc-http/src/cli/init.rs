@@ -21,7 +21,7 @@ pub(crate) fn run(config: &Config, owner: &Email, json: bool) -> Result<ExitCode
     let gate = open(config, &base_url, Missing::Make, Use::Command)?;
     let directory = config.database_directory();
     let _first = FirstStart::wait(config)?;
-    let home = setup::ensure(&gate, &directory, owner, false)?;
+    let home = setup::ensure(&gate, config, owner, false)?;
     tell_unseen(&home);
     let models = home.keys.as_ref().map(|_| providers::begin(&gate, &directory, &home)).transpose();
     let models = models.map_err(|problem| home.unseen(problem))?;

@@ -27,8 +27,7 @@ const ROTATED: &str = "The next key is in place all the same: the key set at `/.
 pub(crate) fn create(config: &Config, wish: &NewKey) -> Result<ExitCode, Problem> {
     visible()?;
     let gate = open(config, &config.base_url(config.listen), Missing::Refuse, Use::Command)?;
-    let workspace = setup::workspace(&gate)?
-        .ok_or_else(|| Problem::new("there is no workspace yet", "Make one with `svc init`."))?;
+    let workspace = setup::made(config, &gate)?;
     let key = draw(KEY_PREFIX)?;
     let scope = match (wish.agent, wish.scope) {
         (Some(agent), _) => KeyScope::Agent(agent),

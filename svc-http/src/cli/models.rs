@@ -35,8 +35,7 @@ pub(crate) fn update(config: &Config, file: &Path, as_json: bool) -> Result<Exit
         Problem::new(what, "Mend the file; nothing of it was taken.")
     })?;
     let gate = open(config, &config.base_url(config.listen), Missing::Refuse, Use::Command)?;
-    let workspace = setup::workspace(&gate)?
-        .ok_or_else(|| Problem::new("there is no workspace yet", "Make one with `svc init`."))?;
+    let workspace = setup::made(config, &gate)?;
     let (taken, date) = (reading.listing.models.len(), reading.listing.date.clone());
     let asked = ListModels { workspace: workspace.id, by: By::Program, listing: Arc::new(reading.listing) };
     let done = gate.execute(asked).map_err(|failure| match failure {

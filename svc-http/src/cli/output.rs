@@ -6,7 +6,7 @@ use std::os::fd::AsFd as _;
 use std::process::ExitCode;
 
 use rustix::fs::{OFlags, fcntl_getfl, fstat, stat};
-use svc_http::config::ConfigError;
+use svc_http::config::{Config, ConfigError};
 use svc_http::log::scrub;
 
 /// What to do where nothing was lost.
@@ -136,6 +136,14 @@ pub(crate) fn is_closed() -> bool {
 pub(crate) fn quoted(word: String) -> String {
     let is_plain = !word.is_empty() && word.chars().all(|it| it.is_ascii_alphanumeric() || "/.-_+:@".contains(it));
     if is_plain { word } else { format!("'{}'", word.replace('\'', r"'\''")) }
+}
+
+/// What stands behind a command that is to mean the same data: nothing where they are where they are by default.
+pub(crate) fn named_data(config: &Config) -> String {
+    if config.data == Config::default().data {
+        return String::new();
+    }
+    format!(" --data {}", quoted(config.data.display().to_string()))
 }
 
 fn unwritable(error: &io::Error, advice: &str) -> Problem {

@@ -9,7 +9,7 @@ use svc_http::{Server, log};
 use svc_store::Gate;
 
 use super::listen::{Bound, Stops, bind, try_metrics};
-use super::output::Problem;
+use super::output::{Problem, named_data};
 use super::store::{Use, open_alone};
 use super::{reached, setup};
 
@@ -31,7 +31,8 @@ pub(crate) fn serve(loaded: Loaded) -> Result<ExitCode, Problem> {
     }
     if setup::is_empty(&gate)? {
         tracing::warn!(
-            "there is no workspace yet, so no key is known: stop the server, run `svc init`, start it again"
+            "there is no workspace yet, so no key is known: stop the server, run `svc init{}`, start it again",
+            named_data(&config)
         );
     }
     run(&config, &base_url, gate, bound, || Ok(()))

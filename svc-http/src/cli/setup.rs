@@ -5,7 +5,6 @@
 //! made again unless new keys are asked for: what people have removed since stays removed.
 
 use std::cell::Cell;
-use std::path::Path;
 use std::sync::Arc;
 
 use svc_core::refusal::Refusal;
@@ -30,12 +29,13 @@ use svc_core::value::secret::Secret;
 use svc_core::value::text::{Email, Label};
 use svc_core::value::{Id as _, Invalid};
 use svc_http::callback_secret;
+use svc_http::config::Config;
 use svc_http::secrets::{KEY_PREFIX, LINK_PREFIX, NewSecret, TOKEN_PREFIX, draw};
 use svc_store::Gate;
 
 use super::occupancy::{Turn, Unseen};
-use super::output::Problem;
-use super::welcome::{Home, Keys};
+use super::output::{Problem, named_data};
+use super::welcome::{Again, Home, Keys};
 
 /// The owner where nobody is named.
 pub(crate) const OWNER: &str = "owner@localhost";
@@ -68,6 +68,16 @@ pub(crate) fn workspace(gate: &Gate) -> Result<Option<Arc<Workspace>>, Problem> 
     Ok(found.iter().find_map(|it| Workspace::peel(it.row.record.as_ref()?)).cloned())
 }
 
+/// The same, where there has to be one.
+///
+/// # Errors
+/// [`Problem`] where there is none yet, or the store does not answer.
+pub(crate) fn made(config: &Config, gate: &Gate) -> Result<Arc<Workspace>, Problem> {
+    let missing =
+        || Problem::new("there is no workspace yet", format!("Make one with `svc init{}`.", named_data(config)));
+    workspace(gate)?.ok_or_else(missing)
+}
+
 /// What an earlier start has made.
 struct Found {
     /// The agent, unless it was removed.
@@ -84,11 +94,11 @@ impl Found {
 }
 
 /// Makes all of it where no start before has come to its end, and new keys for the old ones where `new_keys` is asked.
-/// `directory` is that of the database.
 ///
 /// # Errors
 /// [`Problem`] where the store does not answer or takes no more.
-pub(crate) fn ensure(gate: &Gate, directory: &Path, owner: &Email, new_keys: bool) -> Result<Home, Problem> {
+pub(crate) fn ensure(gate: &Gate, config: &Config, owner: &Email, new_keys: bool) -> Result<Home, Problem> {
+    let directory = &config.database_directory();
     let turn = Turn::wait(directory);
     let workspace = match workspace(gate)? {
         Some(workspace) => workspace,
@@ -98,6 +108,7 @@ pub(crate) fn ensure(gate: &Gate, directory: &Path, owner: &Email, new_keys: boo
             settings: Settings::default(),
         })?,
     };
+    let again = Again::of(config, &owner_of(gate, &workspace)?);
     let found = look(gate, workspace.id)?;
     if found.is_whole() && !new_keys && !Unseen::is_left(directory)? {
         return Ok(Home {
@@ -107,6 +118,7 @@ pub(crate) fn ensure(gate: &Gate, directory: &Path, owner: &Email, new_keys: boo
             callback_secret: None,
             sign_in_token: sign_in_token(gate, &workspace, false)?,
             unseen: Cell::new(None),
+            again,
         });
     }
     let unseen = Unseen::note(turn, directory)?;
@@ -124,7 +136,14 @@ pub(crate) fn ensure(gate: &Gate, directory: &Path, owner: &Email, new_keys: boo
         callback_secret: Some(callback_secret),
         sign_in_token,
         unseen: Cell::new(Some(unseen)),
+        again,
     })
+}
+
+/// The address of the first owner.
+fn owner_of(gate: &Gate, workspace: &Workspace) -> Result<Email, Problem> {
+    let owner = gate.read(|scope| Ok(scope.get::<Principal>(workspace.owner)?.ok_or_else(Refusal::internal)?))?;
+    Ok(owner.email.clone())
 }
 
 /// A one-time token for the first owner, as long as they are a member, which lives until it is used: where they have never

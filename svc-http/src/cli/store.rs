@@ -6,7 +6,7 @@ use std::os::unix::fs::DirBuilderExt as _;
 use std::sync::Arc;
 
 use svc_core::engine::Failure;
-use svc_core::refusal::Refusal;
+use svc_core::refusal::{Kind, Refusal};
 use svc_core::state::gate::receipt::Signer;
 use svc_core::store::CommitError;
 use svc_core::value::secret::Secret;
@@ -50,6 +50,10 @@ impl From<Refusal> for Problem {
         if !refusal.errors().is_empty() {
             let faults = refusal.errors().iter().map(|it| it.message.to_string());
             return Self::several(faults, "Correct what was given and run the command again.");
+        }
+        if refusal.kind() == Kind::NotReady {
+            let what = "nothing can be decided at the moment: the store is busy, or this machine's clock is apart from its own";
+            return Self::new(what, "Look with `svc doctor`, then run the command again.");
         }
         let why = refusal.reason().map(|it| format!(": {it}")).unwrap_or_default();
         Self::new(format!("{}{why}", refusal.message()), refusal.fix().unwrap_or("Try again."))

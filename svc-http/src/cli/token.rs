@@ -4,6 +4,7 @@ use std::process::ExitCode;
 
 use serde_json::{Value, json};
 use svc_core::engine::Failure;
+use svc_core::refusal::Kind;
 use svc_core::rules::people::by::By;
 use svc_core::rules::people::tokens::CreateToken;
 use svc_http::config::Config;
@@ -21,8 +22,7 @@ use super::{NewToken, setup};
 pub(crate) fn create(config: &Config, wish: &NewToken) -> Result<ExitCode, Problem> {
     visible()?;
     let gate = open(config, &config.base_url(config.listen), Missing::Refuse, Use::Command)?;
-    let workspace = setup::workspace(&gate)?
-        .ok_or_else(|| Problem::new("there is no workspace yet", "Make one with `svc init`."))?;
+    let workspace = setup::made(config, &gate)?;
     let token = draw(TOKEN_PREFIX)?;
     let made = gate.execute(CreateToken {
         workspace: workspace.id,
@@ -34,7 +34,7 @@ pub(crate) fn create(config: &Config, wish: &NewToken) -> Result<ExitCode, Probl
         digest: token.digest,
     });
     let made = made.map_err(|failure| match failure {
-        Failure::Refused(refusal) => Problem::new(
+        Failure::Refused(refusal) if refusal.kind() != Kind::NotReady => Problem::new(
             refusal.message().to_owned(),
             "Choose another name, or revoke that token (`DELETE /api/w/{wid}/service-tokens/{stk}`).",
         ),

@@ -7,10 +7,12 @@ use std::path::Path;
 use serde_json::{Map, Value, json};
 use svc_core::value::id::{AgentId, WorkspaceId};
 use svc_core::value::secret::Secret;
+use svc_core::value::text::Email;
+use svc_http::config::Config;
 use svc_http::secrets::sign_in_link;
 
 use super::occupancy::{Turn, Unseen};
-use super::output::{Problem, is_closed, note, print_made};
+use super::output::{Problem, is_closed, named_data, note, print_made, quoted as word};
 
 /// What a first start makes, as it is afterwards.
 pub(crate) struct Home {
@@ -26,6 +28,49 @@ pub(crate) struct Home {
     pub(crate) sign_in_token: Option<Secret<String>>,
     /// That nobody has seen the keys yet, where they were made just now.
     pub(crate) unseen: Cell<Option<Unseen>>,
+    /// How more of it is made.
+    pub(crate) again: Again,
+}
+
+/// The commands by which what was lost is made anew, as they are typed for these data.
+#[derive(Debug)]
+pub(crate) struct Again {
+    /// Makes the first owner another link.
+    link: String,
+    /// Makes keys in place of those of the first start: on one machine alone.
+    keys: Option<String>,
+}
+
+impl Again {
+    /// Those for the data of `config`, whose first owner is `owner`.
+    pub(crate) fn of(config: &Config, owner: &Email) -> Self {
+        let named = named_data(config);
+        Self {
+            link: format!("`svc sign-in-link {}{named}`", word(owner.as_str().to_owned())),
+            keys: config.postgres.is_none().then(|| format!("`svc dev --new-keys{named}`")),
+        }
+    }
+
+    /// What to do about keys that nobody has.
+    fn keys(&self) -> String {
+        match &self.keys {
+            Some(command) => format!("{command} makes new ones and revokes these"),
+            None => "`svc key create` and `svc token create` make others".to_owned(),
+        }
+    }
+
+    /// What to do about secrets that were made for nobody to see.
+    fn closed(&self) -> String {
+        match &self.keys {
+            Some(command) => format!(
+                "What was made stays: {command} makes other keys and another sign-in link, prints them, and revokes these."
+            ),
+            None => format!(
+                "What was made stays: {} makes another sign-in link. Sign in, revoke the keys, and make others there or by `svc key create` and `svc token create`.",
+                self.link
+            ),
+        }
+    }
 }
 
 /// Keys in the clear.
@@ -80,13 +125,16 @@ impl Home {
         let _ = match &self.sign_in_token {
             Some(token) => writeln!(out, "  sign in        {}", sign_in_link(base_url, token.expose())),
             None => {
-                writeln!(out, "  sign in        {base_url}/sign-in, or by a link: `svc sign-in-link EMAIL` makes one")
+                writeln!(out, "  sign in        {base_url}/sign-in, or by a link: {} makes one", self.again.link)
             }
         };
         let _ = writeln!(out, "  workspace      {}", self.workspace);
         let _ = match &self.agent {
             Some(agent) => writeln!(out, "  agent          {agent}"),
-            None => writeln!(out, "  agent          removed; `svc dev --new-keys` makes another"),
+            None => match &self.again.keys {
+                Some(command) => writeln!(out, "  agent          removed; {command} makes another"),
+                None => writeln!(out, "  agent          removed; the console makes another"),
+            },
         };
         match &self.keys {
             Some(keys) => {
@@ -96,7 +144,7 @@ impl Home {
                 let _ = writeln!(out, "  service token  {}", keys.token.expose());
             }
             None => {
-                out.push_str("  keys           as they were; `svc dev --new-keys` makes new ones and revokes these\n")
+                let _ = writeln!(out, "  keys           as they were; {}", self.again.keys());
             }
         }
         if let Some(secret) = &self.callback_secret {
@@ -113,7 +161,7 @@ impl Home {
     /// # Errors
     /// [`Problem`] where it cannot be written: the next start makes other keys.
     pub(crate) fn print(&self, text: &str) -> Result<(), Problem> {
-        print_made(text, self.lost())?;
+        print_made(text, &self.lost())?;
         if let Some(unseen) = self.unseen.take() {
             unseen.seen();
         }
@@ -130,19 +178,20 @@ impl Home {
     }
 
     /// What to do where it could not be printed.
-    pub(crate) const fn lost(&self) -> &'static str {
+    pub(crate) fn lost(&self) -> String {
         if self.keys.is_some() {
             "Start it again with its output open: it makes other keys and another sign-in link, prints them, and revokes these."
+                .to_owned()
         } else if self.is_secret() {
-            CLOSED
+            self.again.closed()
         } else {
-            "Run the command again with its output open."
+            "Run the command again with its output open.".to_owned()
         }
     }
 
     /// What went wrong before it could be printed, and that what was made was not shown.
     pub(crate) fn unseen(&self, problem: Problem) -> Problem {
-        if self.is_secret() { problem.advising("what was made before was not shown", self.lost()) } else { problem }
+        if self.is_secret() { problem.advising("what was made before was not shown", &self.lost()) } else { problem }
     }
 
     /// Whether it holds what is shown once.
@@ -168,12 +217,10 @@ impl Home {
 /// an output may want the rest of what was made.
 pub(crate) fn tell_unseen(home: &Home) {
     if home.is_secret() && is_closed() {
-        note(&format!("svc: standard output is closed, so nobody sees the keys that were made\n     {CLOSED}\n"));
+        let what = "svc: standard output is closed, so nobody sees the keys that were made";
+        note(&format!("{what}\n     {}\n", home.again.closed()));
     }
 }
-
-/// What to do about secrets that were made for nobody to see.
-const CLOSED: &str = "What was made stays: `svc dev --new-keys` makes other keys and another sign-in link, prints them, and revokes these.";
 
 /// A URL as a word of a shell: shells read brackets and more in a way of their own.
 fn quoted(url: String) -> String {
@@ -191,6 +238,7 @@ mod tests {
     #[test]
     fn the_request_fits_a_shell() {
         let (workspace, agent) = (WorkspaceId::from_bits(1), AgentId::from_bits(2));
+        let again = || Again { link: String::new(), keys: None };
         let home = Home {
             workspace,
             agent: Some(agent),
@@ -198,6 +246,7 @@ mod tests {
             callback_secret: None,
             sign_in_token: None,
             unseen: Cell::new(None),
+            again: again(),
         };
         let line = home.request("http://127.0.0.1:8080");
         assert!(
@@ -224,6 +273,7 @@ mod tests {
             callback_secret: None,
             sign_in_token: None,
             unseen: Cell::new(None),
+            again: again(),
         };
         assert!(home.request("http://localhost").contains("Bearer ask_a\""));
         assert_eq!(

@@ -514,7 +514,9 @@ fn plans(texts: &[String]) -> Result<BTreeMap<Box<str>, Plan>, String> {
 /// The address of methods that others are put behind.
 fn api_url(text: &str) -> Result<Box<str>, String> {
     let is_one = |it: &Url| {
-        matches!(it.scheme(), "http" | "https") && it.has_host() && it.query().is_none() && it.fragment().is_none()
+        let is_safe = it.scheme() == "https"
+            || (it.scheme() == "http" && it.host().is_some_and(|host| mail::is_loopback(&host.to_owned())));
+        is_safe && it.has_host() && it.query().is_none() && it.fragment().is_none()
     };
     match Url::parse(text) {
         Ok(url) if is_one(&url) => Ok(text.trim_end_matches('/').into()),

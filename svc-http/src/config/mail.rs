@@ -91,7 +91,8 @@ fn is_bare(url: &Url) -> bool {
     matches!(url.path(), "" | "/") && url.query().is_none() && url.fragment().is_none()
 }
 
-fn is_loopback(host: &Host<String>) -> bool {
+/// Whether a host is this machine itself.
+pub(super) fn is_loopback(host: &Host<String>) -> bool {
     match host {
         Host::Domain(name) => name == "localhost",
         Host::Ipv4(it) => IpAddr::V4(*it).is_loopback(),

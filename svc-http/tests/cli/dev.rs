@@ -168,7 +168,7 @@ fn later_starts_undo_no_removal() {
         assert_eq!((later.as_object().unwrap().len(), &later["workspaceId"]), (2, &first["workspaceId"]), "{later}");
     }
     let told = run(folder.path(), "init").out;
-    assert!(told.contains("  agent          removed; `svc dev --new-keys` makes another\n"), "{told}");
+    assert!(told.contains("  agent          removed; `svc dev --new-keys"), "{told}");
     let agents = |home: &Value, token: &str| {
         let output = Command::new("curl")
             .env("no_proxy", "*")
@@ -229,7 +229,7 @@ fn a_sign_in_link_leads_to_the_server() {
     }
     let base = here.split_whitespace().find(|it| it.starts_with("http://")).unwrap();
     assert!(
-        here.contains(&format!("  sign in        {base}/sign-in, or by a link: `svc sign-in-link EMAIL`")),
+        here.contains(&format!("  sign in        {base}/sign-in, or by a link: `svc sign-in-link owner@localhost")),
         "{here}"
     );
     assert_eq!(dev.stop().0, Some(0));

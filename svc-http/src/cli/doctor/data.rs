@@ -1,8 +1,9 @@
 //! What `svc doctor` looks at in the database.
 
-use svc_core::state::people::{SigningKey, SigningUse};
-use svc_core::store::Row as _;
+use svc_core::state::people::{Purpose, SigningKey, SigningUse};
+use svc_core::store::{Range, Row as _};
 use svc_core::value::Timestamp;
+use svc_core::value::link::Index;
 use svc_http::clock;
 use svc_http::config::Config;
 use svc_store::newest::newest_record;
@@ -60,6 +61,22 @@ pub(super) fn keys(config: &Config) -> Finding {
     }
 }
 
+/// Whether anybody can have a key at all, where there is a database of this release that can be read.
+pub(super) fn workspace(config: &Config, named: &str) -> Option<Finding> {
+    if !is_current(config) {
+        return None;
+    }
+    let look = || Database::existing(config)?.reader()?.scan(&Range::all(Index::Workspaces, 0, 1));
+    Some(match look() {
+        Ok(found) if found.is_empty() => Broken(
+            "there is no workspace, so no key is known".to_owned(),
+            format!("Stop the server if it runs, and make one with `svc init{named}`."),
+        ),
+        Ok(_) => Well("there is one".to_owned()),
+        Err(error) => broken(error),
+    })
+}
+
 /// The instant of the newest record, where there is a database of this release that can be read.
 pub(super) fn newest(config: &Config) -> Option<Timestamp> {
     if !is_current(config) {
@@ -82,8 +99,10 @@ fn opened(config: &Config) -> Result<Option<String>, StoreError> {
     }
     let master = config.master_key.as_ref().map(|key| seal::MasterKey::parse(key.expose())).transpose()?;
     let issuer = config.base_url(config.listen);
-    let signer = keys::receipt_signer(&mut *reader, &config.data, master, clock::now(), issuer.as_str(), &keys::dalek)?;
-    Ok(Some(signer.kid().to_owned()))
+    let now = clock::now();
+    let ring = keys::receipt_signer(&mut *reader, &config.data, master, now, issuer.as_str(), &keys::dalek)?;
+    // Of several the one whose turn it is: the next one is published a day before.
+    Ok(Some(ring.of(Purpose::Receipt, now).map_or_else(|| ring.kid().to_owned(), |it| it.kid().to_owned())))
 }
 
 /// What the store says names the file; what to do stands behind a colon in it, and is a sentence here.
