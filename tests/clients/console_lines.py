@@ -85,6 +85,72 @@ def not_read(chromium, dev, cookie):
         heading(page, "Activity")
 
 
+def unreadable_filters(chromium, dev, cookie):
+    """What cannot be looked for is said at the filter that it is about, in words for people: nothing is shown as if it had been
+    looked for, and nothing is offered to be asked again."""
+    decision = approving.ask(dev, 31_700)
+    typed = "This is no type of actions. Choose one that is offered, or write one of your own, such as crm.update."
+    no_choice = "There is no such choice. Choose another."
+    no_day = "The address names garbage here, which is no day. Choose one."
+    turned = "The last day is before the first."
+    wide = "At most 400 days are shown at once."
+    with tabs.console(chromium, dev, cookie, "/activity") as page:
+
+        def told(path, label, said, address):
+            page.goto(tabs.at(dev, path))
+            field = page.get_by_label(label, exact=True)
+            page.locator("[aria-invalid=true]").and_(field).wait_for()
+            about = page.locator(f"[id='{field.get_attribute('aria-describedby')}']")
+            assert said in about.inner_text(), (path, about.inner_text())
+            approving.says(page, "alert", f"Nothing is shown. Correct what is marked above: {label}.")
+            main = page.inner_text("main")
+            assert "errors" not in main and "`" not in main and not page.get_by_role("button", name="Try again").count(), main
+            assert not page.locator("main table, main .items, main .empty, main .totals").count(), main
+            tabs.fits(page, path)
+            assert field.input_value() == address, (path, field.input_value())
+
+        page.get_by_role("link", name="First agent asks to pay").first.wait_for()
+        page.get_by_label("Type").fill("Payment to X")
+        page.keyboard.press("Enter")
+        page.get_by_text(typed).wait_for()
+        assert page.get_by_label("Type").evaluate("it => it === document.activeElement"), "the focus stays where it is corrected"
+        page.keyboard.press("Control+A")
+        page.keyboard.type("payment")
+        page.keyboard.press("Enter")
+        page.get_by_role("link", name="First agent asks to pay").first.wait_for()
+        assert not page.locator("[aria-invalid]").count()
+        for path, label, said, address in (
+            ("/activity?type=Payment+to+X", "Type", typed, "Payment to X"),
+            ("/activity?status=gone", "Status", no_choice, "gone"),
+            ("/activity?agentId=nobody", "Agent", no_choice, "nobody"),
+            ("/activity?from=garbage", "From", no_day, ""),
+            ("/activity?from=2026-02-30", "From", "which is no day", ""),
+            ("/activity?from=2026-05-02&to=2026-05-01", "To", turned, "2026-05-01"),
+            ("/ledger?from=garbage", "From", no_day, ""),
+            ("/ledger?to=garbage", "To", no_day, ""),
+            ("/ledger?kind=gone", "Kind", no_choice, "gone"),
+            ("/ledger?from=2026-05-02&to=2026-05-01", "To", turned, "2026-05-01"),
+            ("/spend?period=own&from=2024-01-01&to=2026-01-01", "From", wide, "2024-01-01"),
+            ("/spend?period=own&from=garbage&to=2026-01-01", "From", no_day, ""),
+            ("/spend/yield?period=own&from=2026-05-02&to=2026-05-01", "To", turned, "2026-05-01"),
+            ("/spend/waste?period=gone", "Period", no_choice, "gone"),
+            ("/spend?by=gone", "By", no_choice, "gone"),
+            ("/approvals?kind=gone", "What was asked", no_choice, "gone"),
+        ):
+            told(path, label, said, address)
+        page.goto(tabs.at(dev, "/approvals?state=gone"))
+        approving.says(page, "alert", "The address names a state of approvals that there is not")
+        assert not page.get_by_role("link", name="Look and decide").count() and not page.locator(".tabs [aria-current]").count()
+        page.goto(tabs.at(dev, "/activity?from=garbage&status=gone"))
+        page.get_by_role("link", name="Show everything").click()
+        page.get_by_role("link", name="First agent asks to pay").first.wait_for()
+        fine = desk.api(dev, "actions?limit=1")["data"][0]["createdAt"][:10]
+        page.goto(tabs.at(dev, f"/activity?from={fine}&to={fine}"))
+        page.get_by_role("link", name="First agent asks to pay").first.wait_for()
+    tabs.as_axe_sees_it(chromium, dev, cookie, ["/activity?from=garbage&status=gone", "/ledger?kind=gone", "/spend?period=own&from=garbage"])
+    desk.api(dev, f"approvals/{decision['approval']['id']}/deny", {})
+
+
 def lowered_role(chromium, dev):
     """Nothing stays on the page of what a role that was lowered may not read."""
     decision = approving.ask(dev, 35_000)
@@ -259,6 +325,7 @@ def test_the_console_stays_true():
         agent = dev["agentId"]
         changed_meanwhile(chromium, dev, cookie)
         not_read(chromium, dev, cookie)
+        unreadable_filters(chromium, dev, cookie)
         lowered_role(chromium, dev)
         let_in_again(chromium, dev, cookie)
         sign_out_that_fails(chromium, dev, cookie)

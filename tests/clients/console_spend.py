@@ -71,7 +71,8 @@ def spend(chromium, dev, cookie):
         page.get_by_role("link", name="Tasks", exact=True).click()
         page.get_by_text("Accepted").wait_for()
         page.goto(at(dev, "/spend?period=own&from=2026-01-01&to=2020-01-01"))
-        approving.says(page, "alert", "must be after")
+        page.get_by_text("The last day is before the first.").wait_for()
+        approving.says(page, "alert", "Correct what is marked above: To.")
         page.get_by_label("Period", exact=True).select_option("")
         page.get_by_role("img", name="What models cost").wait_for()
 

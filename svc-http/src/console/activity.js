@@ -1,9 +1,9 @@
 // What agents did and asked for, with how each was decided; one of them with its reasons.
-import { Badge, Button, Choice, Dialog, Empty, Facts, Field, Form, Heading, Id, Money, Pager, Quoted, Said, Shown, Table, Time, at, html, usePlace } from "./kit.js";
+import { Badge, Button, Choice, Dialog, Empty, Facts, Field, Filters, Form, Heading, Id, Money, Pager, Quoted, Said, Shown, Table, Time, Typed, at, html, usePlace } from "./kit.js";
 import { useState } from "./hooks.js";
 import { Matter } from "./approvals.js";
 import { Who, useApi, useList, useRead } from "./list.js";
-import { query as asQuery } from "./server.js";
+import { query as asQuery, readBy, wrongDays } from "./server.js";
 import { ASKS, count, dayOn, fromLocal } from "./text.js";
 
 const STATUSES = /** @type {Record<string, [any, string]>} */ ({
@@ -43,6 +43,9 @@ const VERDICTS = /** @type {Record<string, string>} */ ({
   consistent: "What the agent declared is what was seen.",
 });
 
+const FILTERS = { agentId: "Agent", status: "Status", type: "Type", from: "From", to: "To" };
+const NO_TYPE = "This is no type of actions. Choose one that is offered, or write one of your own, such as `crm.update`.";
+
 /** @param {{ of: { status: string } }} props */
 const Status = ({ of }) => html`<${Badge} kind=${STATUSES[of.status]?.[0]}>${STATUSES[of.status]?.[1] ?? of.status}<//>`;
 
@@ -69,26 +72,27 @@ const Kind = ({ of: { type } }) => html`<code><${Quoted} text=${type} /></code>`
 function All({ query }) {
   const { wid, may, go, zone } = usePlace();
   const { agentId = "", status = "", type = "", from = "", to = "" } = query;
+  const wrong = wrongDays({ from, to });
+  const isWrong = Object.keys(wrong).length > 0;
   // A day in the address is a day of the workspace's.
   const begin = from && fromLocal(`${from}T00:00`, zone);
   const end = to && fromLocal(`${dayOn(to, 1)}T00:00`, zone);
-  const list = useList("actions", { agentId, status, type, from: begin, to: end }, ["action", "incident", "approval"]);
+  const list = readBy(useList(isWrong ? null : "actions", { agentId, status, type, from: begin, to: end }, ["action", "incident", "approval"]), wrong);
   const agents = useRead(may("ReadAgents") ? "agents?limit=500" : null, ["agent"]);
   const named = ((agents.data && agents.data.data) || []).map((/** @type {any} */ it) => [it.id, it.name]);
   const address = (/** @type {Record<string, string>} */ more) => at(wid, "activity") + asQuery({ agentId, status, type, from, to, ...more });
   const set = (/** @type {string} */ name) => (/** @type {string} */ value) => go(address({ [name]: value }));
-  const typed = (/** @type {string} */ name) => (/** @type {any} */ event) => set(name)(event.currentTarget.value.trim());
   const isFiltered = !!(agentId || status || type || from || to);
   return html`<${Heading} title="Activity" />
-    <div class="filters">
-      ${named.length > 0 && html`<${Choice} label="Agent" value=${agentId} options=${[["", "Every agent"], ...named]} choose=${set("agentId")} />`}
-      <${Choice} label="Status" value=${status} options=${[["", "Every status"], ...Object.entries(STATUSES).map(([is, it]) => [is, it[1]])]} choose=${set("status")} />
-      <span class="choice"><label for="type">Type</label><input id="type" list="types" value=${type} onChange=${typed("type")} autocapitalize="none" spellcheck=${false} /><datalist id="types">${Object.keys(ASKS).map((it) => html`<option key=${it} value=${it}></option>`)}</datalist></span>
-      <span class="choice"><label for="from">From</label><input id="from" type="date" value=${from} max=${to} onChange=${typed("from")} /></span>
-      <span class="choice"><label for="to">To</label><input id="to" type="date" value=${to} min=${from} onChange=${typed("to")} /></span>
+    <${Filters} of=${list}>
+      ${(named.length > 0 || agentId) && html`<${Choice} key="agent" label="Agent" fault="agentId" value=${agentId} options=${[["", "Every agent"], ...named]} choose=${set("agentId")} />`}
+      <${Choice} key="status" label="Status" fault="status" value=${status} options=${[["", "Every status"], ...Object.entries(STATUSES).map(([is, it]) => [is, it[1]])]} choose=${set("status")} />
+      <${Typed} label="Type" fault="type" value=${type} choose=${set("type")} said=${NO_TYPE} more=${{ list: "types" }}><datalist id="types">${Object.keys(ASKS).map((it) => html`<option key=${it} value=${it}></option>`)}</datalist><//>
+      <${Typed} label="From" fault="from" as="date" value=${from} choose=${set("from")} more=${{ max: to }} />
+      <${Typed} label="To" fault="to" as="date" value=${to} choose=${set("to")} more=${{ min: from }} />
       ${isFiltered && html`<a href=${at(wid, "activity")}>Show everything</a>`}
-    </div>
-    <${Shown} of=${list}>${(/** @type {any[]} */ items) =>
+    <//>
+    <${Shown} of=${list} filters=${FILTERS}>${(/** @type {any[]} */ items) =>
       items.length
         ? html`<${Actions} items=${items} /><${Pager} of=${list} />`
         : list.more

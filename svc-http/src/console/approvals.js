@@ -1,11 +1,13 @@
 // What waits for a person, and what persons decided: the inbox. An approval is decided on its own page, which shows all of it.
-import { Badge, Choice, Empty, Heading, Money, Pager, Quoted, Said, Shown, Tabs, Time, at, html, useNow, usePlace } from "./kit.js";
+import { Badge, Choice, Empty, Filters, Heading, Money, Pager, Quoted, Said, Shown, Tabs, Time, at, html, useNow, usePlace } from "./kit.js";
 import { Who, useList, useRead, useRemembered } from "./list.js";
-import { query as asQuery } from "./server.js";
+import { query as asQuery, readBy } from "./server.js";
 import { ASKS, left } from "./text.js";
 
 const STATES = [["waiting", "Waiting"], ["approved", "Approved"], ["denied", "Denied"], ["expired", "Expired"], ["all", "All"]];
 const KINDS = /** @type {[string, string][]} */ ([["", "Everything"], ["action", "Actions"], ["freeze", "Freezes"], ["hold_lift", "Lifts of holds"], ["budget", "Budgets"], ["owner", "Owners"]]);
+const NO_STATE = "The address names a state of approvals that there is not, so nothing is shown. Choose above which ones you want to see.";
+const FILTERS = { kind: "What was asked", agentId: "Agent" };
 const BADGES = /** @type {Record<string, [any, string]>} */ ({ waiting: ["waits", "Waiting"], approved: ["good", "Approved"], denied: ["bad", "Denied"], expired: ["plain", "Expired"] });
 const MAY_NOT = /** @type {Record<string, string>} */ ({
   role: "Your role does not decide this.",
@@ -16,9 +18,11 @@ const MAY_NOT = /** @type {Record<string, string>} */ ({
 /** @param {{ query: Record<string, string> }} props */
 export function Page({ query }) {
   const { wid, may, go } = usePlace();
-  const state = STATES.some((it) => it[0] === query.state) ? query.state : "waiting";
+  const { state = "waiting" } = query;
+  /** @type {Record<string, string>} */
+  const wrong = STATES.some((it) => it[0] === state) ? {} : { state: NO_STATE };
   const [kind, agentId] = [query.kind ?? "", query.agentId ?? ""];
-  const list = useList("approvals", { state: state === "all" ? null : state, kind, agentId }, ["approval", "action"]);
+  const list = readBy(useList(wrong.state ? null : "approvals", { state: state === "all" ? null : state, kind, agentId }, ["approval", "action"]), wrong);
   const agents = useRead(may("ReadAgents") ? "agents?limit=500" : null, ["agent"]);
   const address = (/** @type {Record<string, string>} */ more) => {
     const wish = { state, kind, agentId, ...more };
@@ -27,11 +31,11 @@ export function Page({ query }) {
   const named = ((agents.data && agents.data.data) || []).map((/** @type {any} */ it) => [it.id, it.name]);
   return html`<${Heading} title="Approvals" />
     <${Tabs} name="Which approvals" of=${STATES.map(([is, label]) => ({ label, href: address({ state: is }), on: is === state }))} />
-    <div class="filters">
-      <${Choice} label="What was asked" value=${kind} options=${KINDS} choose=${(/** @type {string} */ it) => go(address({ kind: it }))} />
-      ${named.length > 0 && html`<${Choice} label="Agent" value=${agentId} options=${[["", "Every agent"], ...named]} choose=${(/** @type {string} */ it) => go(address({ agentId: it }))} />`}
-    </div>
-    <${Shown} of=${list}>${(/** @type {any[]} */ items) =>
+    <${Filters} of=${list}>
+      <${Choice} label="What was asked" fault="kind" value=${kind} options=${KINDS} choose=${(/** @type {string} */ it) => go(address({ kind: it }))} />
+      ${(named.length > 0 || agentId) && html`<${Choice} label="Agent" fault="agentId" value=${agentId} options=${[["", "Every agent"], ...named]} choose=${(/** @type {string} */ it) => go(address({ agentId: it }))} />`}
+    <//>
+    <${Shown} of=${list} filters=${FILTERS}>${(/** @type {any[]} */ items) =>
       items.length
         ? html`<ul class="items">${items.map((it) => html`<${Item} key=${it.id} of=${it} />`)}</ul><${Pager} of=${list} />`
         : html`<${None} state=${state} isFiltered=${!!(kind || agentId)} all=${address({ kind: "", agentId: "" })} />`}<//>`;

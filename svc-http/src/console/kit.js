@@ -3,7 +3,7 @@
 import { createContext, h } from "./preact.js";
 import { useContext, useEffect, useId, useLayoutEffect, useRef, useState } from "./hooks.js";
 import htm from "./htm.js";
-import { ROOT, isDone, now, signInAddress, told } from "./server.js";
+import { ROOT, isDay, isDone, now, signInAddress, told } from "./server.js";
 import * as text from "./text.js";
 
 /** @type {(parts: TemplateStringsArray, ...values: any[]) => any} */
@@ -115,8 +115,19 @@ export const Loading = () => html`<p class="loading" role="status">Loading…</p
 /** Nothing to show: what to do next. @param {{ title: string, children?: any }} props */
 export const Empty = ({ title, children }) => html`<div class="empty"><p><strong>${title}</strong></p>${children}</div>`;
 
-/** Why something was not done or read, and what to do. @param {{ got: import("./server.js").Got, isWrite?: boolean, again?: () => void }} props */
-export function Trouble({ got, isWrite = false, again }) {
+/** That nothing was read, as it was not asked for as it could be; `filters`: what the filters are called that say so themselves. @param {{ errors: { field: string, message: string }[], filters: Record<string, string> }} props */
+function Unread({ errors, filters }) {
+  const marked = [...new Set(errors.map((it) => filters[it.field]).filter(Boolean))];
+  return html`<div class="trouble" role="alert" tabindex="-1">
+    ${errors.filter((it) => !filters[it.field]).map((it) => html`<p key=${it.field}><${Said} text=${text.sentence(it.message)} /></p>`)}
+    ${marked.length > 0 && html`<p>Nothing is shown. Correct what is marked above: ${marked.join(", ")}.</p>`}
+  </div>`;
+}
+
+/** Why something was not done or read, and what to do. @param {{ got: import("./server.js").Got, isWrite?: boolean, again?: () => void, filters?: Record<string, string> }} props */
+export function Trouble({ got, isWrite = false, again, filters = {} }) {
+  // To ask the same again would be refused again.
+  if (!isWrite && got.error.errors?.length) return html`<${Unread} errors=${got.error.errors} filters=${filters} />`;
   const { said, fix } = told(got, isWrite);
   const leads = got.status === 401 || (got.status === 403 && (got.error.message ?? "").includes("second factor"));
   return html`<div class="trouble" role="alert" tabindex="-1">
@@ -126,11 +137,11 @@ export function Trouble({ got, isWrite = false, again }) {
   </div>`;
 }
 
-/** Shows what was read once it is there. @param {{ of: { data: any, got: any, again: () => void }, children: (data: any) => any }} props */
-export function Shown({ of, children }) {
+/** Shows what was read once it is there; `filters`: what those are called that it was read by. @param {{ of: { data: any, got: any, again: () => void }, filters?: Record<string, string>, children: (data: any) => any }} props */
+export function Shown({ of, filters, children }) {
   const { data, got, again } = of;
   if (!got) return html`<${Loading} />`;
-  return html`${!isDone(got) && html`<${Trouble} got=${got} again=${again} />`}${data && children(data)}`;
+  return html`${!isDone(got) && html`<${Trouble} got=${got} again=${again} filters=${filters} />`}${data && children(data)}`;
 }
 
 /**
@@ -198,13 +209,41 @@ export const Tabs = ({ name, of }) => html`<nav class="tabs" aria-label=${name}>
 /** What an option shows, which is text alone. @param {any} named */
 const option = (named) => text.plain(named);
 
-/** A filter that acts when it is chosen. @param {{ label: string, value: string, options: [string, any][], choose: (value: string) => void }} props */
-export function Choice({ label, value, options, choose }) {
+/** Filters, each of which says what is wrong with it where something could not be read by it. @param {{ of?: { got: any }, children?: any }} props */
+export const Filters = ({ of, children }) => html`<${Faults.Provider} value=${faultsOf(of?.got?.error ?? {})}><div class="filters">${children}</div><//>`;
+
+/** A filter that acts when it is chosen; what an address names beside the options is shown as it is. `fault`: the name that its faults have. @param {{ label: string, value: string, options: [string, any][], choose: (value: string) => void, fault?: string }} props */
+export function Choice({ label, value, options, choose, fault }) {
   const id = useId();
+  const wrong = useWrong(fault);
   const pick = (/** @type {any} */ event) => choose(event.currentTarget.value);
+  const all = !value || options.some((it) => it[0] === value) ? options : [...options, [value, value]];
   return html`<span class="choice"><label for=${id}>${label}</label>
-    <select id=${id} value=${value} onChange=${pick}>${options.map(([is, named]) => html`<option key=${is} value=${is} selected=${is === value}>${option(named)}</option>`)}</select></span>`;
+    <select id=${id} value=${value} onChange=${pick} ...${marks(id, wrong)}>${all.map(([is, named]) => html`<option key=${is} value=${is} selected=${is === value}>${option(named)}</option>`)}</select>
+    ${wrong && html`<${WrongFilter} id=${id} text="There is no such choice. Choose another." />`}</span>`;
 }
+
+/** A filter that is typed and acts once it is left. `said`: what its fault is called; a day's is said where it is found. @param {{ label: string, value: string, choose: (value: string) => void, fault?: string, said?: string, as?: "text" | "date", more?: Record<string, any>, children?: any }} props */
+export function Typed({ label, value, choose, fault, said, as = "text", more = {}, children }) {
+  const id = useId();
+  const wrong = useWrong(fault);
+  const leave = (/** @type {any} */ event) => choose(event.currentTarget.value.trim());
+  return html`<span class="choice"><label for=${id}>${label}</label>
+    <input id=${id} type=${as} value=${as === "date" && !isDay(value) ? "" : value} onChange=${leave} autocapitalize="none" spellcheck=${false} ...${marks(id, wrong)} ...${more} />
+    ${children}${wrong && html`<${WrongFilter} id=${id} text=${said ?? wrong} />`}</span>`;
+}
+
+/** The fault of a filter. @param {string | undefined} fault */
+function useWrong(fault) {
+  const faults = useContext(Faults);
+  return fault && faultOf(faults, fault);
+}
+
+/** @param {string} id @param {any} wrong */
+const marks = (id, wrong) => (wrong ? { "aria-invalid": "true", "aria-describedby": `${id}-wrong` } : {});
+
+/** @param {{ id: string, text: string }} props */
+const WrongFilter = ({ id, text: said }) => html`<small id=${`${id}-wrong`} class="wrong"><${Said} text=${said} /></small>`;
 
 // Asking for more: dialogs and forms.
 

@@ -1,10 +1,10 @@
 // The ledger: what happened, in order, and one record with its proof checked here.
-import { Badge, Button, Choice, Dialog, Empty, Facts, Heading, Id, Money, Pager, Quoted, Shown, Table, Time, at, html, usePlace } from "./kit.js";
+import { Badge, Button, Choice, Dialog, Empty, Facts, Filters, Heading, Id, Money, Pager, Quoted, Shown, Table, Time, Typed, at, html, usePlace } from "./kit.js";
 import { useEffect, useState } from "./hooks.js";
 import { About, brief } from "./about.js";
 import { Who, useApi, useList, useRead } from "./list.js";
 import { check, commitments, discloses } from "./proof.js";
-import { ROOT, ask, isDone, query as asQuery } from "./server.js";
+import { ROOT, ask, isDone, query as asQuery, readBy, wrongDays } from "./server.js";
 import { count, fromLocal, plain } from "./text.js";
 
 // Everything that is recorded and told of live; the rest appears when it is looked at again.
@@ -29,6 +29,7 @@ const WORDS = /** @type {Record<string, string>} */ ({
   erasure: "Texts erased",
   "signal.received": "Shared signal received",
 });
+const FILTERS = { kind: "Kind", about: "Names this id", from: "From", to: "To" };
 const KINDS_OF_ACTORS = /** @type {Record<string, string>} */ ({ policy: "The rules", drill: "A drill", timer: "The clock", integration: "An integration", key: "A key", token: "A service token" });
 const FINDINGS = /** @type {Record<string, [any, string, string]>} */ ({
   whole: ["good", "Proven", "Everything below was computed in this browser, and all of it fits."],
@@ -69,11 +70,12 @@ const instants = (from, to, zone) => ({ from: from && fromLocal(`${from}T00:00`,
 function All({ query }) {
   const { wid, may, go, zone } = usePlace();
   const { kind = "", about = "", from = "", to = "" } = query;
-  const list = useList("ledger", { kind, about, ...instants(from, to, zone) }, TOLD);
+  const wrong = wrongDays({ from, to });
+  const isWrong = Object.keys(wrong).length > 0;
+  const list = readBy(useList(isWrong ? null : "ledger", { kind, about, ...(!isWrong && instants(from, to, zone)) }, TOLD), wrong);
   const agents = useRead(may("ReadAgents") ? "agents?limit=500" : null, ["agent"]);
   const named = ((agents.data && agents.data.data) || []).map((/** @type {any} */ it) => [it.id, it.name]);
   const set = (/** @type {string} */ name) => (/** @type {string} */ value) => go(at(wid, "ledger") + asQuery({ kind, about, from, to, [name]: value }));
-  const typed = (/** @type {string} */ name) => (/** @type {any} */ event) => set(name)(event.currentTarget.value.trim());
   const isFiltered = !!(kind || about || from || to);
   const isAgent = named.some((/** @type {any} */ it) => it[0] === about);
   const columns = [
@@ -85,15 +87,15 @@ function All({ query }) {
   const [isTaking, setTaking] = useState(false);
   return html`<${Heading} title="Ledger"><${Button} act=${() => setTaking(true)}>Download evidence<//><//>
     <p class="lead">Every decision, settlement and change, in order. Each record carries the hash of the one before it and stands in a signed tree, so that none can be changed or taken out unseen.</p>
-    <div class="filters">
-      <${Choice} label="Kind" value=${kind} options=${KINDS.some((it) => it[0] === kind) ? KINDS : [...KINDS, [kind, worded(kind)]]} choose=${set("kind")} />
+    <${Filters} of=${list}>
+      <${Choice} label="Kind" fault="kind" value=${kind} options=${KINDS.some((it) => it[0] === kind) ? KINDS : [...KINDS, [kind, worded(kind)]]} choose=${set("kind")} />
       ${named.length > 0 && html`<${Choice} label="Agent" value=${isAgent ? about : ""} options=${[["", "Every agent"], ...named]} choose=${set("about")} />`}
-      <span class="choice"><label for="about">Names this id</label><input id="about" value=${isAgent ? "" : about} placeholder="act_… or apv_…" onChange=${typed("about")} autocapitalize="none" autocomplete="off" spellcheck=${false} /></span>
-      <span class="choice"><label for="from">From</label><input id="from" type="date" value=${from} max=${to} onChange=${typed("from")} /></span>
-      <span class="choice"><label for="to">To</label><input id="to" type="date" value=${to} min=${from} onChange=${typed("to")} /></span>
+      <${Typed} label="Names this id" fault="about" value=${isAgent ? "" : about} choose=${set("about")} more=${{ placeholder: "act_… or apv_…", autocomplete: "off" }} />
+      <${Typed} label="From" fault="from" as="date" value=${from} choose=${set("from")} more=${{ max: to }} />
+      <${Typed} label="To" fault="to" as="date" value=${to} choose=${set("to")} more=${{ min: from }} />
       ${isFiltered && html`<a href=${at(wid, "ledger")}>Show everything</a>`}
-    </div>
-    <${Shown} of=${list}>${(/** @type {any[]} */ items) =>
+    <//>
+    <${Shown} of=${list} filters=${FILTERS}>${(/** @type {any[]} */ items) =>
       items.length
         ? html`<${Table} caption="Records" columns=${columns} rows=${items} /><${Pager} of=${list} />`
         : list.more

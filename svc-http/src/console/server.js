@@ -1,6 +1,6 @@
 // Asking the server, and what is said where it refuses. Addresses are below wherever these files came from, so that the console
 // works below a path of a proxy's too.
-import { plain, sentence } from "./text.js";
+import { dayOn, plain, sentence } from "./text.js";
 
 const ANSWER_MS = 30_000;
 /** The address that the server's paths begin at. */
@@ -93,6 +93,34 @@ export const wrongFields = (faults) => {
   return { status: 400, said: {}, error: { errors }, wait: 0 };
 };
 
+const [DAYS_BEGIN, DAYS_END] = ["0001-01-01", "9999-01-01"];
+/** Whether a text is a day as a calendar has it. @param {string} day */
+export const isDay = (day) => /^\d{4}-\d\d-\d\d$/.test(day) && dayOn(day, 0) === day && day >= DAYS_BEGIN && day < DAYS_END;
+/** Quoted in a message. @param {string} text */
+const quoted = (text) => `\`${text.replaceAll("`", "'")}\``;
+
+/**
+ * What is wrong with the days that an address names, the last one included, by the names of filters.
+ * @param {{ from: string, to: string }} days
+ * @param {number} [most] how many days may be looked at
+ * @returns {Record<string, string>}
+ */
+export function wrongDays({ from, to }, most) {
+  const unread = Object.entries({ from, to }).filter(([, day]) => day && !isDay(day));
+  if (unread.length) return Object.fromEntries(unread.map(([name, day]) => [name, `The address names ${quoted(day)} here, which is no day. Choose one.`]));
+  if (from && to && to < from) return { to: "The last day is before the first." };
+  return most && from && to && dayOn(from, most - 1) < to ? { from: `At most ${most} days are shown at once. Choose a later day, or an earlier last one.` } : {};
+}
+
+/**
+ * What was read, or what is wrong with the filters that it was to be read by: then nothing was asked for and nothing is shown.
+ * @template Read
+ * @param {Read} read
+ * @param {Record<string, string>} wrong by the names of filters
+ * @returns {Read}
+ */
+export const readBy = (read, wrong) => (Object.keys(wrong).length ? { ...read, got: wrongFields(wrong), data: null, items: [], more: false } : read);
+
 const NOT_KNOWN = "The server did not answer, so it is not known whether this was done. Look before you try again.";
 const TOLD = /** @type {Record<string, string>} */ ({
   csrf: "The server did not take this for a page of its own. Open the console at the server's own address.",
@@ -119,5 +147,7 @@ export function told(got, isWrite = false) {
   const own = error.type && !(error.type === "second_owner_required" && !error.approval) && TOLD[error.type];
   if (own) return { said: own, fix: "" };
   if (error.reason) return { said, fix: sentence(plain(error.reason)) };
+  // What is wrong with a read stands in what is chosen on the page, and there is no request that a person could correct.
+  if (error.errors?.length && !isWrite) return { said, fix: "" };
   return { said, fix };
 }

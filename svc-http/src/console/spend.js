@@ -1,9 +1,9 @@
 // What models and payments cost, what came of it, and what could have been saved; calls and tasks one by one.
-import { Badge, Choice, Dollars, Empty, Facts, Heading, Id, Money, Quoted, Shown, Table, Tabs, at, html, usePlace } from "./kit.js";
+import { Badge, Choice, Dollars, Empty, Facts, Filters, Heading, Id, Money, Quoted, Shown, Table, Tabs, Typed, at, html, usePlace } from "./kit.js";
 import { Calls, Tasks } from "./calls.js";
 import { Days, Share } from "./charts.js";
 import { useRead } from "./list.js";
-import { query as asQuery, now } from "./server.js";
+import { query as asQuery, now, readBy, wrongDays } from "./server.js";
 import { count, dayOn, dollars, localTime } from "./text.js";
 
 /** @type {[string, string, string][]} */
@@ -13,6 +13,9 @@ const BY = [["day", "Day"], ["agent", "Agent"], ["principal", "Person"], ["team"
 const NONE = /** @type {Record<string, string>} */ ({ agent: "no agent", principal: "nobody", team: "no team", model: "no model", taskClass: "no class", key: "no key", day: "no day" });
 /** @type {[string, string][]} */
 const PERIODS = [["", "This month"], ["last", "Last month"], ["7", "7 days"], ["30", "30 days"], ["90", "90 days"], ["own", "Own dates"]];
+// As many days as a report covers.
+const DAYS_MAX = 400;
+const FILTERS = { period: "Period", from: "From", to: "To", by: "By", currency: "Payments in" };
 const WASTE = /** @type {Record<string, [string, string]>} */ ({
   repeat: ["Asked again", "The same call was made again: keep its answer, or look for a loop."],
   abandoned: ["Abandoned", "The task was given up: what it cost brought nothing."],
@@ -56,29 +59,30 @@ function daysOf({ period = "", from = "", to = "" }, zone) {
   return { from: month, to: today };
 }
 
-/** @param {{ view: string, query: Record<string, string>, isGrouped?: boolean, currencies?: string[] }} props */
-function Filters({ view, query, isGrouped = true, currencies = [] }) {
+/** What a report is read by. @param {{ view: string, of: { got: any }, query: Record<string, string>, isGrouped?: boolean, currencies?: string[] }} props */
+function By({ view, of, query, isGrouped = true, currencies = [] }) {
   const { wid, go, zone } = usePlace();
   const { period = "", by = "day", currency = "" } = query;
   const days = daysOf(query, zone);
   const set = (/** @type {Record<string, string>} */ more) => go(at(wid, "spend", ...(view ? [view] : [])) + asQuery({ ...query, ...more }), true);
-  const date = (/** @type {"from" | "to"} */ name, /** @type {string} */ label) => html`<span class="choice"><label for=${name}>${label}</label>
-    <input id=${name} type="date" value=${days[name]} onChange=${(/** @type {any} */ it) => set({ ...days, [name]: it.currentTarget.value })} /></span>`;
-  return html`<div class="filters">
-    <${Choice} label="Period" value=${period} options=${PERIODS} choose=${(/** @type {string} */ it) => set(it === "own" ? { period: it, ...days } : { period: it, from: "", to: "" })} />
+  const date = (/** @type {"from" | "to"} */ name, /** @type {string} */ label) => html`<${Typed} label=${label} fault=${name} as="date" value=${days[name]} choose=${(/** @type {string} */ it) => set({ ...days, [name]: it })} />`;
+  return html`<${Filters} of=${of}>
+    <${Choice} label="Period" fault="period" value=${period} options=${PERIODS} choose=${(/** @type {string} */ it) => set(it === "own" ? { period: it, ...days } : { period: it, from: "", to: "" })} />
     ${period === "own" && html`${date("from", "From")}${date("to", "To")}`}
-    ${isGrouped && html`<${Choice} label="By" value=${by} options=${BY} choose=${(/** @type {string} */ it) => set({ by: it === "day" ? "" : it })} />`}
-    ${(currency || currencies.length > 1) && html`<${Choice} label="Payments in" value=${currency} options=${[["", "Every currency"], ...[...new Set([...currencies, currency])].filter(Boolean).map((it) => [it, it])]} choose=${(/** @type {string} */ it) => set({ currency: it })} />`}
-  </div>`;
+    ${isGrouped && html`<${Choice} label="By" fault="by" value=${by} options=${BY} choose=${(/** @type {string} */ it) => set({ by: it === "day" ? "" : it })} />`}
+    ${!view && (currency || currencies.length > 1) && html`<${Choice} label="Payments in" fault="currency" value=${currency} options=${[["", "Every currency"], ...[...new Set([...currencies, currency])].filter(Boolean).map((it) => [it, it])]} choose=${(/** @type {string} */ it) => set({ currency: it })} />`}
+  <//>`;
 }
 
 /** A report of the period. @param {string} name @param {Record<string, string>} query @param {string[]} more which filters it takes */
 function useReport(name, query, more) {
   const { zone } = usePlace();
   const days = daysOf(query, zone);
+  const wrong = PERIODS.some((it) => it[0] === (query.period ?? "")) ? wrongDays(days, DAYS_MAX) : { period: "is none" };
   const range = query.period ? { from: days.from, to: dayOn(days.to, 1) } : {};
   const filters = Object.fromEntries(more.map((it) => [it, query[it]]));
-  return useRead(`reports/${name}${asQuery({ ...range, ...filters })}`, ["action.settled", "incident", "budget"]);
+  const path = `reports/${name}${asQuery({ ...range, ...filters })}`;
+  return readBy(useRead(Object.keys(wrong).length ? null : path, ["action.settled", "incident", "budget"]), wrong);
 }
 
 /** What a row is of. @param {{ by: string, of: { key: string | null, name: string | null } }} props */
@@ -106,8 +110,8 @@ function Spend({ query }) {
   const { by = "day" } = query;
   const read = useReport("spend", query, ["by", "currency"]);
   const currencies = ((read.data && read.data.totals.payments) || []).map((/** @type {any} */ it) => it.currency);
-  return html`<${Filters} view="" query=${query} currencies=${currencies} />
-    <${Shown} of=${read}>${(/** @type {any} */ report) => (report.rows.length ? html`<${Spent} of=${report} by=${by} query=${query} />` : html`<${NothingSpent} />`)}<//>`;
+  return html`<${By} view="" of=${read} query=${query} currencies=${currencies} />
+    <${Shown} of=${read} filters=${FILTERS}>${(/** @type {any} */ report) => (report.rows.length ? html`<${Spent} of=${report} by=${by} query=${query} />` : html`<${NothingSpent} />`)}<//>`;
 }
 
 const NothingSpent = () => html`<${Empty} title="Nothing was spent in this period.">
@@ -159,9 +163,9 @@ function Yield({ query }) {
   const { by = "day" } = query;
   const { may } = usePlace();
   const read = useReport("yield", query, ["by"]);
-  return html`<${Filters} view="yield" query=${query} />
+  return html`<${By} view="yield" of=${read} query=${query} />
     <p class="lead">What came of the tasks that calls served, where somebody reported it: <code>POST /v1/outcomes</code>, or a pull request that was merged.</p>
-    <${Shown} of=${read}>${(/** @type {any} */ report) => html`${report.rows.length ? html`<${Yielded} rows=${report.rows} by=${by} />` : html`<${NothingSpent} />`}${may("ReadEvidence") && html`<${Came} from=${report.from} to=${report.to} />`}`}<//>`;
+    <${Shown} of=${read} filters=${FILTERS}>${(/** @type {any} */ report) => html`${report.rows.length ? html`<${Yielded} rows=${report.rows} by=${by} />` : html`<${NothingSpent} />`}${may("ReadEvidence") && html`<${Came} from=${report.from} to=${report.to} />`}`}<//>`;
 }
 
 /** @param {{ rows: any[], by: string }} props */
@@ -218,8 +222,8 @@ function Waste({ query }) {
     { title: "How often", kind: "end", cell: (/** @type {any} */ it) => html`<span class="number">${it.count.toLocaleString("en")}</span>` },
     { title: "The latest", cell: (/** @type {any} */ it) => (it.example ? html`<a href=${`${at(wid, "spend", "calls")}?call=${it.example}`}>See the call</a> <${Id} id=${it.example} brief />` : "–") },
   ];
-  return html`<${Filters} view="waste" query=${query} isGrouped=${false} />
-    <${Shown} of=${read}>${(/** @type {any} */ { rows }) => {
+  return html`<${By} view="waste" of=${read} query=${query} isGrouped=${false} />
+    <${Shown} of=${read} filters=${FILTERS}>${(/** @type {any} */ { rows }) => {
       const found = rows.filter((/** @type {any} */ it) => it.count > 0).sort((/** @type {any} */ a, /** @type {any} */ b) => b.savableMicros - a.savableMicros);
       if (!found.length) return html`<${Empty} title="No waste was found in this period."><p>Looked for are calls that were made again, tasks that were given up, models larger than needed, failures that cost, and input that was not cached.</p><//>`;
       const most = Math.max(...found.map((/** @type {any} */ it) => it.savableMicros));
