@@ -253,6 +253,20 @@ def long_list(chromium, dev, cookie):
         assert page.locator(".items > li").count() == 320
 
 
+def not_among_those_shown(chromium, dev, cookie):
+    """A name that no agent among those shown has is not told as nobody's where there are more."""
+    for n in range(26):
+        desk.api(dev, "agents", {"name": f"Newer {n}", "principalEmail": "owner@localhost"})
+    with tabs.console(chromium, dev, cookie, "/agents") as page:
+        page.get_by_label("Find by name, among those shown").fill("First agent")
+        page.get_by_text("None of those shown has this in its name.").wait_for()
+        page.get_by_text("Older agents were not looked at yet.").wait_for()
+        page.get_by_role("button", name="Show more").click()
+        page.get_by_role("link", name="First agent").wait_for()
+        page.get_by_label("Find by name", exact=True).fill("Nobody has this")
+        page.get_by_text("No agent has this in its name.").wait_for()
+
+
 def on_half_a_screen(chromium, dev, cookie, agent):
     """No page scrolls sideways on a screen of 640 pixels, which is one of 1,280 at twice the size."""
     action = desk.api(dev, "actions?limit=1")["data"][0]["id"]
@@ -333,4 +347,5 @@ def test_the_console_stays_true():
         on_half_a_screen(chromium, dev, cookie, agent)
         slash_after_it(chromium, dev, cookie)
         zone_of_the_workspace(chromium, dev, cookie)
+        not_among_those_shown(chromium, dev, cookie)
         as_axe_sees_what_is_outside(chromium, dev, cookie, port)

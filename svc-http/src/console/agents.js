@@ -76,7 +76,11 @@ export function Page({ query }) {
     <${Shown} of=${list}>${(/** @type {any[]} */ items) =>
       items.length
         ? html`${(items.length > 5 || list.more) && html`<div class="filters"><span class="choice"><label for="part">Find by name${list.more && ", among those shown"}</label><input id="part" type="search" value=${part} onInput=${(/** @type {any} */ it) => setPart(it.currentTarget.value)} /></span></div>`}
-          ${shown.length ? html`<${Table} caption="Agents" columns=${columns} rows=${shown} />` : html`<${Empty} title="No agent has this in its name." />`}
+          ${shown.length
+            ? html`<${Table} caption="Agents" columns=${columns} rows=${shown} />`
+            : list.more
+              ? html`<${Empty} title="None of those shown has this in its name."><p>Older agents were not looked at yet.</p><//>`
+              : html`<${Empty} title="No agent has this in its name." />`}
           <${Pager} of=${list} />`
         : html`<${None} make=${() => setNew(true)} />`}<//>
     ${isNew && may("ManageAgents") && html`<${NewAgent} close=${() => setNew(false)} made=${(/** @type {string} */ id) => go(at(wid, "agents", id))} />`}`;
