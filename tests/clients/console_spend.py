@@ -60,6 +60,17 @@ def spend(chromium, dev, cookie):
         page.get_by_role("row").filter(has_text="demo-messages/demo-small").wait_for()
         page.get_by_role("link", name="Yield", exact=True).click()
         page.get_by_text("1 of 1 reported").first.wait_for()
+        beside = page.get_by_role("region", name="What agents did beside")
+        beside.get_by_text("No agent asked for or settled anything in this period.").wait_for()
+        shop = {"name": "Example Rail", "domain": "rail.example"}
+        allowed, _ = (tabs.asked(dev, dev["agentKey"], "payment", payment={"amount": it, "currency": "EUR", "merchant": shop}) for it in (10_000, 31_000))
+        headers = {"authorization": f"Bearer {dev['agentKey']}", "content-type": "application/json"}
+        assert person.browse(f"{dev['baseUrl']}/v1/actions/{allowed['id']}/settle", b'{"status": "completed", "amount": 9000}', headers=headers)[0] == 200
+        page.reload()
+        beside.get_by_text("Left to a person").wait_for()
+        counted = list(zip(beside.locator("dt").all_inner_texts(), beside.locator("dd").all_inner_texts(), strict=True))
+        assert counted == [("Allowed by the rules", "1"), ("Left to a person", "1"), ("Settled as done", "1")], counted
+        assert "Allowed were EUR\u00a0100.00; EUR\u00a090.00 count as paid." in beside.inner_text(), beside.inner_text()
         assert page.url.endswith("/spend/yield?by=model"), page.url
         page.get_by_role("link", name="Waste", exact=True).click()
         page.get_by_role("row").filter(has_text="Asked again").get_by_role("link", name="See the call").click()

@@ -190,7 +190,7 @@ function Yielded({ rows, by }) {
 }
 
 const OTHERWISE = ["partial", "rejected", "abandoned"];
-const COUNTS = /** @type {Record<string, string>} */ ({ asked: "Asked for", allowed: "Allowed by the rules", denied: "Denied by the rules", approved: "Approved by a person", personDenied: "Denied by a person", expired: "Nobody decided in time", settled: "Settled", failed: "Failed", overSettled: "Settled above what was allowed", lapsed: "Never settled" });
+const COUNTS = /** @type {Record<string, string>} */ ({ allowed: "Allowed by the rules", denied: "Denied by the rules or a stop", asked: "Left to a person", approved: "Approved by a person", personDenied: "Denied by a person", expired: "Nobody decided in time", settled: "Settled as done", failed: "Settled as failed or given up", overSettled: "Settled above what was allowed", lapsed: "Never settled" });
 
 /** What agents did beside their calls, as the ledger counts it. @param {{ from: string, to: string }} props */
 function Came({ from, to }) {
@@ -199,9 +199,9 @@ function Came({ from, to }) {
     <${Shown} of=${read}>${(/** @type {any} */ said) => {
       const { counts, amounts } = claims(said.scorecard);
       const all = Object.entries(COUNTS).filter((it) => counts[it[0]] > 0);
-      if (!all.length) return html`<p>No agent asked for anything in this period.</p>`;
+      if (!all.length) return html`<p>No agent asked for or settled anything in this period.</p>`;
       return html`<${Facts} of=${all.map(([name, said]) => [said, html`<span class="number">${counts[name].toLocaleString("en")}</span>`])} />
-        ${amounts.map((/** @type {any} */ it) => html`<p key=${it.currency}>Allowed were <${Money} amount=${it.allowed} currency=${it.currency} />, settled <${Money} amount=${it.settled} currency=${it.currency} />.</p>`)}`;
+        ${amounts.map((/** @type {any} */ it) => html`<p key=${it.currency}>Allowed were <${Money} amount=${it.allowed} currency=${it.currency} />; <${Money} amount=${it.settled} currency=${it.currency} /> count as paid.</p>`)}`;
     }}<//></section>`;
 }
 
