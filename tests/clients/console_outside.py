@@ -182,6 +182,20 @@ def room(chromium, dev, cookie, address):
         page.get_by_text(f"{address}/two").wait_for()
 
 
+def trouble(chromium, dev, cookie, address):
+    """What fails does not read as working before anything is given up for good, and does again once a call goes well."""
+    Room.status = 500
+    path = "integrations/" + desk.api(dev, "integrations", {"kind": "export", "config": {"url": f"{address}/export"}})["id"]
+    for Room.status, came, word in ((500, "Given up", "Has trouble"), (200, "Delivered", "Works")):
+        with tabs.console(chromium, dev, cookie, f"/{path}") as page:
+            page.get_by_role("button", name="Try it out").click()
+            tabs.opened(page, "Try it out").get_by_role("button", name="Try it").click()
+            page.get_by_role("region", name="What came of trying it out").get_by_text(came).wait_for()
+            page.goto(tabs.at(dev, "/integrations"))
+            page.get_by_role("row").filter(has_text="Export of the ledger").locator(".badge", has_text=word).wait_for()
+    desk.api(dev, path, {"enabled": False}, "PATCH")
+
+
 def who_is_who(chromium, dev, cookie):
     """People are named by their address, and whoever is not a member is told; what is sent is the member's id."""
     with tabs.console(chromium, dev, cookie, "/integrations") as page:
@@ -568,6 +582,7 @@ def test_the_console_connects_a_workspace():
         admin, member = approving.invited(dev, "admin"), approving.invited(dev, "member")
         issuer(chromium, dev, cookie)
         room(chromium, dev, cookie, address)
+        trouble(chromium, dev, cookie, address)
         who_is_who(chromium, dev, cookie)
         others_links(chromium, dev, cookie)
         mailed(chromium, dev, cookie)

@@ -26,13 +26,16 @@ export const KINDS = /** @type {Record<string, Kind>} */ ({
   ssf: { title: "Shared signals", said: "An identity provider tells whose sessions end and who is shut out; their agents stop.", config: ["issuer", "audience", "jwksUrl", "jwks"], secret: "none", instead: SENT },
   oidc: { title: "Single sign-on", said: "Your identity provider signs people in (OpenID Connect).", config: ["issuer", "clientId"], secret: "theirs", instead: "Sign in by it in another browser.", owners: true },
 });
-const STATES = /** @type {Record<string, [any, string]>} */ ({ ok: ["good", "Works"], failing: ["bad", "Failing"], off: ["plain", "Off"] });
+const STATES = /** @type {Record<string, [any, string]>} */ ({ ok: ["good", "Works"], trouble: ["waits", "Has trouble"], failing: ["bad", "Failing"], off: ["plain", "Off"] });
 /** @type {[number, string][]} */
 export const CLASSES = [[2004, "Decisions, refusals and incidents"], [6003, "Approvals and other calls"], [3004, "Agents, stops and other things managed"], [3002, "Sign-ins"], [3001, "Members, keys and tokens"]];
 const SECRETS = /** @type {Record<string, string>} */ ({ stripe: "The signing secret that Stripe shows for the endpoint.", slack: "The signing secret of your Slack app.", oidc: "The client secret that the provider has drawn." });
 
-/** @param {{ of: { state: string } }} props */
-export const State = ({ of }) => html`<${Badge} kind=${STATES[of.state]?.[0]}>${STATES[of.state]?.[1] ?? of.state}<//>`;
+/** How an integration stands. An error is gone once anything goes well: one that is there is what came last, though nothing was given up yet. @param {{ of: { state: string, lastError?: string | null } }} props */
+export function State({ of: { state, lastError } }) {
+  const is = state === "ok" && lastError ? "trouble" : state;
+  return html`<${Badge} kind=${STATES[is]?.[0]}>${STATES[is]?.[1] ?? is}<//>`;
+}
 
 export const titleOf = (/** @type {string} */ kind) => KINDS[kind]?.title ?? kind;
 
