@@ -63,6 +63,8 @@ def keys(chromium, dev, cookie):
         menu(page, "Keys")
         heading(page, "Keys")
         page.get_by_role("rowheader", name="first start").first.wait_for()
+        named = page.get_by_role("button", name="Revoke first start").all_inner_texts()
+        assert len(named) > 1 and len(set(named)) == len(named), "keys of one label are told apart by ear"
         press(page, "New key")
         dialog = opened(page, "New key")
         dialog.get_by_label("Team").select_option(label="Desk team")
@@ -82,7 +84,7 @@ def keys(chromium, dev, cookie):
         row = page.get_by_role("row").filter(has_text="Night shift")
         row.get_by_text("in 8 days").wait_for()
         assert "team Desk team" in row.inner_text(), row.inner_text()
-        press(page, "Revoke Night shift")
+        press(page, f"Revoke Night shift {made['prefix']}")
         opened(page, "Revoke this key?")
         press(page, "Revoke it")
         row.wait_for(state="detached")

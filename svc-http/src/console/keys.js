@@ -91,7 +91,7 @@ function Keys({ tabs, isAll }) {
     { title: "Last used", cell: (/** @type {any} */ it) => html`<${Time} at=${it.lastUsedAt} ago />` },
     { title: "Ends", cell: (/** @type {any} */ it) => html`<${Ends} of=${it} />` },
     { title: "Made", cell: (/** @type {any} */ it) => html`<${Time} at=${it.createdAt} /> by <${Who} id=${it.createdBy} />` },
-    { title: "", kind: "end", cell: (/** @type {any} */ it) => it.state === "active" && html`<${Button} kind="danger" act=${() => setOpen({ act: "revoke", of: it })}>Revoke<span class="unseen"> <${Quoted} text=${it.label || it.prefix} /></span><//>` },
+    { title: "", kind: "end", cell: (/** @type {any} */ it) => it.state === "active" && html`<${Button} kind="danger" act=${() => setOpen({ act: "revoke", of: it })}>Revoke<span class="unseen"> <${Quoted} text=${it.label ? `${it.label} ${it.prefix}` : it.prefix} /></span><//>` },
   ];
   return html`<${Heading} title="Keys"><${Button} kind="main" act=${() => setOpen({ act: "make" })}>New key<//><//>
     <${Tabs} name="Kinds of credentials" of=${tabs} />
