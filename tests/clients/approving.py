@@ -160,7 +160,7 @@ def as_somebody_else(chromium, dev, cookie):
             page.context.add_cookies([{"name": name, "value": value, "url": dev["baseUrl"]}])
 
         page.goto(decision["approval"]["url"])
-        page.get_by_label("Note").fill("of the owner")
+        page.get_by_label("Note Optional, up to 500 characters. The agent and whoever may see this can read it.").fill("of the owner")
         become(admin)
         page.get_by_role("button", name="Approve").click()
         says(page, "alert", "You are signed in as admin@example.com now. Nothing was decided: look at it again.")

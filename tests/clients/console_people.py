@@ -235,6 +235,7 @@ def owners(chromium, dev, cookie):
         dialog.get_by_role("button", name="Close").click()
         waits = page.locator(".note").filter(has_text="Waits for another owner")
         waits.get_by_role("link", name="Look", exact=True).wait_for()
+        waits.get_by_text("Invite somebody as an owner: third@example.com, asked for by You").wait_for()
         row = page.get_by_role("row").filter(has_text="second-owner@example.com")
         row.get_by_role("button", name="Remove").click()
         opened(page, "Remove this member?").get_by_role("button", name="Remove", exact=True).click()
@@ -247,6 +248,11 @@ def owners(chromium, dev, cookie):
         page.keyboard.press("Escape")
         with console(chromium, dev, other, "/team") as others:
             others.locator(".note").get_by_role("link", name="Look and decide").first.wait_for()
+            others.goto(at(dev, "/approvals?kind=owner"))
+            others.get_by_role("link", name="Remove an owner: second-owner@example.com").wait_for()
+            others.get_by_role("link", name="Invite somebody as an owner: third@example.com").click()
+            others.get_by_text("Whoever may see this can read it.").wait_for()
+            assert "agent" not in others.locator("label[for=note]").inner_text(), "no agent has asked for it"
         for it in reversed(desk.api(dev, "approvals?state=waiting&kind=owner")["data"]):
             status = person.browse(f"{dev['baseUrl']}/api/w/{dev['workspaceId']}/approvals/{it['id']}/approve", b"{}", other, approving.WRITES)[0]
             assert status == 200, status

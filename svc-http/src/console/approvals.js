@@ -60,7 +60,7 @@ function Item({ of: approval }) {
   const asks = kind === "action" ? ((action && ASKS[action.type]) ?? "asks") : "";
   return html`<li class="item">
     <div>
-      <h2><a href=${at(wid, "approvals", id)}>${kind === "action" ? html`<${Who} id=${agentId} /> ${asks}` : html`<${Quoted} text=${approval.summary} />`}</a></h2>
+      <h2><a href=${at(wid, "approvals", id)}>${kind === "action" ? html`<${Who} id=${agentId} /> ${asks}` : html`<${Quoted} text=${approval.summary} /><${Whom} of=${approval} />`}</a></h2>
       ${action && html`<${Matter} of=${action} />`}
       ${kind === "action" && html`<blockquote><${Quoted} text=${approval.summary} /></blockquote>`}
       ${subject.reason && html`<p>Because: <${Quoted} text=${subject.reason} /></p>`}
@@ -69,6 +69,12 @@ function Item({ of: approval }) {
     </div>
     <div class="beside"><${Badge} kind=${BADGES[state][0]}>${BADGES[state][1]}<//><${Way} of=${approval} /></div>
   </li>`;
+}
+
+/** Whom a question about an owner is about, behind what it asks. @param {{ of: any }} props */
+export function Whom({ of: { kind, subject } }) {
+  if (kind !== "owner" || !(subject.email || subject.principalId)) return null;
+  return html`: ${subject.email ? html`<${Quoted} text=${subject.email} />` : html`<${Who} id=${subject.principalId} />`}`;
 }
 
 /** What of an action a person decides by. @param {{ of: any }} props */

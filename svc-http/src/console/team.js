@@ -1,5 +1,6 @@
 // Who is in the workspace: members with their roles, invitations, what waits for a second owner, and teams.
 import { Badge, Button, Choice, Dialog, Empty, Field, Form, Heading, Pager, Quoted, ShownOnce, Shown, Tabs, Table, Time, at, html, usePlace } from "./kit.js";
+import { Whom } from "./approvals.js";
 import { Ending } from "./ending.js";
 import { useState } from "./hooks.js";
 import { Who, useApi, useList, useRead } from "./list.js";
@@ -96,7 +97,7 @@ function Members({ tabs, query }) {
 function Pending({ all }) {
   const { wid } = usePlace();
   if (!all.length) return null;
-  return html`<div class="note"><p><strong>Waits for another owner</strong></p><ul>${all.map((it) => html`<li key=${it.id}><${Quoted} text=${it.summary} />, asked for by <${Who} id=${it.requestedBy} />. <a href=${at(wid, "approvals", it.id)}>${it.mayDecide ? "Look and decide" : "Look"}</a></li>`)}</ul></div>`;
+  return html`<div class="note"><p><strong>Waits for another owner</strong></p><ul>${all.map((it) => html`<li key=${it.id}><${Quoted} text=${it.summary} /><${Whom} of=${it} />, asked for by <${Who} id=${it.requestedBy} />. <a href=${at(wid, "approvals", it.id)}>${it.mayDecide ? "Look and decide" : "Look"}</a></li>`)}</ul></div>`;
 }
 
 /** What may be done about somebody; the rest is not offered. @param {{ of: any, isLast: boolean, open: (it: any) => void }} props */

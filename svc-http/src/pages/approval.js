@@ -303,6 +303,7 @@ function paint() {
   part("expires").textContent = time(approval.expiresAt);
   part("until").hidden = !waits;
   paintWord(approval, waits, payment);
+  part("readers").textContent = action ? READERS_OF_ACTIONS : READERS;
   paintPeople(approval, names);
   put("matter", ...shown.matter.flatMap(pair));
   put("facts", ...facts(shown).flatMap(pair));

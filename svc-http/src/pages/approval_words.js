@@ -9,6 +9,8 @@ const DIGITS = {
 };
 const NONE = "There is no such approval, or it is not yours to see.";
 const SILENT = "The server does not answer. This page tries again by itself.";
+const READERS = "Whoever may see this can read it.";
+const READERS_OF_ACTIONS = "The agent and whoever may see this can read it.";
 const STATES = { waiting: "Waiting for a decision", approved: "Approved", denied: "Denied", expired: "Expired" };
 const ASKS = {
   payment: "asks to pay",
