@@ -158,6 +158,9 @@ def members(chromium, dev, cookie):
         assert "Invited" not in row.inner_text(), row.inner_text()
         press(page, "Change Nina <i>new</i>")
         dialog = opened(page, "Change a member")
+        dialog.get_by_label("Role").select_option("owner")
+        dialog.get_by_text("It is in force at once, in their open pages too.").wait_for()
+        assert "agree" not in dialog.inner_text(), "the only owner is asked for nobody's word"
         dialog.get_by_label("Role").select_option("analyst")
         with page.expect_request(lambda it: it.method == "PATCH") as sent:
             press(page, "Save")
@@ -224,11 +227,17 @@ def owners(chromium, dev, cookie):
     """Where there are two owners the second agrees: nothing has changed before, and what waits is seen and led to."""
     other = second(dev, "owner")
     with console(chromium, dev, cookie, "/team") as page:
+        page.get_by_role("row").filter(has_text="second-owner@example.com").get_by_role("button", name="Change").click()
+        dialog = opened(page, "Change a member")
+        dialog.get_by_label("Role").select_option("admin")
+        dialog.get_by_text("Another owner has to agree within 24 hours; until then all stays as it is.").wait_for()
+        assert "at once" not in dialog.inner_text(), dialog.inner_text()
+        dialog.get_by_role("button", name="Cancel").click()
         page.get_by_role("button", name="Invite somebody").click()
         dialog = opened(page, "Invite somebody")
         dialog.get_by_label("E-mail").fill("third@example.com")
         dialog.get_by_label("Role").select_option("owner")
-        dialog.get_by_text("another one has to agree").wait_for()
+        dialog.get_by_text("Another owner has to agree within 24 hours; nobody is invited before.").wait_for()
         dialog.get_by_role("button", name="Invite", exact=True).click()
         dialog = opened(page, "Another owner has to agree")
         assert "third@example.com" not in [it["email"] for it in desk.api(dev, "members")["data"]]
@@ -258,7 +267,14 @@ def owners(chromium, dev, cookie):
             assert status == 200, status
         waits.wait_for(state="detached")
         row.wait_for(state="detached")
-        page.get_by_role("row").filter(has_text="third@example.com").get_by_text("Owner").wait_for()
+        row = page.get_by_role("row").filter(has_text="third@example.com")
+        row.get_by_text("Owner").wait_for()
+        row.get_by_role("button", name="Change").click()
+        dialog = opened(page, "Change a member")
+        dialog.get_by_label("Role").select_option("member")
+        dialog.get_by_text("It is in force at once, in their open pages too.").wait_for()
+        assert "agree" not in dialog.inner_text(), "whoever is invited has no word yet"
+        dialog.get_by_role("button", name="Cancel").click()
     with console(chromium, dev, approving.invited(dev, "admin"), "/team") as page:
         page.get_by_text("Owners are changed by owners").first.wait_for()
         page.get_by_role("button", name="Invite somebody").click()

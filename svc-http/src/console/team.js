@@ -22,6 +22,12 @@ export const ROLES = [
 /** @type {[string, string][]} */
 const SHOWN = [["here", "Members and invited"], ["active", "Members"], ["invited", "Invited"], ["disabled", "Removed"]];
 const isOwner = (/** @type {any} */ it) => it.role === "owner";
+const ADMINISTERS = ["owner", "admin"];
+const AGREE = "Where there are two owners or more, another one has to agree within 24 hours";
+// How a change of owners comes to be in force, and an invitation of one, where it is not at once.
+const CHANGED = { others: "Another owner has to agree within 24 hours; until then all stays as it is.", unknown: `${AGREE}; until then all stays as it is. Where there is only one, it is in force at once.` };
+const INVITED = { others: "Another owner has to agree within 24 hours; nobody is invited before.", unknown: `${AGREE}; nobody is invited before.` };
+/** Whether there are other owners, who have to agree: not known before all members were read. Whoever is invited is none yet. @typedef {"others" | "none" | "unknown"} Agreeing */
 
 /** @param {{ query: Record<string, string> }} props */
 export function Page({ query }) {
@@ -55,6 +61,8 @@ function Members({ tabs, query }) {
   const shown = list.items.filter((/** @type {any} */ it) => (state === "here" ? it.state !== "disabled" : it.state === state) && (!role || it.role === role));
   const isFiltered = state !== "here" || !!role;
   const owners = list.items.filter((/** @type {any} */ it) => isOwner(it) && it.state === "active");
+  /** @type {Agreeing} */
+  const agreeing = owners.length > 1 ? "others" : list.more || !list.data ? "unknown" : "none";
   // Whether somebody is the only owner is known once all members are.
   const isLast = (/** @type {any} */ it) => !list.more && owners.length === 1 && owners[0].id === it.id;
   const pick = (/** @type {Record<string, string>} */ more) => go(at(wid, "team") + written({ state: state === "here" ? "" : state, role, ...more }), true);
@@ -86,10 +94,10 @@ function Members({ tabs, query }) {
       shown.length
         ? html`<${Table} caption="Members" columns=${columns} rows=${shown} /><${Pager} of=${list} />`
         : html`<${Empty} title=${isFiltered ? "Nobody is shown by this choice." : "Nobody is here."}><p>${isFiltered ? html`<a href=${at(wid, "team")}>Show all members</a>` : "Whoever is invited appears here."}</p><//><${Pager} of=${list} />`}<//>
-    ${open && open.act === "invite" && html`<${open.of ? InviteAgain : Invite} of=${open.of} teams=${teams} close=${close} done=${(/** @type {any} */ got) => { list.again(); waiting.again(); setOpen(got.status === 202 ? { act: "asked", approval: got.said.approval } : { act: "invited", of: got.said }); }} />`}
+    ${open && open.act === "invite" && html`<${open.of ? InviteAgain : Invite} of=${open.of} agreeing=${agreeing} teams=${teams} close=${close} done=${(/** @type {any} */ got) => { list.again(); waiting.again(); setOpen(got.status === 202 ? { act: "asked", approval: got.said.approval } : { act: "invited", of: got.said }); }} />`}
     ${open && open.act === "invited" && html`<${Invited} of=${open.of} close=${close} />`}
-    ${open && open.act === "change" && html`<${Change} of=${open.of} isLast=${isLast(open.of)} teams=${teams} close=${close} done=${(/** @type {any} */ got) => done(got, "The member is changed.")} />`}
-    ${open && open.act === "remove" && html`<${Remove} of=${open.of} close=${close} done=${(/** @type {any} */ got) => done(got, "The member is removed.")} />`}
+    ${open && open.act === "change" && html`<${Change} of=${open.of} isLast=${isLast(open.of)} agreeing=${agreeing} teams=${teams} close=${close} done=${(/** @type {any} */ got) => done(got, "The member is changed.")} />`}
+    ${open && open.act === "remove" && html`<${Remove} of=${open.of} agreeing=${agreeing} close=${close} done=${(/** @type {any} */ got) => done(got, "The member is removed.")} />`}
     ${open && open.act === "asked" && html`<${SecondOwner} approval=${open.approval} close=${close} />`}`;
 }
 
@@ -120,10 +128,11 @@ function useRoles() {
   return { options: mine.map(([is, label]) => [is, label]), about: html`<details><summary>What each role may do</summary><ul>${mine.map(([is, label, what]) => html`<li key=${is}><strong>${label}</strong>: ${what}</li>`)}</ul></details>` };
 }
 
-const OWNERS_AGREE = html`<div class="note"><p>Where there are two owners or more, another one has to agree within 24 hours; nobody is invited before.</p></div>`;
+/** That an invitation waits for another owner. @param {{ agreeing: Agreeing }} props */
+const OwnerInvited = ({ agreeing }) => agreeing !== "none" && html`<div class="note"><p>${INVITED[agreeing]}</p></div>`;
 
-/** @param {{ teams: any, close: () => void, done: (got: any) => void }} props */
-function Invite({ teams, close, done }) {
+/** @param {{ agreeing: Agreeing, teams: any, close: () => void, done: (got: any) => void }} props */
+function Invite({ agreeing, teams, close, done }) {
   const api = useApi();
   const { options, about } = useRoles();
   const [role, setRole] = useState("member");
@@ -134,27 +143,29 @@ function Invite({ teams, close, done }) {
       <div class="pair"><${Field} name="email" as="email" label="E-mail" needed /><${Field} name="name" label="Name" hint="What others see." /></div>
       <${RolePick} role=${role} setRole=${setRole} options=${options} />
       ${about}
-      ${role === "owner" && OWNERS_AGREE}
+      ${role === "owner" && html`<${OwnerInvited} agreeing=${agreeing} />`}
       ${teams.all.length > 0 && html`<${Checks} legend="Teams" name="teamIds" of=${teams.all.map((/** @type {any} */ it) => [it.id, it.name])} />`}
     <//>
   <//>`;
 }
 
-/** Invites somebody again, as they stand now and not as a list had them. @param {{ of: any, teams: any, close: () => void, done: (got: any) => void }} props */
-function InviteAgain({ of, teams, close, done }) {
+/** Invites somebody again, as they stand now and not as a list had them. @param {{ of: any, agreeing: Agreeing, teams: any, close: () => void, done: (got: any) => void }} props */
+function InviteAgain({ of, agreeing, teams, close, done }) {
   const read = useRead(memberAt(of));
   return html`<${Dialog} title="Invite again" close=${close}>
     <p><strong><${Quoted} text=${named(of)} /></strong>, <${Quoted} text=${of.email} /></p>
-    <${Shown} of=${read}>${(/** @type {any} */ it) => html`<${Again} of=${it} teams=${teams} close=${close} done=${done} />`}<//>
+    <${Shown} of=${read}>${(/** @type {any} */ it) => html`<${Again} of=${it} agreeing=${agreeing} teams=${teams} close=${close} done=${done} />`}<//>
   <//>`;
 }
 
-/** @param {{ of: any, teams: any, close: () => void, done: (got: any) => void }} props */
-function Again({ of, teams, close, done }) {
+/** @param {{ of: any, agreeing: Agreeing, teams: any, close: () => void, done: (got: any) => void }} props */
+function Again({ of, agreeing, teams, close, done }) {
   const api = useApi();
   const { options, about } = useRoles();
   const { began, known, others, look } = usePinned(of, memberAt(of));
   const [role, setRole] = useState(began.role);
+  // Somebody who was invited as an owner already was agreed to then.
+  const concerns = began.state === "invited" ? role !== began.role && [role, began.role].includes("owner") : role === "owner";
   const invite = async (/** @type {Record<string, string>} */ it) => {
     const { stop, now } = await look(["role", "state"], memberOf);
     // A role that nobody chose here follows what stands.
@@ -166,7 +177,7 @@ function Again({ of, teams, close, done }) {
     <${Form} act=${invite} submit="Invite" cancel=${close} done=${done}>
       <${RolePick} role=${role} setRole=${setRole} options=${options} />
       ${about}
-      ${role === "owner" && OWNERS_AGREE}
+      ${concerns && html`<${OwnerInvited} agreeing=${agreeing} />`}
       ${teams.all.length > 0 && html`<${Checks} legend="Teams" name="teamIds" of=${teams.all.map((/** @type {any} */ it) => [it.id, it.name])} chosen=${began.teamIds} />`}
       <${Others} of=${others.map((it) => said(known, it))} />
     <//>`;
@@ -197,14 +208,16 @@ function Invited({ of, close }) {
   <//>`;
 }
 
-/** @param {{ of: any, isLast: boolean, teams: any, close: () => void, done: (got: any) => void }} props */
-function Change({ of, isLast, teams, close, done }) {
+/** @param {{ of: any, isLast: boolean, agreeing: Agreeing, teams: any, close: () => void, done: (got: any) => void }} props */
+function Change({ of, isLast, agreeing, teams, close, done }) {
   const api = useApi();
   const { workspace } = usePlace();
   const { options, about } = useRoles();
   const { began: was, known, others, look } = usePinned(of, memberAt(of));
   const [role, setRole] = useState(was.role);
   const isSelf = of.principalId === workspace.principalId;
+  const waits = (role === "owner" || was.role === "owner") && agreeing !== "none" && agreeing;
+  const ends = ADMINISTERS.includes(was.role) && !ADMINISTERS.includes(role);
   const change = async (/** @type {Record<string, string>} */ it) => {
     const [isRole, isTeams] = [role !== was.role, !isSame(teamsOver(was, was, it, teams), was.teamIds)];
     if (!isRole && !isTeams) return "Nothing is changed yet.";
@@ -216,15 +229,15 @@ function Change({ of, isLast, teams, close, done }) {
     <p><strong><${Quoted} text=${named(of)} /></strong>, <${Quoted} text=${of.email} /></p>
     <${Form} act=${change} submit="Save" cancel=${close} done=${done}>
       ${isLast ? html`<p><small>The only owner stays an owner: make another one first.</small></p>` : html`<${RolePick} role=${role} setRole=${setRole} options=${options} />${about}`}
-      ${role !== was.role && html`<div class="note"><p>${(role === "owner" || was.role === "owner") && "Where there are two owners or more, another one has to agree within 24 hours; until then all stays as it is. "}${["owner", "admin"].includes(was.role) && !["owner", "admin"].includes(role) && "Keys for administration that they made end. "}${isSelf ? "Your own role changes at once, and with it what you see here." : "It is in force at once, in their open pages too."}</p></div>`}
+      ${role !== was.role && html`<div class="note"><p>${waits ? CHANGED[waits] : `It is in force at once${isSelf ? "" : ", in their open pages too"}.`}${ends && ` Keys for administration that ${isSelf ? "you" : "they"} made end with it.`}${isSelf && " What you see here changes with your role."}</p></div>`}
       ${teams.all.length > 0 && html`<${Checks} legend="Teams" name="teamIds" of=${teams.all.map((/** @type {any} */ it) => [it.id, it.name])} chosen=${was.teamIds} />`}
       <${Others} of=${others.map((it) => said(known, it))} />
     <//>
   <//>`;
 }
 
-/** @param {{ of: any, close: () => void, done: (got: any) => void }} props */
-function Remove({ of, close, done }) {
+/** @param {{ of: any, agreeing: Agreeing, close: () => void, done: (got: any) => void }} props */
+function Remove({ of, agreeing, close, done }) {
   const { workspace } = usePlace();
   const isSelf = of.principalId === workspace.principalId;
   return html`<${Ending} title=${isSelf ? "Leave this workspace?" : "Remove this member?"} path=${`members/${of.principalId}`} submit=${isSelf ? "Leave" : "Remove"} close=${close} done=${done}>
@@ -235,6 +248,6 @@ function Remove({ of, close, done }) {
       <li>Agents that act for them stay and pass to their sponsors; one without a sponsor waits for an owner.</li>
       <li>Teams that they answer for have no owner. What they did stays on record.</li>
     </ul>
-    ${isOwner(of) && of.state === "active" && html`<div class="note"><p>An owner is removed once another one agrees, within 24 hours.</p></div>`}
+    ${isOwner(of) && agreeing !== "none" && html`<div class="note"><p>An owner is removed once another one agrees, within 24 hours.</p></div>`}
   <//>`;
 }
