@@ -131,7 +131,7 @@ function NewAgent({ close, made }) {
       <${Field} name="principalEmail" as="email" label="Acts for" value=${me.email} needed hint="The e-mail address of the person whose agent it is. They may decide what it asks for." />
       <fieldset><legend>Mandates, from templates</legend>
         <small>What no mandate covers is left to a person, or denied, as the workspace's settings say.</small>
-        ${all.map((/** @type {any} */ it) => html`<${Field} key=${it.id} as="check" name=${`template ${it.name}`} label=${html`<${Quoted} text=${it.name} />`} hint=${html`<${Quoted} text=${describe(it.mandate).join("; ")} />`} fault=${`template ${it.name}`} />`)}
+        ${all.map((/** @type {any} */ it) => html`<${Field} key=${it.id} as="check" name=${`template ${it.name}`} label=${html`<${Quoted} text=${it.name} />`} hint=${html`<${Quoted} text=${describe(it.mandate, zone).join("; ")} />`} fault=${`template ${it.name}`} />`)}
       </fieldset>
       ${isWhole ? html`<fieldset><legend>A mandate of its own wording</legend><${Terms} currency=${currency} within=${WHOLE} /><p><${Button} act=${() => setWhole(false)}>Leave it out<//></p></fieldset>` : html`<p><${Button} act=${() => setWhole(true)}>Add a mandate of its own wording<//></p>`}
       <${Field} name="tier" as="choice" label="Tier" options=${TIERS} />

@@ -58,7 +58,7 @@ function Item({ of, open }) {
   return html`<li class="item">
     <div>
       <h2>${TITLES[of.kind] ?? of.kind}, asked by <${Who} id=${of.createdBy} /></h2>
-      <${Change} of=${of} />
+      <${Change} of=${of} folds />
       <blockquote><${Quoted} text=${of.reason} /></blockquote>
       <p class="meta"><span>Asked <${Time} at=${of.createdAt} ago /></span>${isOpen && html`<span>${left(of.expiresAt, moment)}</span>`}
         ${of.decidedBy && html`<span>${STATES[of.state]?.[1]} by <${Who} id=${of.decidedBy} /> <${Time} at=${of.decidedAt} ago /></span>`}${of.note && html`<span>Note: <${Quoted} text=${of.note} /></span>`}</p>
@@ -72,16 +72,16 @@ function Item({ of, open }) {
   </li>`;
 }
 
-/** What would change, in words. `words`: those of templates as they were read to decide by. @param {{ of: any, words?: any }} props */
-function Change({ of: { kind, change, target }, words }) {
+/** What would change, in words. `words`: those of templates as they were read to decide by; `folds`: nobody decides here. @param {{ of: any, words?: any, folds?: boolean }} props */
+function Change({ of: { kind, change, target }, words, folds = false }) {
   const { wid } = usePlace();
   const agent = target?.startsWith("agt_") && html`<a href=${at(wid, "agents", target)}><${Who} id=${target} /></a>`;
   if (kind === "agent") {
     const mandates = change.mandates ?? [];
     return html`<p><strong><${Quoted} text=${change.name} /></strong> for <${Quoted} text=${change.principalEmail} />${change.tier && change.tier !== "standard" && html`, tier ${change.tier}`}${change.sponsor && html`, sponsor <${Who} id=${change.sponsor} />`}${change.killOwner && html`, kill owner <${Who} id=${change.killOwner} />`}</p>
-      ${mandates.length ? mandates.map((/** @type {any} */ it, /** @type {number} */ place) => html`<${Wording} key=${place} of=${it} words=${words} />`) : html`<p><small>without a mandate</small></p>`}`;
+      ${mandates.length ? mandates.map((/** @type {any} */ it, /** @type {number} */ place) => html`<${Wording} key=${place} of=${it} words=${words} folds=${folds} />`) : html`<p><small>without a mandate</small></p>`}`;
   }
-  if (kind === "mandate") return agent ? html`<p>For ${agent}</p><${Wording} of=${change} words=${words} />` : html`<${Changed} id=${target} change=${change} />`;
+  if (kind === "mandate") return agent ? html`<p>For ${agent}</p><${Wording} of=${change} words=${words} folds=${folds} />` : html`<${Changed} id=${target} change=${change} folds=${folds} />`;
   if (kind === "tier") return html`<p>${agent}: tier <strong>${change.tier}</strong></p>`;
   if (kind === "budget_raise") return html`<p>The budget <${Id} id=${target} brief />, to <strong>${dollars(change.amountMicros)}</strong> for the period that runs${change.note && html`: <${Quoted} text=${change.note} />`}</p>`;
   return html`<p>${target ? html`<${Who} id=${target} />` : "For themselves"}: ${change.role && html`role <strong>${change.role}</strong>`}${change.teamIds && html` teams <${Quoted} text=${change.teamIds.join(", ") || "none"} />`}</p>`;
@@ -128,13 +128,13 @@ function useWords(names) {
   return { got: held.got, data: held.was && held, again, look };
 }
 
-/** A mandate that is asked for: by a template, or in its own words. @param {{ of: any, words?: any }} props */
-function Wording({ of, words }) {
+/** A mandate that is asked for: by a template, or in its own words. @param {{ of: any, words?: any, folds: boolean }} props */
+function Wording({ of, words, folds }) {
   const isTemplate = isFromTemplate(of);
   const template = useRemembered(isTemplate && !words ? templateAt(of.template) : null);
   if (isTemplate && words) return html`<p>From the template <strong><${Quoted} text=${of.template} /></strong></p><${Read} was=${words.was[of.template]} now=${words.now[of.template]} />`;
-  if (isTemplate) return html`<p>From the template <strong><${Quoted} text=${of.template} /></strong></p>${template && html`<${Words} of=${template.mandate} />`}`;
-  return html`<p>Mandate <strong><${Quoted} text=${of.name} /></strong></p><${Words} of=${of} />`;
+  if (isTemplate) return html`<p>From the template <strong><${Quoted} text=${of.template} /></strong></p>${template && html`<${Words} of=${template.mandate} folds=${folds} />`}`;
+  return html`<p>Mandate <strong><${Quoted} text=${of.name} /></strong></p><${Words} of=${of} folds=${folds} />`;
 }
 
 /** What a template says, and what it said before where that is something else. @param {{ was: any, now: any }} props */
@@ -155,14 +155,14 @@ function merged(was, change) {
   return out;
 }
 
-/** A mandate as it is and as it would be. @param {{ id: string, change: any }} props */
-function Changed({ id, change }) {
+/** A mandate as it is and as it would be. @param {{ id: string, change: any, folds: boolean }} props */
+function Changed({ id, change, folds }) {
   const mandate = useRead(`mandates/${encodeURIComponent(id)}`);
   const sent = html`<details><summary>As it was asked</summary><pre tabindex="0"><${Quoted} text=${JSON.stringify(change, null, 2)} dir="ltr" /></pre></details>`;
   if (!mandate.data) return html`<p>A change of the mandate <${Id} id=${id} brief /></p>${sent}`;
   const now = mandate.data;
   return html`<p>A change of <strong><${Quoted} text=${now.name} /></strong> of <${Who} id=${now.agentId} />${change.state && html`: ${change.state === "paused" ? "paused" : "in force again"}`}</p>
-    <div class="pair"><div><p><small>As it is now</small></p><${Words} of=${now} /></div><div><p><small>As it is asked for</small></p><${Words} of=${merged(now, change)} /></div></div>${sent}`;
+    <div class="pair"><div><p><small>As it is now</small></p><${Words} of=${now} folds=${folds} /></div><div><p><small>As it is asked for</small></p><${Words} of=${merged(now, change)} folds=${folds} /></div></div>${sent}`;
 }
 
 const ACTS = /** @type {Record<string, [string, string, string]>} */ ({

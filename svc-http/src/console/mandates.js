@@ -4,40 +4,60 @@ import { Ending } from "./ending.js";
 import { useEffect, useMemo, useRef, useState } from "./hooks.js";
 import { Who, useApi, useList, useRead } from "./list.js";
 import { isDone } from "./server.js";
-import { decimal, digits, fromLocal, lines, localTime, minorUnits, money, plain } from "./text.js";
+import { decimal, digits, fromLocal, instant, lines, localTime, minorUnits, money, plain } from "./text.js";
 
 const STATES = /** @type {Record<string, [any, string]>} */ ({ active: ["good", "In force"], paused: ["waits", "Paused"], revoked: ["plain", "Revoked"], expired: ["plain", "Expired"] });
 /** @type {[string, string][]} */
 const PERIODS = [["day", "a day"], ["week", "a week"], ["month", "a month"], ["year", "a year"], ["hour", "an hour"]];
 const MOVED = "Somebody has changed this mandate since you opened it. Nothing was sent: look at it again.";
 const perPeriod = (/** @type {string} */ period) => PERIODS.find((it) => it[0] === period)?.[1] ?? period;
-const listed = (/** @type {string[]} */ all) => (all.length > 6 ? `${all.slice(0, 6).join(", ")} and ${all.length - 6} more` : all.join(", "));
+// A list of more may be folded.
+const LONG = 12;
 
-/** What a mandate says, in words. @param {any} mandate @returns {string[]} */
-export function describe({ actions, limits = {}, merchants = {}, fields, tools = {}, duplicates, expiresAt }) {
+/** What one line of a mandate says; `all`: what it lists; `many`: how many, for where that is folded. @typedef {{ said: string, all?: string[], many?: string }} Line */
+
+/** @param {any} mandate @param {string} zone @returns {Line[]} */
+function linesOf({ actions, limits = {}, merchants = {}, fields, tools = {}, duplicates, expiresAt }, zone) {
   const { currency, perAction, perPeriod: period, count, askAbove, onLimit } = limits;
   const amount = (/** @type {number} */ it) => money(it, currency);
   const above = onLimit === "ask" ? "above that a person is asked" : "above that it is denied";
-  return [
-    `covers ${listed(actions)}`,
+  /** @param {string} said @param {string[] | undefined} all @param {string} many @param {string} [begin] */
+  const listed = (said, all, many, begin = said) => all && { said, all, many: `${begin} ${all.length} ${many}` };
+  const said = [
+    listed("covers", actions, "types of actions"),
     perAction && `up to ${amount(perAction)} an action`,
     period && `up to ${amount(period.amount)} ${perPeriod(period.period)}`,
     count && `at most ${count.max} actions ${perPeriod(count.period)}`,
     (perAction || period || count) && above,
     askAbove && `asks a person above ${amount(askAbove)}`,
     currency && !perAction && !period && `in ${currency}`,
-    merchants.allow && `only to ${listed(merchants.allow)}`,
-    merchants.deny && `never to ${listed(merchants.deny)}`,
-    fields && `shares only ${listed(fields.allow)}`,
-    tools.allow && `only the tools ${listed(tools.allow)}`,
-    tools.deny && `never the tools ${listed(tools.deny)}`,
+    listed("only to", merchants.allow, "merchants"),
+    listed("never to", merchants.deny, "merchants"),
+    listed("shares only", fields?.allow, "fields"),
+    listed("only the tools", tools.allow, "tools", "only"),
+    listed("never the tools", tools.deny, "tools", "never"),
     duplicates === "record" && "does not ask about repeated payments",
-    expiresAt && `ends on ${expiresAt.slice(0, 10)}`,
-  ].filter(Boolean);
+    expiresAt && `ends on ${instant(expiresAt, zone, false)}`,
+  ];
+  return said.filter((it) => !!it).map((it) => (typeof it === "string" ? { said: it } : /** @type {Line} */ (it)));
 }
 
-/** @param {{ of: any }} props */
-export const Words = ({ of }) => html`<ul>${describe(of).map((it) => html`<li key=${it}><${Quoted} text=${it} /></li>`)}</ul>`;
+/** What a mandate says, in words: all of it. @param {any} mandate @param {string} zone @returns {string[]} */
+export const describe = (mandate, zone) => linesOf(mandate, zone).map(({ said, all }) => (all ? `${said} ${all.join(", ")}` : said));
+
+/** What a mandate says. `folds`: long lists are folded, which they never are where somebody decides. @param {{ of: any, folds?: boolean }} props */
+export function Words({ of, folds = false }) {
+  const { zone } = usePlace();
+  return html`<ul>${linesOf(of, zone).map((it) => html`<li key=${it.said}><${Line} of=${it} folds=${folds} /></li>`)}</ul>`;
+}
+
+/** What is listed stands each in an element of its own: none of it changes where another one stands. @param {{ of: Line, folds: boolean }} props */
+function Line({ of: { said, all, many }, folds }) {
+  if (!all) return html`<${Quoted} text=${said} />`;
+  const listed = all.map((it, place) => html`${place > 0 && ", "}<${Quoted} key=${place} text=${it} />`);
+  if (!folds || all.length <= LONG) return html`${said} ${listed}`;
+  return html`<details><summary>${many}</summary>${listed}</details>`;
+}
 
 /** @param {{ agent: any, again: () => void }} props */
 export function Mandates({ agent, again }) {
@@ -80,7 +100,7 @@ function Mandate({ of, mayChange, open, done }) {
   return html`<li class="item">
     <div>
       <h3><${Quoted} text=${of.name} /></h3>
-      <${Words} of=${of} />
+      <${Words} of=${of} folds />
       <p class="meta"><span>Version ${of.version}</span>${of.template && html`<span>from <${Quoted} text=${of.template} /></span>`}<span><${Time} at=${of.createdAt} /> by <${Who} id=${of.createdBy} /></span></p>
       ${wrong && html`<p class="trouble" role="alert">${wrong}</p>`}
     </div>
@@ -106,7 +126,7 @@ function Versions({ of, close }) {
   const list = useList(`mandates/${of.id}/versions`);
   return html`<${Dialog} title="Versions" close=${close}>
     <p><${Quoted} text=${of.name} />, the newest first. A decision names the version that it was made by.</p>
-    <${Shown} of=${list}>${(/** @type {any[]} */ items) => html`<ul class="items">${items.map((it) => html`<li class="item" key=${it.version}><div><h3>Version ${it.version}</h3><p><small><${Time} at=${it.createdAt} /> by <${Who} id=${it.createdBy} /></small></p><${Words} of=${it} /></div></li>`)}</ul><${Pager} of=${list} />`}<//>
+    <${Shown} of=${list}>${(/** @type {any[]} */ items) => html`<ul class="items">${items.map((it) => html`<li class="item" key=${it.version}><div><h3>Version ${it.version}</h3><p><small><${Time} at=${it.createdAt} /> by <${Who} id=${it.createdBy} /></small></p><${Words} of=${it} folds /></div></li>`)}</ul><${Pager} of=${list} />`}<//>
     <p class="acts"><button type="button" onClick=${close}>Close</button></p>
   <//>`;
 }

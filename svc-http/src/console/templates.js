@@ -32,7 +32,7 @@ function Template({ of, mayChange, open }) {
   const name = html`<span class="unseen"> <${Quoted} text=${of.name} /></span>`;
   const isRenamed = of.mandate.name && of.mandate.name !== of.name;
   return html`<li class="item">
-    <div><h2><${Quoted} text=${of.name} /></h2><${Words} of=${of.mandate} />
+    <div><h2><${Quoted} text=${of.name} /></h2><${Words} of=${of.mandate} folds />
       <p class="meta">${isRenamed && html`<span>mandates are called <${Quoted} text=${of.mandate.name} /></span>`}${!of.builtIn && html`<span><${Time} at=${of.createdAt} /> by <${Who} id=${of.createdBy} /></span>`}</p></div>
     <div class="beside">${of.builtIn ? html`<${Badge}>Of the catalogue<//>` : html`<${Badge} kind="good">Your own<//>`}
       ${mayChange && !of.builtIn && html`<div class="acts"><${Button} act=${() => open({ act: "change", of })}>Change${name}<//><${Button} kind="danger" act=${() => open({ act: "remove", of })}>Remove${name}<//></div>`}</div>

@@ -11,7 +11,6 @@ export const OBJECTIVES = [["balanced", "Balanced"], ["cost", "The cheapest"], [
 /** @type {[string, string][]} */
 export const CAPABILITIES = [["tools", "Tools"], ["vision", "Images"], ["streaming", "Streaming"], ["json", "JSON"], ["reasoning", "Reasoning"], ["audio", "Audio"]];
 const named = (/** @type {[string, string][]} */ all, /** @type {string} */ is) => all.find((it) => it[0] === is)?.[1] ?? is;
-const few = (/** @type {string[]} */ all) => (all.length > 6 ? `${all.slice(0, 6).join(", ")} and ${all.length - 6} more` : all.join(", "));
 
 /** The two kinds: what they are called, where they are, and what is said of them. */
 const KINDS = {
@@ -27,14 +26,14 @@ const KINDS = {
   },
 };
 
-/** What is asked of models, in words. @param {any} of @returns {string[]} */
+/** What is asked of models, in words: all of it. @param {any} of @returns {string[]} */
 export function describe(of) {
   return [
     of.mode === "enforce" && "routes and refuses",
     of.mode === "shadow" && "only watches: nothing is refused or sent elsewhere",
-    of.models?.length && `only ${few(of.models)}, in this order`,
-    of.providers?.length && `only at ${few(of.providers)}`,
-    of.jurisdictions?.length && `only under the law of ${few(of.jurisdictions)}`,
+    of.models?.length && `only ${of.models.join(", ")}, in this order`,
+    of.providers?.length && `only at ${of.providers.join(", ")}`,
+    of.jurisdictions?.length && `only under the law of ${of.jurisdictions.join(", ")}`,
     of.retention === "none" && "only where nothing is kept",
     of.capabilities?.length && `needs ${of.capabilities.map((/** @type {string} */ it) => named(CAPABILITIES, it).toLowerCase()).join(", ")}`,
     of.minQuality !== null && of.minQuality !== undefined && `quality at least ${of.minQuality} of 100`,

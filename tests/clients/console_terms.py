@@ -1,0 +1,96 @@
+"""A real browser at the console where people grant, decide and limit: what a mandate, an application or a budget says is there
+whole and right before somebody decides on it, what is wrong with it is said at its field, and nobody's change is lost.
+"""
+
+import json
+
+import approving
+import browser
+import desk
+import person
+import tabs
+from tabs import fits_at_twice, opened
+
+ACTIONS = [f"crm.act{it}" for it in range(8)]
+TOOLS = [f"server/tool{it}" for it in range(15)]
+ENDS = "2031-12-30T20:30:00Z"
+IN_TOKYO, IN_ST_JOHNS = "ends on 31 Dec 2031, 05:30:00 GMT+9", "ends on 30 Dec 2031, 17:00:00 GMT-3:30"
+
+
+def applied(dev, cookie, kind, change, reason, target=None):
+    """Asks for something as somebody else."""
+    body = json.dumps({"kind": kind, "change": change, "reason": reason, **({"target": target} if target else {})}).encode()
+    address = f"{dev['baseUrl']}/api/w/{dev['workspaceId']}/applications"
+    status, _, text = person.browse(address, body, cookie, approving.WRITES)
+    assert status == 201, (status, text)
+    return json.loads(text)["id"]
+
+
+def holds(scope, entries):
+    """All of these are seen there."""
+    text = scope.inner_text()
+    assert not [it for it in entries if it not in text], text
+
+
+def whole(chromium, dev, cookie, member):
+    """Nothing that is asked for or in force is left out: a long list may be folded, and stands open where somebody decides."""
+    wide = {"name": "Wide", "actions": ACTIONS, "tools": {"allow": TOOLS}, "expiresAt": ENDS}
+    agent = desk.api(dev, "agents", {"name": "Wide agent", "principalEmail": "member@example.com", "mandates": [wide]})["id"]
+    desk.api(dev, "templates", {"name": "wide", "mandate": wide})
+    applied(dev, member, "mandate", wide, "For the mandate", agent)
+    applied(dev, member, "agent", {"name": "Another", "principalEmail": "member@example.com", "mandates": [wide]}, "For the agent")
+    desk.api(dev, "settings", {"timezone": "Asia/Tokyo"}, "PUT")
+    with tabs.console(chromium, dev, cookie, f"/agents/{agent}") as page:
+        item = page.get_by_role("listitem").filter(has=page.get_by_role("heading", name="Wide", exact=True))
+        item.get_by_text(IN_TOKYO).wait_for()
+        holds(item, ACTIONS)
+        item.get_by_text("only 15 tools").click()
+        holds(item, TOOLS)
+        fits_at_twice(page, "a long list")
+        item.get_by_role("button", name="Versions").click()
+        versions = opened(page, "Versions")
+        versions.get_by_text(IN_TOKYO).wait_for()
+        holds(versions, ACTIONS)
+        page.goto(tabs.at(dev, "/agents?new"))
+        dialog = opened(page, "New agent")
+        dialog.locator(".field").filter(has_text="server/tool14").wait_for()
+        holds(dialog, [*ACTIONS, *TOOLS, IN_TOKYO])
+        page.goto(tabs.at(dev, "/templates"))
+        item = page.get_by_role("listitem").filter(has=page.get_by_role("heading", name="wide", exact=True))
+        item.get_by_text(IN_TOKYO).wait_for()
+        holds(item, [*ACTIONS, "only 15 tools"])
+        desk.api(dev, "settings", {"timezone": "America/St_Johns"}, "PUT")
+        page.goto(tabs.at(dev, "/applications"))
+        for reason in ("For the mandate", "For the agent"):
+            item = page.get_by_role("listitem").filter(has_text=reason)
+            item.get_by_text(IN_ST_JOHNS).wait_for()
+            holds(item, [*ACTIONS, "only 15 tools"])
+            item.get_by_role("button", name="Approve").click()
+            dialog = opened(page, "Approve this application?")
+            dialog.get_by_text(IN_ST_JOHNS).wait_for()
+            holds(dialog, [*ACTIONS, *TOOLS])
+            fits_at_twice(page, reason)
+            dialog.get_by_role("button", name="Cancel").click()
+            dialog.wait_for(state="detached")
+    with tabs.console(chromium, dev, member, "/applications") as page:
+        page.get_by_role("button", name="Ask for something").click()
+        dialog = opened(page, "Ask for something")
+        dialog.get_by_label("Mandate").select_option("wide")
+        dialog.get_by_text(IN_ST_JOHNS).wait_for()
+        holds(dialog, [*ACTIONS, *TOOLS])
+    desk.api(dev, "settings", {"timezone": None}, "PUT")
+
+
+def whole_terms(chromium, dev, cookie):
+    """A class of tasks, as a policy profile, names every law that calls are held to."""
+    laws = ["at", "be", "ch", "de", "es", "fr", "it", "pt"]
+    desk.api(dev, "task-classes", {"id": "held", "jurisdictions": laws})
+    with tabs.console(chromium, dev, cookie, "/models/classes") as page:
+        page.get_by_text(f"only under the law of {', '.join(laws)}").wait_for()
+
+
+def test_what_people_decide_on_is_said_whole():
+    with browser.browsing() as (dev, chromium):
+        cookie, member = person.sign_in(dev), approving.invited(dev, "member")
+        whole(chromium, dev, cookie, member)
+        whole_terms(chromium, dev, cookie)
