@@ -89,8 +89,35 @@ def whole_terms(chromium, dev, cookie):
         page.get_by_text(f"only under the law of {', '.join(laws)}").wait_for()
 
 
+def raises(chromium, dev, cookie, member):
+    """More of a budget is asked for and told with what the budget is over and has, and with how long that holds."""
+    made = {it: desk.api(dev, "budgets", {"scope": {"kind": "agent", "id": dev["agentId"]}, "amount": 5_000_000, "period": it}) for it in ("total", "month")}
+    for period, budget in made.items():
+        applied(dev, member, "budget_raise", {"amountMicros": 9_500_000, "note": "It ran dry"}, f"Once a {period}", budget["id"])
+    with tabs.console(chromium, dev, cookie, "/applications") as page:
+        for period, has, until in (("total", "in all", "for good: this budget has no end"), ("month", "this month", "for the period that runs")):
+            item = page.get_by_role("listitem").filter(has_text=f"Once a {period}")
+            item.get_by_text(f"has USD\u00a05.00 {has}, of which USD\u00a00.00 are spent.").wait_for()
+            item.get_by_text(f"To USD\u00a09.50 in all, {until}.").wait_for()
+            item.get_by_role("button", name="Approve").click()
+            dialog = opened(page, "Approve this application?")
+            dialog.get_by_text(f"To USD\u00a09.50 in all, {until}.").wait_for()
+            fits_at_twice(page, period)
+            dialog.get_by_role("button", name="Approve it").click()
+            dialog.wait_for(state="detached")
+        page.get_by_role("link", name="All", exact=True).click()
+        page.get_by_role("link", name="Agent First agent").first.click()
+        tabs.heading(page, "Budgets")
+        page.get_by_text("Raised for good; without that it has USD\u00a05.00.").wait_for()
+        page.get_by_text("Raised for this period; USD\u00a05.00 after it.").wait_for()
+    applied(dev, member, "budget_raise", {"amountMicros": 10_000_000}, "Unread", made["total"]["id"])
+    with tabs.console(chromium, dev, member, "/applications") as page:
+        page.get_by_text("To USD\u00a010.00 in all, until its period ends, or for good where it has no end.").wait_for()
+
+
 def test_what_people_decide_on_is_said_whole():
     with browser.browsing() as (dev, chromium):
         cookie, member = person.sign_in(dev), approving.invited(dev, "member")
         whole(chromium, dev, cookie, member)
         whole_terms(chromium, dev, cookie)
+        raises(chromium, dev, cookie, member)

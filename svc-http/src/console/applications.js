@@ -2,6 +2,7 @@
 import { Badge, Button, Dialog, Empty, Field, Form, Heading, Id, Pager, Quoted, ShownOnce, Shown, Tabs, Time, at, html, useNow, usePlace } from "./kit.js";
 import { useCallback, useEffect, useState } from "./hooks.js";
 import { TIERS } from "./agents.js";
+import { Brief } from "./budgets.js";
 import { Who, forget, useApi, useList, useRead, useRemembered } from "./list.js";
 import { Terms, Words, bodyOf } from "./mandates.js";
 import { isSame } from "./meanwhile.js";
@@ -83,8 +84,17 @@ function Change({ of: { kind, change, target }, words, folds = false }) {
   }
   if (kind === "mandate") return agent ? html`<p>For ${agent}</p><${Wording} of=${change} words=${words} folds=${folds} />` : html`<${Changed} id=${target} change=${change} folds=${folds} />`;
   if (kind === "tier") return html`<p>${agent}: tier <strong>${change.tier}</strong></p>`;
-  if (kind === "budget_raise") return html`<p>The budget <${Id} id=${target} brief />, to <strong>${dollars(change.amountMicros)}</strong> for the period that runs${change.note && html`: <${Quoted} text=${change.note} />`}</p>`;
+  if (kind === "budget_raise") return html`<${Raised} id=${target} change=${change} />`;
   return html`<p>${target ? html`<${Who} id=${target} />` : "For themselves"}: ${change.role && html`role <strong>${change.role}</strong>`}${change.teamIds && html` teams <${Quoted} text=${change.teamIds.join(", ") || "none"} />`}</p>`;
+}
+
+/** A budget as it is, where one may read it, and what it would have. @param {{ id: string, change: any }} props */
+function Raised({ id, change }) {
+  const { may } = usePlace();
+  const budget = useRead(may("ReadReports") ? `budgets/${encodeURIComponent(id)}` : null, ["budget"]).data;
+  const until = !budget ? "until its period ends, or for good where it has no end" : budget.period === "total" ? "for good: this budget has no end" : "for the period that runs";
+  return html`<p>${budget ? html`<${Brief} of=${budget} />` : html`The budget <${Id} id=${id} brief />`}</p>
+    <p>To <strong>${dollars(change.amountMicros)}</strong> in all, ${until}.</p>${change.note && html`<p>Note: <${Quoted} text=${change.note} /></p>`}`;
 }
 
 const isFromTemplate = (/** @type {any} */ of) => !!of.template && !of.actions;
@@ -239,7 +249,7 @@ function Wish({ kind }) {
   if (kind === "budget_raise") {
     const all = of(budgets).map((/** @type {any} */ it) => [it.id, it.name || it.id]);
     return html`${all.length ? html`<${Field} key=${all.length} name="target" as="choice" label="Budget" options=${all} />` : html`<${Field} name="target" label="Budget" needed hint=${html`Its id, as the refusal named it: <code>bdg_…</code>`} more=${{ autocapitalize: "none", spellcheck: false }} />`}
-      <${Field} name="amount" label="To so many dollars" fault="change.amountMicros" needed hint="For the period that runs; the whole, not what is added." more=${{ inputmode: "decimal" }} />`;
+      <${Field} name="amount" label="To so many dollars" fault="change.amountMicros" needed hint="The whole, not what is added. It holds until the budget's period ends, or for good where it has no end." more=${{ inputmode: "decimal" }} />`;
   }
   const people = of(members).map((/** @type {any} */ it) => [it.principalId, it.principalId === workspace.principalId ? "You" : `${it.name ?? it.email} (${it.role})`]);
   return html`${people.length > 0 && html`<${Field} key=${people.length} name="target" as="choice" label="For" options=${people} value=${workspace.principalId} />`}

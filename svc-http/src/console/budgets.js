@@ -103,6 +103,13 @@ function Over({ of: { scope } }) {
   return html`<small>${kind.replace(/^An? /, "").replace(/^./, (/** @type {string} */ it) => it.toUpperCase())}</small> <${Named} id=${scope.id} names=${names} />`;
 }
 
+/** A budget where it is not among others: what it is over and what it has, with the way to it. @param {{ of: any }} props */
+export function Brief({ of }) {
+  const { wid } = usePlace();
+  const names = useAllNames([of]);
+  return html`<${Names.Provider} value=${names}><strong><a href=${at(wid, "budgets") + asQuery({ over: of.scope.kind })}><${Over} of=${of} /></a></strong> has <${Dollars} micros=${of.allocationMicros} /> ${RUNNING[of.period]}, of which <${Dollars} micros=${of.spentMicros} /> are spent.<//>`;
+}
+
 /** @param {{ of: any, open: (it: any) => void }} props */
 function One({ of, open }) {
   const { may, workspace } = usePlace();
@@ -120,7 +127,7 @@ function One({ of, open }) {
       <${Parts} label=${`${shownPart} used: ${dollars(spentMicros)} spent, ${dollars(reservedMicros)} reserved, of ${dollars(allocationMicros)}`} whole=${(allocationMicros * last) / 100}
         parts=${[{ kind: part >= 100 ? "past" : "used", value: spentMicros }, { kind: "reserved", value: reservedMicros }]} marks=${marks} />
       <p><span class="sum"><${Dollars} micros=${spentMicros} /></span> of <${Dollars} micros=${allocationMicros} /> ${RUNNING[period]}, <span class="number">${shownPart}</span>${reservedMicros > 0 && html`; of it <${Dollars} micros=${reservedMicros} /> reserved by ${count(reservations.length, "running call")}`}</p>
-      ${allocationMicros !== amount && html`<p><small>Raised for this period; <${Dollars} micros=${amount} /> after it.</small></p>`}
+      ${allocationMicros !== amount && html`<p><small>${period === "total" ? html`Raised for good; without that it has <${Dollars} micros=${amount} />.` : html`Raised for this period; <${Dollars} micros=${amount} /> after it.`}</small></p>`}
       <p class="meta">${ladder.map((/** @type {any} */ it) => html`<span key=${it.step}>${STEPS.find((step) => step[0] === it.step)?.[1]} at ${it.at} %</span>`)}</p>
       <p class="meta"><span>Owner: <${Who} id=${of.owner} /></span>${of.periodEnd && html`<span>until <${Time} at=${of.periodEnd} /></span>`}<span>made <${Time} at=${of.createdAt} /> by <${Who} id=${of.createdBy} /></span></p>
       ${!mayRaise && part >= 80 && html`<p><small>Its owner, an owner or an admin of the workspace can raise it.</small></p>`}
@@ -222,7 +229,7 @@ function Change({ of, close, done }) {
   return html`<${Dialog} title="Change this budget" close=${close}>
     <p><strong><${Over} of=${was} /></strong>, ${PERIODS.find((it) => it[0] === was.period)?.[1].toLowerCase()}. What it is over and its period stay; for another there is a new budget.</p>
     <${Form} act=${change} submit="Save" cancel=${close} done=${changed}>
-      <${Field} name="amount" label="Amount (USD)" value=${typed(was.amount)} needed more=${{ inputmode: "decimal" }} hint="From now on, the running period included; one that was raised to more keeps that." />
+      <${Field} name="amount" label="Amount (USD)" value=${typed(was.amount)} needed more=${{ inputmode: "decimal" }} hint=${was.period === "total" ? "From now on; where it was raised to more, it keeps that." : "From now on, the running period included; one that was raised to more keeps that."} />
       <${Ladder} of=${was.ladder} />
       <${Owner} value=${was.owner} />
     <//>
