@@ -115,9 +115,65 @@ def raises(chromium, dev, cookie, member):
         page.get_by_text("To USD\u00a010.00 in all, until its period ends, or for good where it has no end.").wait_for()
 
 
+def told_meanwhile(dialog, told):
+    """What somebody else has changed is told before it is replaced, and replaced by who looks and saves again."""
+    dialog.get_by_role("button", name="Save").click()
+    approving.says(dialog, "alert", "Somebody else has changed the same meanwhile.")
+    for it in told:
+        dialog.locator(".note").get_by_text(it, exact=True).wait_for()
+
+
+def two_tabs(chromium, dev, cookie):
+    """Of a budget, an agent and a team, nobody's change replaces another's that they have not seen."""
+    me = next(it["principalId"] for it in desk.api(dev, "members")["data"] if it["email"] == "owner@localhost")
+    other = next(it["principalId"] for it in desk.api(dev, "members")["data"] if it["email"] == "member@example.com")
+    budget = "budgets/" + desk.api(dev, "budgets", {"scope": {"kind": "workspace"}, "amount": 5_000_000, "period": "week"})["id"]
+    agent = "agents/" + desk.api(dev, "agents", {"name": "Shared agent", "principalEmail": "owner@localhost"})["id"]
+    team = "teams/" + desk.api(dev, "teams", {"name": "Shared team"})["id"]
+    with tabs.console(chromium, dev, cookie, "/budgets") as page:
+        page.get_by_role("button", name="Change the budget over The whole workspace").click()
+        dialog = opened(page, "Change this budget")
+        dialog.get_by_label("Amount (USD)").fill("50")
+        dialog.get_by_label("Nudge").fill("70")
+        steps = [{"at": 10, "step": "nudge"}, {"at": 90, "step": "stop"}]
+        desk.api(dev, budget, {"amount": 1_000_000, "ladder": steps, "owner": other}, "PATCH")
+        told_meanwhile(dialog, ("USD\u00a01.00", "Nudge at 10 %, Stop at 90 %"))
+        assert desk.api(dev, budget)["amount"] == 1_000_000, "nothing was sent"
+        fits_at_twice(page, budget)
+        dialog.get_by_role("button", name="Save").click()
+        dialog.wait_for(state="detached")
+        now = desk.api(dev, budget)
+        assert (now["amount"], now["ladder"][1]["at"], now["owner"]) == (50_000_000, 70, other), now
+        page.goto(tabs.at(dev, "/" + agent))
+        page.get_by_role("button", name="Change", exact=True).click()
+        dialog = opened(page, "Change this agent")
+        dialog.get_by_label("Name").fill("Mine")
+        dialog.get_by_label("Kill owner").select_option(me)
+        desk.api(dev, agent, {"name": "Theirs", "killOwner": other, "tier": "restricted"}, "PATCH")
+        told_meanwhile(dialog, ("Theirs", "member@example.com"))
+        assert desk.api(dev, agent)["name"] == "Theirs", "nothing was sent"
+        dialog.get_by_role("button", name="Save").click()
+        dialog.wait_for(state="detached")
+        now = desk.api(dev, agent)
+        assert (now["name"], now["killOwner"], now["tier"]) == ("Mine", me, "restricted"), now
+        page.goto(tabs.at(dev, "/team?tab=teams"))
+        page.get_by_role("button", name="Change Shared team").click()
+        dialog = opened(page, "Change a team")
+        dialog.get_by_label("Name").fill("Mine")
+        dialog.get_by_label("Answers for it").select_option(me)
+        desk.api(dev, team, {"name": "Theirs", "owner": other}, "PATCH")
+        told_meanwhile(dialog, ("Theirs", "member@example.com"))
+        assert desk.api(dev, team)["name"] == "Theirs", "nothing was sent"
+        dialog.get_by_role("button", name="Save").click()
+        dialog.wait_for(state="detached")
+        now = desk.api(dev, team)
+        assert (now["name"], now["owner"]) == ("Mine", me), now
+
+
 def test_what_people_decide_on_is_said_whole():
     with browser.browsing() as (dev, chromium):
         cookie, member = person.sign_in(dev), approving.invited(dev, "member")
         whole(chromium, dev, cookie, member)
         whole_terms(chromium, dev, cookie)
         raises(chromium, dev, cookie, member)
+        two_tabs(chromium, dev, cookie)

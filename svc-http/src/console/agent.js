@@ -6,6 +6,7 @@ import { Spend, Standing, TIERS } from "./agents.js";
 import { Ending } from "./ending.js";
 import { Who, useApi, useList, useRead } from "./list.js";
 import { Mandates } from "./mandates.js";
+import { Others, usePinned } from "./meanwhile.js";
 
 /** @param {{ item: string }} props */
 export function Page({ item }) {
@@ -114,14 +115,25 @@ function Restart({ agent, close, done }) {
   <//>`;
 }
 
+/** What of an agent is changed. @type {Record<string, string>} */
+const MEMBERS = { name: "Name", tier: "Tier", sponsor: "Sponsor", killOwner: "Kill owner" };
+
+/** One of them as it stands. @param {any} agent @param {string} member */
+function said(agent, member) {
+  if (member === "name") return html`<${Quoted} text=${agent.name} />`;
+  if (member === "tier") return TIERS.find((it) => it[0] === agent.tier)?.[1] ?? agent.tier;
+  return agent[member] ? html`<${Who} id=${agent[member]} />` : "Nobody";
+}
+
 /** @param {{ agent: any, close: () => void, done: () => any }} props */
 function Change({ agent, close, done }) {
   const api = useApi();
   const { may } = usePlace();
   const isAll = may("ManageAgents");
   const members = useRead(isAll ? "members?limit=500" : null);
-  // What it was when this was opened: a member that is left as it was is not sent, whatever others change meanwhile.
-  const [was] = useState(agent);
+  const path = `agents/${agent.id}`;
+  // A member that is left as it was is not sent, whatever others change meanwhile.
+  const { began: was, known, others, look } = usePinned(agent, path);
   const all = (members.data && members.data.data) || [];
   // Whoever it is now can be chosen even where they are disabled or beyond the members that were read: a name alone removes nobody.
   const persons = (/** @type {string | undefined} */ now) => {
@@ -129,9 +141,11 @@ function Change({ agent, close, done }) {
     const isThere = !now || people.some((/** @type {any} */ it) => it.principalId === now);
     return [["", "Nobody"], ...people.map((/** @type {any} */ it) => [it.principalId, `${it.name ?? it.email} (${it.state === "disabled" ? "disabled" : it.role})`]), ...(isThere ? [] : [[now, now]])];
   };
-  const change = (/** @type {Record<string, string>} */ { name, tier, sponsor, killOwner }) => {
+  const change = async (/** @type {Record<string, string>} */ { name, tier, sponsor, killOwner }) => {
     const held = isAll ? { name, tier, sponsor: sponsor || null, killOwner: killOwner || null } : { name };
-    return api("PATCH", `agents/${agent.id}`, Object.fromEntries(Object.entries(held).filter(([member, it]) => it !== (was[member] ?? null))));
+    const body = Object.fromEntries(Object.entries(held).filter(([member, it]) => it !== (was[member] ?? null)));
+    const { stop } = await look(Object.keys(body), (said, member) => said[member] ?? null);
+    return stop ?? api("PATCH", path, body);
   };
   return html`<${Dialog} title=${isAll ? "Change this agent" : "Rename this agent"} close=${close}>
     ${isAll && !members.data ? html`<${Shown} of=${members}>${() => null}<//>` : html`<${Form} act=${change} submit="Save" cancel=${close} done=${done}>
@@ -139,6 +153,7 @@ function Change({ agent, close, done }) {
       ${isAll && html`<${Field} name="tier" as="choice" label="Tier" options=${TIERS} value=${was.tier} />
         <${Field} name="sponsor" as="choice" label="Sponsor" options=${persons(was.sponsor)} value=${was.sponsor ?? ""} />
         <${Field} name="killOwner" as="choice" label="Kill owner" options=${persons(was.killOwner)} value=${was.killOwner ?? ""} />`}
+      <${Others} of=${others.map((member) => [MEMBERS[member], said(known, member)])} />
     <//>`}
   <//>`;
 }

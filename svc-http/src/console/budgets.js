@@ -5,6 +5,7 @@ import { Ending } from "./ending.js";
 import { createContext } from "./preact.js";
 import { useContext, useState } from "./hooks.js";
 import { Who, useApi, useList } from "./list.js";
+import { Others, isSame, usePinned } from "./meanwhile.js";
 import { Named, useNames } from "./named.js";
 import { query as asQuery, wrongFields } from "./server.js";
 import { count, dollars, micros, typed } from "./text.js";
@@ -23,6 +24,8 @@ const STEPS = [
   ["stop", "Stop", "120", "no call that would pass it goes out, whatever runs at once"],
 ];
 const STANDS = /** @type {Record<string, [any, string]>} */ ({ observe: ["good", "Within"], nudge: ["waits", "Nudging"], downgrade: ["waits", "Cheaper models"], approval: ["bad", "Waits for its owner"], stop: ["bad", "Used up"] });
+/** What of a budget is changed. @type {Record<string, string>} */
+const PARTS = { amount: "Amount", ladder: "What happens at which part", owner: "Owner" };
 const AMOUNT = "An amount of US dollars is a number like 250.00, without commas or spaces.";
 
 /** What the things of each kind are called, read once for the page. */
@@ -128,7 +131,7 @@ function One({ of, open }) {
         parts=${[{ kind: part >= 100 ? "past" : "used", value: spentMicros }, { kind: "reserved", value: reservedMicros }]} marks=${marks} />
       <p><span class="sum"><${Dollars} micros=${spentMicros} /></span> of <${Dollars} micros=${allocationMicros} /> ${RUNNING[period]}, <span class="number">${shownPart}</span>${reservedMicros > 0 && html`; of it <${Dollars} micros=${reservedMicros} /> reserved by ${count(reservations.length, "running call")}`}</p>
       ${allocationMicros !== amount && html`<p><small>${period === "total" ? html`Raised for good; without that it has <${Dollars} micros=${amount} />.` : html`Raised for this period; <${Dollars} micros=${amount} /> after it.`}</small></p>`}
-      <p class="meta">${ladder.map((/** @type {any} */ it) => html`<span key=${it.step}>${STEPS.find((step) => step[0] === it.step)?.[1]} at ${it.at} %</span>`)}</p>
+      <p class="meta">${stepped(of).map((it) => html`<span key=${it}>${it}</span>`)}</p>
       <p class="meta"><span>Owner: <${Who} id=${of.owner} /></span>${of.periodEnd && html`<span>until <${Time} at=${of.periodEnd} /></span>`}<span>made <${Time} at=${of.createdAt} /> by <${Who} id=${of.createdBy} /></span></p>
       ${!mayRaise && part >= 80 && html`<p><small>Its owner, an owner or an admin of the workspace can raise it.</small></p>`}
     </div>
@@ -139,6 +142,9 @@ function One({ of, open }) {
   </li>`;
 }
 
+/** Where the steps of a budget stand. @param {any} of @returns {string[]} */
+const stepped = ({ ladder }) => ladder.map((/** @type {any} */ it) => `${STEPS.find((step) => step[0] === it.step)?.[1]} at ${it.at} %`);
+
 /** The steps of a budget, each at its part or left out. @param {{ of?: { at: number, step: string }[] }} props */
 const Ladder = ({ of }) => html`<fieldset><legend>What happens at which part</legend>
   <small>In percent of what is allotted, each above the one before; an empty one is left out. Without “Ask the owner” and “Stop” nothing is ever refused.</small>
@@ -147,6 +153,9 @@ const Ladder = ({ of }) => html`<fieldset><legend>What happens at which part</le
 
 /** The steps that are filled. @param {Record<string, string>} values */
 const ladderOf = (values) => STEPS.filter((it) => values[`step ${it[0]}`] !== "").map(([step]) => ({ at: Number(values[`step ${step}`]), step }));
+
+/** The steps of a budget as they are sent. @param {any} of */
+const stepsOf = (of) => of.ladder.map((/** @type {any} */ it) => ({ at: it.at, step: it.step }));
 
 /** What the server says of a step, said at that step's field. @param {any} got @param {{ step: string }[]} ladder */
 function atSteps(got, ladder) {
@@ -212,15 +221,17 @@ function New({ close, done }) {
 function Change({ of, close, done }) {
   const api = useApi();
   const { say } = usePlace();
-  // What it was when this was opened: what is left as it was is not sent, whatever others change meanwhile.
-  const [was] = useState(of);
+  const path = `budgets/${of.id}`;
+  // What is left as it was is not sent, whatever others change meanwhile.
+  const { began: was, known, others, look } = usePinned(of, path);
   const change = async (/** @type {Record<string, string>} */ values) => {
     const amount = micros(values.amount);
     if (amount === null) return wrongFields({ amount: AMOUNT });
     const ladder = ladderOf(values);
-    const isSame = JSON.stringify(ladder) === JSON.stringify(was.ladder.map((/** @type {any} */ it) => ({ at: it.at, step: it.step })));
-    const body = { ...(amount !== was.amount && { amount }), ...(!isSame && { ladder }), ...(values.owner !== was.owner && { owner: values.owner }) };
-    return atSteps(await api("PATCH", `budgets/${was.id}`, body), ladder);
+    const isMoved = !isSame(ladder, stepsOf(was));
+    const body = { ...(amount !== was.amount && { amount }), ...(isMoved && { ladder }), ...(values.owner !== was.owner && { owner: values.owner }) };
+    const { stop } = await look(Object.keys(body), (said, part) => (part === "ladder" ? stepsOf(said) : said[part]));
+    return stop ?? atSteps(await api("PATCH", path, body), ladder);
   };
   const changed = () => {
     say("The budget is changed.");
@@ -232,6 +243,7 @@ function Change({ of, close, done }) {
       <${Field} name="amount" label="Amount (USD)" value=${typed(was.amount)} needed more=${{ inputmode: "decimal" }} hint=${was.period === "total" ? "From now on; where it was raised to more, it keeps that." : "From now on, the running period included; one that was raised to more keeps that."} />
       <${Ladder} of=${was.ladder} />
       <${Owner} value=${was.owner} />
+      <${Others} of=${others.map((part) => [PARTS[part], part === "amount" ? html`<${Dollars} micros=${known.amount} />` : part === "owner" ? html`<${Who} id=${known.owner} />` : stepped(known).join(", ")])} />
     <//>
   <//>`;
 }

@@ -3,9 +3,8 @@ import { Button, Dialog, Empty, Field, Form, Heading, Pager, Quoted, Shown, Tabl
 import { Ending } from "./ending.js";
 import { useState } from "./hooks.js";
 import { Who, useApi, useList } from "./list.js";
-import { chosenOver, isSame } from "./meanwhile.js";
+import { Others, chosenOver, isSame, usePinned } from "./meanwhile.js";
 import { Checks, named, ticked, useMembers } from "./people.js";
-import { isDone } from "./server.js";
 import { count } from "./text.js";
 
 /** @param {{ tabs: any }} props */
@@ -56,7 +55,8 @@ function Inside({ ids, person }) {
 /** Makes a team, or changes one. @param {{ of?: any, members: any, close: () => void, done: () => any }} props */
 function Keep({ of, members, close, done }) {
   const api = useApi();
-  const [was] = useState(of ?? { name: "", memberIds: [] });
+  const path = of && `teams/${of.id}`;
+  const { began: was, known, others, look } = usePinned(of ?? { name: "", memberIds: [] }, path);
   const people = members.people;
   const offered = people.map((/** @type {any} */ it) => it.principalId);
   const keep = async (/** @type {Record<string, string>} */ it) => {
@@ -65,13 +65,11 @@ function Keep({ of, members, close, done }) {
     const over = (/** @type {string[]} */ now) => chosenOver(now, { began: was.memberIds, chosen, offered });
     /** @type {Record<string, any>} */
     const body = { ...(it.name !== was.name && { name: it.name }), ...(owner !== (was.owner ?? null) && { owner }) };
-    if (!isSame(over(was.memberIds), was.memberIds)) {
-      // Whom somebody else let in or out meanwhile stays so.
-      const now = await api("GET", `teams/${of.id}`);
-      if (!isDone(now)) return now;
-      body.memberIds = over(now.said.memberIds);
-    }
-    return Object.keys(body).length ? api("PATCH", `teams/${of.id}`, body) : "Nothing is changed yet.";
+    const isPeople = !isSame(over(was.memberIds), was.memberIds);
+    if (!isPeople && !Object.keys(body).length) return "Nothing is changed yet.";
+    const { stop, now } = await look(Object.keys(body), (said, member) => said[member] ?? null);
+    // Whom somebody else let in or out meanwhile stays so.
+    return stop ?? api("PATCH", path, { ...body, ...(isPeople && { memberIds: over(now.memberIds) }) });
   };
   const owners = [["", "Nobody"], ...people.map((/** @type {any} */ it) => [it.principalId, named(it)]), ...(was.owner && !offered.includes(was.owner) ? [[was.owner, was.owner]] : [])];
   return html`<${Dialog} title=${of ? "Change a team" : "New team"} close=${close}>
@@ -80,6 +78,7 @@ function Keep({ of, members, close, done }) {
       <${Field} name="owner" as="choice" label="Answers for it" options=${owners} value=${was.owner ?? ""} hint="Whom others ask about it. It gives no right." />
       <${Checks} legend="Members" name="memberIds" of=${people.map((/** @type {any} */ it) => [it.principalId, it.name ? `${it.name} (${it.email})` : it.email])} chosen=${was.memberIds} empty="There is nobody to choose from." />
       ${!members.isWhole && html`<p><small>The newest ${offered.length} members are offered here; the others stay as they are, and each member's own teams are changed at the member.</small></p>`}
+      <${Others} of=${others.map((member) => (member === "name" ? ["Name", html`<${Quoted} text=${known.name} />`] : ["Answers for it", known.owner ? html`<${Who} id=${known.owner} />` : "Nobody"]))} />
     <//>`}
   <//>`;
 }
