@@ -170,6 +170,82 @@ def two_tabs(chromium, dev, cookie):
         assert (now["name"], now["owner"]) == ("Mine", me), now
 
 
+def said_at(dialog, label, text):
+    """What is wrong is said at this field alone, and leads there."""
+    field = dialog.locator(".field", has=dialog.page.get_by_label(label, exact=True))
+    field.locator(".wrong").get_by_text(text, exact=True).wait_for()
+    field.locator("[aria-invalid=true]:focus").wait_for()
+    dialog.get_by_role("alert").get_by_text("Look at the fields that are marked.").wait_for()
+
+
+def faults(page, dialog, submit):
+    """What is wrong with the limits of a mandate, whatever it is part of, is said at their fields and by their labels."""
+    number = "An amount is a number like 1250.00, in EUR, without commas or spaces."
+    dialog.get_by_label("Actions", exact=True).fill("payment")
+    for values, label, text in (
+        ({}, "At most an action", "Fill in “At most an action” or “At most a period” where the mandate covers payments."),
+        ({"At most an action": "1,50"}, "At most an action", number),
+        ({"At most an action": "1.50", "Ask a person above": "x"}, "Ask a person above", number),
+        ({"Ask a person above": "2"}, "Ask a person above", "Must not be above “At most an action”."),
+        ({"Ask a person above": "0"}, "Ask a person above", "Must be an amount above zero."),
+        ({"Ask a person above": "", "At most a period": "1 000"}, "At most a period", number),
+    ):
+        for name, value in values.items():
+            dialog.get_by_label(name, exact=True).fill(value)
+        dialog.get_by_role("button", name=submit).click()
+        said_at(dialog, label, text)
+        assert dialog.locator(".wrong").count() == 1, dialog.inner_text()
+    fits_at_twice(page, submit)
+    page.reload()
+
+
+def at_their_fields(chromium, dev, cookie, member):
+    """Faults of a mandate are at its fields where it is granted, asked for, a template or a new agent's, and those of dollars too."""
+    budget = desk.api(dev, "budgets", {"scope": {"kind": "workspace"}, "amount": 5_000_000, "period": "day"})["id"]
+    with tabs.console(chromium, dev, cookie, f"/agents/{dev['agentId']}") as page:
+        page.get_by_role("button", name="Grant a mandate").click()
+        dialog = opened(page, "Grant a mandate")
+        dialog.get_by_label("Name").fill("Faulty")
+        faults(page, dialog, "Grant it")
+        page.goto(tabs.at(dev, "/templates"))
+        page.get_by_role("button", name="New template").click()
+        dialog = opened(page, "New template")
+        dialog.get_by_label("Name of the template").fill("faulty")
+        faults(page, dialog, "Make it")
+        page.goto(tabs.at(dev, "/agents?new"))
+        dialog = opened(page, "New agent")
+        dialog.get_by_label("Name", exact=True).fill("Faulty")
+        dialog.get_by_role("button", name="Add a mandate of its own wording").click()
+        dialog.get_by_label("Name", exact=True).nth(1).fill("Faulty")
+        faults(page, dialog, "Make the agent")
+        page.goto(tabs.at(dev, "/budgets"))
+        page.get_by_role("button", name="New budget").click()
+        dialog = opened(page, "New budget")
+        dialog.get_by_label("Amount (USD)").fill("0")
+        dialog.get_by_role("button", name="Make the budget").click()
+        said_at(dialog, "Amount (USD)", "Must be above zero.")
+    with tabs.console(chromium, dev, member, "/applications") as page:
+        for kind in ("A mandate", "A new agent"):
+            page.get_by_role("button", name="Ask for something").click()
+            dialog = opened(page, "Ask for something")
+            dialog.get_by_label("What", exact=True).select_option(label=kind)
+            dialog.get_by_label("Mandate", exact=True).select_option("own")
+            dialog.get_by_label("Actions", exact=True).wait_for()
+            for name in dialog.get_by_label("Name", exact=True).all():
+                name.fill("Faulty")
+            dialog.get_by_label("Why", exact=True).fill("To see")
+            faults(page, dialog, "Ask for it")
+        page.get_by_role("button", name="Ask for something").click()
+        dialog = opened(page, "Ask for something")
+        dialog.get_by_label("What", exact=True).select_option(label="More of a budget")
+        dialog.get_by_label("Budget", exact=True).fill(budget)
+        dialog.get_by_label("Why", exact=True).fill("To see")
+        for text, told in (("1,50", "An amount of US dollars is a number like 250.00, without commas or spaces."), ("0", "Must be above zero.")):
+            dialog.get_by_label("To so many dollars").fill(text)
+            dialog.get_by_role("button", name="Ask for it").click()
+            said_at(dialog, "To so many dollars", told)
+
+
 def test_what_people_decide_on_is_said_whole():
     with browser.browsing() as (dev, chromium):
         cookie, member = person.sign_in(dev), approving.invited(dev, "member")
@@ -177,3 +253,4 @@ def test_what_people_decide_on_is_said_whole():
         whole_terms(chromium, dev, cookie)
         raises(chromium, dev, cookie, member)
         two_tabs(chromium, dev, cookie)
+        at_their_fields(chromium, dev, cookie, member)

@@ -2,7 +2,7 @@
 import { Badge, Button, Dialog, Empty, Field, Form, Heading, Money, Pager, Quoted, ShownOnce, Shown, Table, Time, at, html, usePlace } from "./kit.js";
 import { useCallback, useEffect, useRef, useState } from "./hooks.js";
 import { useApi, useList, useLive, useRead } from "./list.js";
-import { Terms, bodyOf, describe } from "./mandates.js";
+import { Terms, atTerms, bodyOf, describe } from "./mandates.js";
 import { isDone } from "./server.js";
 import { count } from "./text.js";
 
@@ -112,17 +112,17 @@ function NewAgent({ close, made }) {
   const people = ((members.data && members.data.data) || []).filter((/** @type {any} */ it) => it.state !== "disabled");
   const persons = [["", "Nobody"], ...people.map((/** @type {any} */ it) => [it.principalId, `${it.name ?? it.email} (${it.role})`])];
   const all = (templates.data && templates.data.data) || [];
-  const make = (/** @type {Record<string, string>} */ values) => {
+  const make = async (/** @type {Record<string, string>} */ values) => {
     const chosen = all.filter((/** @type {any} */ it) => values[`template ${it.name}`]);
     const { name, principalEmail, tier, sponsor, killOwner } = values;
     // The one of its own wording comes first, so that it is known what its faults are called.
     const whole = isWhole ? bodyOf(values, zone, null, WHOLE) : null;
-    if (typeof whole === "string") return whole;
-    return api("POST", "agents", {
+    if (whole?.wrong) return whole.wrong;
+    return atTerms(await api("POST", "agents", {
       name, principalEmail, tier,
-      mandates: [...(whole ? [whole] : []), ...chosen.map((/** @type {any} */ it) => ({ template: it.name }))],
+      mandates: [...(whole ? [whole.body] : []), ...chosen.map((/** @type {any} */ it) => ({ template: it.name }))],
       ...(sponsor && { sponsor }), ...(killOwner && { killOwner }),
-    });
+    }), WHOLE);
   };
   if (issued) return html`<${ShownOnce} title="The agent's key" secret=${issued.key} close=${() => made(issued.id)}><p>The agent sends it as <code>authorization: Bearer</code>.</p><//>`;
   return html`<${Dialog} title="New agent" close=${close}>

@@ -2,18 +2,17 @@
 import { Badge, Button, Dialog, Empty, Field, Form, Heading, Id, Pager, Quoted, ShownOnce, Shown, Tabs, Time, at, html, useNow, usePlace } from "./kit.js";
 import { useCallback, useEffect, useState } from "./hooks.js";
 import { TIERS } from "./agents.js";
-import { Brief } from "./budgets.js";
+import { Brief, noAmount } from "./budgets.js";
 import { Who, forget, useApi, useList, useRead, useRemembered } from "./list.js";
-import { Terms, Words, bodyOf } from "./mandates.js";
+import { Terms, Words, atTerms, bodyOf } from "./mandates.js";
 import { isSame } from "./meanwhile.js";
-import { isDone, query as asQuery } from "./server.js";
-import { decimal, dollars, left, minorUnits, plain } from "./text.js";
+import { isDone, query as asQuery, wrongFields } from "./server.js";
+import { dollars, left, micros, plain } from "./text.js";
 
 const STATES = /** @type {Record<string, [any, string]>} */ ({ waiting: ["waits", "Waiting"], approved: ["good", "Approved"], denied: ["bad", "Denied"], withdrawn: ["plain", "Taken back"], expired: ["plain", "Expired"] });
 const TITLES = /** @type {Record<string, string>} */ ({ agent: "A new agent", mandate: "A mandate", tier: "Another tier", budget_raise: "More of a budget", role: "Another role" });
 /** @type {[string, string][]} */
 const ROLES = [["owner", "Owner"], ["admin", "Admin"], ["member", "Member"], ["analyst", "Analyst"], ["auditor", "Auditor"]];
-const MICRO_DIGITS = 6;
 const WITHIN = "change.";
 const OF_AGENT = "change.mandates.0.";
 
@@ -211,10 +210,9 @@ function Ask({ close, done }) {
   const { zone, say, may } = usePlace();
   const [kind, setKind] = useState("agent");
   const kinds = Object.entries(TITLES).filter(([is]) => may("ReadAgents") || !["mandate", "tier"].includes(is));
-  const ask = (/** @type {Record<string, string>} */ values) => {
-    const change = changeOf(kind, values, zone);
-    if (typeof change === "string") return change;
-    return api("POST", "applications", { kind, reason: values.reason, ...change });
+  const ask = async (/** @type {Record<string, string>} */ values) => {
+    const { wrong, ...change } = changeOf(kind, values, zone);
+    return wrong ?? atTerms(await api("POST", "applications", { kind, reason: values.reason, ...change }), kind === "agent" ? OF_AGENT : WITHIN);
   };
   const asked = (/** @type {any} */ got) => {
     say("It is asked for.");
@@ -270,20 +268,19 @@ function Mandate({ within, none = false }) {
     ${from === "own" && html`<fieldset><legend>The mandate</legend><${Terms} currency=${currency} within=${within} /></fieldset>`}`;
 }
 
-/** What is asked for, of the fields; a text where an amount is none. @param {string} kind @param {Record<string, string>} values @param {string} zone @returns {string | { target?: string, change: any }} */
+/** What is asked for, of the fields, or what is wrong with it. @param {string} kind @param {Record<string, string>} values @param {string} zone @returns {{ wrong?: import("./server.js").Got, target?: string, change?: any }} */
 function changeOf(kind, values, zone) {
   const { target, from = "" } = values;
   if (kind === "tier") return { target, change: { tier: values.tier } };
   if (kind === "role") return { ...(target && { target }), change: { role: values.role } };
   if (kind === "budget_raise") {
-    const [, whole = "", part = ""] = /^([0-9]{1,9})(?:\.([0-9]{1,6}))?$/.exec(values.amount.trim()) ?? [];
-    if (!whole) return `An amount is a number like ${decimal(minorUnits("250", "USD") ?? 0, 2)}, in US dollars, without commas or spaces.`;
-    return { target: target.trim(), change: { amountMicros: Number(whole + part.padEnd(MICRO_DIGITS, "0")) } };
+    const amountMicros = micros(values.amount);
+    return amountMicros ? { target: target.trim(), change: { amountMicros } } : { wrong: wrongFields({ "change.amountMicros": noAmount(amountMicros) }) };
   }
   const isNamed = from.startsWith("of ");
   const own = from === "own" ? bodyOf(values, zone, null, kind === "agent" ? OF_AGENT : WITHIN) : null;
-  if (typeof own === "string") return own;
-  const mandate = isNamed ? { template: from.slice(3) } : own;
+  if (own?.wrong) return own;
+  const mandate = isNamed ? { template: from.slice(3) } : own?.body;
   if (kind === "mandate") return { target, change: mandate };
   return { change: { name: values.name, principalEmail: values.principalEmail, ...(mandate && { mandates: [mandate] }) } };
 }

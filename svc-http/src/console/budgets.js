@@ -26,7 +26,8 @@ const STEPS = [
 const STANDS = /** @type {Record<string, [any, string]>} */ ({ observe: ["good", "Within"], nudge: ["waits", "Nudging"], downgrade: ["waits", "Cheaper models"], approval: ["bad", "Waits for its owner"], stop: ["bad", "Used up"] });
 /** What of a budget is changed. @type {Record<string, string>} */
 const PARTS = { amount: "Amount", ladder: "What happens at which part", owner: "Owner" };
-const AMOUNT = "An amount of US dollars is a number like 250.00, without commas or spaces.";
+/** Why what was typed is no amount. @param {number | null} amount nought, or none */
+export const noAmount = (amount) => (amount === 0 ? "Must be above zero." : "An amount of US dollars is a number like 250.00, without commas or spaces.");
 
 /** What the things of each kind are called, read once for the page. */
 const Names = createContext(/** @type {Record<string, { of: Map<string, string> }>} */ ({}));
@@ -192,7 +193,7 @@ function New({ close, done }) {
   const [kind, setKind] = useState("workspace");
   const make = async (/** @type {Record<string, string>} */ values) => {
     const amount = micros(values.amount);
-    if (amount === null) return wrongFields({ amount: AMOUNT });
+    if (!amount) return wrongFields({ amount: noAmount(amount) });
     const ladder = ladderOf(values);
     const scope = kind === "workspace" ? { kind } : { kind, id: values.id ?? "" };
     return atSteps(await api("POST", "budgets", { scope, amount, period: values.period, ladder, ...(values.owner && { owner: values.owner }) }), ladder);
@@ -226,7 +227,7 @@ function Change({ of, close, done }) {
   const { began: was, known, others, look } = usePinned(of, path);
   const change = async (/** @type {Record<string, string>} */ values) => {
     const amount = micros(values.amount);
-    if (amount === null) return wrongFields({ amount: AMOUNT });
+    if (!amount) return wrongFields({ amount: noAmount(amount) });
     const ladder = ladderOf(values);
     const isMoved = !isSame(ladder, stepsOf(was));
     const body = { ...(amount !== was.amount && { amount }), ...(isMoved && { ladder }), ...(values.owner !== was.owner && { owner: values.owner }) };
@@ -254,7 +255,7 @@ function Raise({ of, close, done }) {
   const { say } = usePlace();
   const raise = (/** @type {Record<string, string>} */ { to, note }) => {
     const amountMicros = micros(to);
-    if (amountMicros === null) return wrongFields({ amountMicros: AMOUNT });
+    if (!amountMicros) return wrongFields({ amountMicros: noAmount(amountMicros) });
     return api("POST", `budgets/${of.id}/raise`, { amountMicros, ...(note.trim() && { note }) });
   };
   const raised = () => {

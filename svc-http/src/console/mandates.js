@@ -3,7 +3,7 @@ import { Badge, Button, Dialog, Empty, Field, Form, Pager, Quoted, Shown, Time, 
 import { Ending } from "./ending.js";
 import { useEffect, useMemo, useRef, useState } from "./hooks.js";
 import { Who, useApi, useList, useRead } from "./list.js";
-import { isDone } from "./server.js";
+import { isDone, wrongFields } from "./server.js";
 import { decimal, digits, fromLocal, instant, lines, localTime, minorUnits, money, plain } from "./text.js";
 
 const STATES = /** @type {Record<string, [any, string]>} */ ({ active: ["good", "In force"], paused: ["waits", "Paused"], revoked: ["plain", "Revoked"], expired: ["plain", "Expired"] });
@@ -156,10 +156,10 @@ function Grant({ agent, close, done }) {
   const [from, setFrom] = useState("");
   const all = (templates.data && templates.data.data) || [];
   const template = all.find((/** @type {any} */ it) => it.name === from);
-  const grant = (/** @type {object} */ more, /** @type {Record<string, string>} */ values) => {
+  const grant = async (/** @type {object} */ more, /** @type {Record<string, string>} */ values) => {
     if (template) return api("POST", `agents/${agent.id}/mandates`, { template: from, ...more });
-    const body = bodyOf(values, zone, null);
-    return typeof body === "string" ? body : api("POST", `agents/${agent.id}/mandates`, { ...body, ...more });
+    const { wrong, body } = bodyOf(values, zone, null);
+    return wrong ?? atTerms(await api("POST", `agents/${agent.id}/mandates`, { ...body, ...more }));
   };
   /** @type {[string, any][]} */
   const options = [["", "Its own wording"], ...all.map((/** @type {any} */ it) => [it.name, it.name])];
@@ -182,13 +182,13 @@ function Change({ of, close, done }) {
     if (was !== of) news.current?.focus();
   }, [was, of]);
   const change = async (/** @type {object} */ more, /** @type {Record<string, string>} */ values) => {
-    const body = bodyOf(values, zone, was);
-    if (typeof body === "string") return body;
+    const { wrong, body } = bodyOf(values, zone, was);
+    if (wrong) return wrong;
     const sent = changed(body, was);
     if (!Object.keys(sent).length) return undefined;
     const got = await api("GET", `mandates/${was.id}`);
     if (!isDone(got)) return got;
-    if (got.said.version === was.version) return api("PATCH", `mandates/${was.id}`, { ...sent, ...more });
+    if (got.said.version === was.version) return atTerms(await api("PATCH", `mandates/${was.id}`, { ...sent, ...more }));
     setWas(got.said);
     return MOVED;
   };
@@ -230,6 +230,10 @@ function same(one, other) {
   return names.every((it) => same(a[it], b[it]));
 }
 
+// The server's names of the fields that hold an amount.
+const AMOUNTS = /** @type {Record<string, string>} */ ({ perAction: "limits.perAction", askAbove: "limits.askAbove", periodAmount: "limits.perPeriod" });
+const LABELS = /** @type {Record<string, string>} */ ({ perAction: "At most an action", askAbove: "Ask a person above", perPeriod: "At most a period" });
+
 /** The terms of a mandate as fields. `within`: what stands before the names of its faults; `isNew`: what is there binds nothing yet. @param {{ of?: any, currency: string, within?: string, isNew?: boolean }} props */
 export function Terms({ of = {}, currency, within = "", isNew = false }) {
   const { zone } = usePlace();
@@ -247,11 +251,11 @@ export function Terms({ of = {}, currency, within = "", isNew = false }) {
     <fieldset><legend>Limits</legend>
       <div class="pair">
         <${Field} name=${`${within}currency`} label="Currency" fault=${`${within}limits.currency`} value=${code} more=${pick} hint=${isFixed ? "Stays as it is; another needs a new mandate." : "Needed for payments; amounts are in it."} />
-        <${Field} name=${`${within}perAction`} label="At most an action" fault=${`${within}limits.perAction`} value=${shown(limits.perAction)} more=${inUnits} />
-        <${Field} name=${`${within}askAbove`} label="Ask a person above" fault=${`${within}limits.askAbove`} value=${shown(limits.askAbove)} more=${inUnits} />
+        <${Field} name=${`${within}perAction`} label=${LABELS.perAction} fault=${`${within}limits.perAction`} value=${shown(limits.perAction)} more=${inUnits} />
+        <${Field} name=${`${within}askAbove`} label=${LABELS.askAbove} fault=${`${within}limits.askAbove`} value=${shown(limits.askAbove)} more=${inUnits} />
       </div>
       <div class="pair">
-        <${Field} name=${`${within}periodAmount`} label="At most a period" fault=${`${within}limits.perPeriod`} value=${shown(limits.perPeriod?.amount)} more=${inUnits} />
+        <${Field} name=${`${within}periodAmount`} label=${LABELS.perPeriod} fault=${`${within}limits.perPeriod`} value=${shown(limits.perPeriod?.amount)} more=${inUnits} />
         <${Field} name=${`${within}period`} as="choice" label="That period" options=${PERIODS} value=${limits.perPeriod?.period ?? "month"} />
       </div>
       <div class="pair">
@@ -277,15 +281,17 @@ export function Terms({ of = {}, currency, within = "", isNew = false }) {
  * @param {string} zone
  * @param {any} of
  * @param {string} [within]
- * @returns {string | Record<string, any>} a text where an amount is none, or the end no instant
+ * @returns {{ wrong?: import("./server.js").Got, body: Record<string, any> }} `wrong`: what is no amount, or no instant
  */
 export function bodyOf(all, zone, of, within = "") {
   const own = Object.entries(all).filter((it) => it[0].startsWith(within));
   const values = Object.fromEntries(own.map(([name, value]) => [name.slice(within.length), value]));
   const currency = values.currency.trim().toUpperCase();
-  const amounts = ["perAction", "askAbove", "periodAmount"].map((name) => [name, values[name].trim()]).filter((it) => it[1]);
+  const amounts = Object.keys(AMOUNTS).map((name) => [name, values[name].trim()]).filter((it) => it[1]);
   const units = Object.fromEntries(amounts.map(([name, text]) => [name, minorUnits(text, currency)]));
-  if (Object.values(units).includes(null)) return `An amount is a number like ${decimal(125_000, digits(currency))}, in ${currency}, without commas or spaces.`;
+  const noAmount = `An amount is a number like ${decimal(125_000, digits(currency))}, in ${currency}, without commas or spaces.`;
+  /** @type {Record<string, string>} */
+  const faults = Object.fromEntries(amounts.filter(([name]) => units[name] === null).map(([name]) => [`${within}${AMOUNTS[name]}`, noAmount]));
   const nothing = of ? null : undefined;
   const list = (/** @type {string} */ name) => (lines(values[name]).length ? lines(values[name]) : nothing);
   const isMoney = !!of?.limits?.currency || Object.keys(units).length > 0 || lines(values.actions).some((it) => /^(payment|refund|transfer)$/.test(it));
@@ -301,9 +307,9 @@ export function bodyOf(all, zone, of, within = "") {
   const both = (/** @type {string} */ name) => ({ allow: list(`${name}Allow`), deny: list(`${name}Deny`) });
   const some = (/** @type {{ allow?: any, deny?: any }} */ it) => (it.allow || it.deny ? it : nothing);
   const ends = values.expiresAt ? fromLocal(values.expiresAt, zone) : nothing;
-  if (values.expiresAt && !ends) return "The end is not a date and time that can be read.";
+  if (values.expiresAt && !ends) faults[`${within}expiresAt`] = "The end is not a date and time that can be read.";
   const hasLimits = isMoney || limits.count || of?.limits;
-  return {
+  const body = {
     name: values.name,
     actions: lines(values.actions),
     limits: hasLimits ? limits : undefined,
@@ -314,4 +320,19 @@ export function bodyOf(all, zone, of, within = "") {
     // A moment that is not touched keeps its seconds.
     expiresAt: of?.expiresAt && values.expiresAt === localTime(of.expiresAt, zone) ? of.expiresAt : ends,
   };
+  return Object.keys(faults).length ? { wrong: wrongFields(faults), body } : { body };
+}
+
+/**
+ * What the server says of terms, at the fields and in the words of their labels.
+ * @param {import("./server.js").Got} got
+ * @param {string} [within]
+ * @returns {import("./server.js").Got}
+ */
+export function atTerms(got, within = "") {
+  const errors = (got.error.errors ?? []).map(({ field, message }) => {
+    const said = message.replace(/^`[^`]*` /, "").replace(/`(?:limits\.)?(\w+)`/g, (all, name) => (LABELS[name] ? `“${LABELS[name]}”` : all));
+    return { field: field === `${within}limits` ? `${within}limits.perAction` : field, message: said.replace(/^must hold/, "fill in").replace("a whole number of minor units", "an amount") };
+  });
+  return errors.length ? { ...got, error: { ...got.error, errors } } : got;
 }

@@ -3,7 +3,7 @@ import { Badge, Button, Dialog, Empty, Field, Form, Heading, Pager, Quoted, Show
 import { Ending } from "./ending.js";
 import { useState } from "./hooks.js";
 import { Who, forget, useApi, useList } from "./list.js";
-import { Terms, Words, bodyOf } from "./mandates.js";
+import { Terms, Words, atTerms, bodyOf } from "./mandates.js";
 import { Others, usePinned } from "./meanwhile.js";
 
 const WITHIN = "mandate.";
@@ -39,19 +39,19 @@ function Template({ of, mayChange, open }) {
   </li>`;
 }
 
-/** What a template says, of the fields; a text where an amount is none. @param {Record<string, string>} values @param {string} zone */
+/** What a template says, of the fields, or what is wrong with it. @param {Record<string, string>} values @param {string} zone */
 function termsOf(values, zone) {
-  const body = bodyOf(values, zone, null, WITHIN);
-  return typeof body === "string" ? body : { ...body, name: body.name || undefined };
+  const { wrong, body } = bodyOf(values, zone, null, WITHIN);
+  return { wrong, mandate: { ...body, name: body.name || undefined } };
 }
 
 /** @param {{ close: () => void, done: () => any }} props */
 function Make({ close, done }) {
   const api = useApi();
   const { zone, currency } = usePlace();
-  const make = (/** @type {Record<string, string>} */ values) => {
-    const mandate = termsOf(values, zone);
-    return typeof mandate === "string" ? mandate : api("POST", "templates", { name: values.name, mandate });
+  const make = async (/** @type {Record<string, string>} */ values) => {
+    const { wrong, mandate } = termsOf(values, zone);
+    return wrong ?? atTerms(await api("POST", "templates", { name: values.name, mandate }), WITHIN);
   };
   return html`<${Dialog} title="New template" close=${close}>
     <${Form} act=${make} submit="Make it" cancel=${close} done=${done}>
@@ -68,10 +68,10 @@ function Change({ of, close, done }) {
   const path = `templates/${encodeURIComponent(of.name)}`;
   const { began, known, others, look } = usePinned(of, path);
   const change = async (/** @type {Record<string, string>} */ values) => {
-    const mandate = termsOf(values, zone);
-    if (typeof mandate === "string") return mandate;
+    const { wrong, mandate } = termsOf(values, zone);
+    if (wrong) return wrong;
     const { stop } = await look(["mandate"], (said, name) => said[name]);
-    return stop ?? api("PATCH", path, { mandate });
+    return stop ?? atTerms(await api("PATCH", path, { mandate }), WITHIN);
   };
   return html`<${Dialog} title="Change a template" close=${close}>
     <p><strong><${Quoted} text=${of.name} /></strong>: mandates that were made from it stay as they are.</p>
