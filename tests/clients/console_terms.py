@@ -9,7 +9,7 @@ import browser
 import desk
 import person
 import tabs
-from tabs import fits_at_twice, opened
+from tabs import fits_at_twice, is_text, opened
 
 ACTIONS = [f"crm.act{it}" for it in range(8)]
 TOOLS = [f"server/tool{it}" for it in range(15)]
@@ -34,7 +34,7 @@ def holds(scope, entries):
 
 def whole(chromium, dev, cookie, member):
     """Nothing that is asked for or in force is left out: a long list may be folded, and stands open where somebody decides."""
-    wide = {"name": "Wide", "actions": ACTIONS, "tools": {"allow": TOOLS}, "expiresAt": ENDS}
+    wide = {"name": "Wide", "actions": ACTIONS, "tools": {"allow": TOOLS}, "fields": {"allow": [approving.WICKED[:100]]}, "expiresAt": ENDS}
     agent = desk.api(dev, "agents", {"name": "Wide agent", "principalEmail": "member@example.com", "mandates": [wide]})["id"]
     desk.api(dev, "templates", {"name": "wide", "mandate": wide})
     applied(dev, member, "mandate", wide, "For the mandate", agent)
@@ -44,8 +44,11 @@ def whole(chromium, dev, cookie, member):
         item = page.get_by_role("listitem").filter(has=page.get_by_role("heading", name="Wide", exact=True))
         item.get_by_text(IN_TOKYO).wait_for()
         holds(item, ACTIONS)
-        item.get_by_text("only 15 tools").click()
+        item.locator("summary").focus()
+        page.keyboard.press("Enter")
+        item.get_by_text(TOOLS[-1]).wait_for()
         holds(item, TOOLS)
+        is_text(page, "a long list")
         fits_at_twice(page, "a long list")
         item.get_by_role("button", name="Versions").click()
         versions = opened(page, "Versions")
@@ -69,6 +72,7 @@ def whole(chromium, dev, cookie, member):
             dialog = opened(page, "Approve this application?")
             dialog.get_by_text(IN_ST_JOHNS).wait_for()
             holds(dialog, [*ACTIONS, *TOOLS])
+            is_text(page, reason)
             fits_at_twice(page, reason)
             dialog.get_by_role("button", name="Cancel").click()
             dialog.wait_for(state="detached")
@@ -79,6 +83,15 @@ def whole(chromium, dev, cookie, member):
         dialog.get_by_text(IN_ST_JOHNS).wait_for()
         holds(dialog, [*ACTIONS, *TOOLS])
     desk.api(dev, "settings", {"timezone": None}, "PUT")
+
+    def opening(page, path):
+        item = page.get_by_role("listitem").filter(has_text="only 15 tools").first
+        item.locator("summary").click()
+        if path == "/applications":
+            item.get_by_role("button", name="Approve").click()
+            opened(page, "Approve this application?").get_by_text(TOOLS[-1]).wait_for()
+
+    tabs.as_axe_sees_it(chromium, dev, cookie, (f"/agents/{agent}", "/applications"), opening=opening)
 
 
 def whole_terms(chromium, dev, cookie):
@@ -97,7 +110,7 @@ def raises(chromium, dev, cookie, member):
     with tabs.console(chromium, dev, cookie, "/applications") as page:
         for period, has, until in (("total", "in all", "for good: this budget has no end"), ("month", "this month", "for the period that runs")):
             item = page.get_by_role("listitem").filter(has_text=f"Once a {period}")
-            item.get_by_text(f"has USD\u00a05.00 {has}, of which USD\u00a00.00 are spent.").wait_for()
+            item.get_by_text(f"The budget over Agent First agent has USD\u00a05.00 {has}, of which USD\u00a00.00 are spent.").wait_for()
             item.get_by_text(f"To USD\u00a09.50 in all, {until}.").wait_for()
             item.get_by_role("button", name="Approve").click()
             dialog = opened(page, "Approve this application?")

@@ -111,7 +111,7 @@ function Over({ of: { scope } }) {
 export function Brief({ of }) {
   const { wid } = usePlace();
   const names = useAllNames([of]);
-  return html`<${Names.Provider} value=${names}><strong><a href=${at(wid, "budgets") + asQuery({ over: of.scope.kind })}><${Over} of=${of} /></a></strong> has <${Dollars} micros=${of.allocationMicros} /> ${RUNNING[of.period]}, of which <${Dollars} micros=${of.spentMicros} /> are spent.<//>`;
+  return html`<${Names.Provider} value=${names}>The budget over <strong><a href=${at(wid, "budgets") + asQuery({ over: of.scope.kind })}><${Over} of=${of} /></a></strong> has <${Dollars} micros=${of.allocationMicros} /> ${RUNNING[of.period]}, of which <${Dollars} micros=${of.spentMicros} /> are spent.<//>`;
 }
 
 /** @param {{ of: any, open: (it: any) => void }} props */
