@@ -137,11 +137,12 @@ def told_meanwhile(dialog, told):
 
 
 def two_tabs(chromium, dev, cookie):
-    """Of a budget, an agent and a team, nobody's change replaces another's that they have not seen."""
+    """Of a budget, an agent, a class of tasks and a team, nobody's change replaces another's that they have not seen."""
     me = next(it["principalId"] for it in desk.api(dev, "members")["data"] if it["email"] == "owner@localhost")
     other = next(it["principalId"] for it in desk.api(dev, "members")["data"] if it["email"] == "member@example.com")
     budget = "budgets/" + desk.api(dev, "budgets", {"scope": {"kind": "workspace"}, "amount": 5_000_000, "period": "week"})["id"]
     agent = "agents/" + desk.api(dev, "agents", {"name": "Shared agent", "principalEmail": "owner@localhost"})["id"]
+    desk.api(dev, "task-classes", {"id": "shared", "minQuality": 20})
     team = "teams/" + desk.api(dev, "teams", {"name": "Shared team"})["id"]
     with tabs.console(chromium, dev, cookie, "/budgets") as page:
         page.get_by_role("button", name="Change the budget over The whole workspace").click()
@@ -169,6 +170,18 @@ def two_tabs(chromium, dev, cookie):
         dialog.wait_for(state="detached")
         now = desk.api(dev, agent)
         assert (now["name"], now["killOwner"], now["tier"]) == ("Mine", me, "restricted"), now
+        page.goto(tabs.at(dev, "/models/classes"))
+        page.get_by_role("button", name="Change shared").click()
+        dialog = opened(page, "Change this class of tasks")
+        dialog.get_by_label("Quality at least").fill("60")
+        dialog.get_by_label("Only under the law of").fill("ch")
+        desk.api(dev, "task-classes/shared", {"minQuality": 80, "humanOversight": True}, "PATCH")
+        told_meanwhile(dialog, ("quality at least 80 of 100", "a person oversees what comes of it"))
+        assert desk.api(dev, "task-classes/shared")["minQuality"] == 80, "nothing was sent"
+        dialog.get_by_role("button", name="Save").click()
+        dialog.wait_for(state="detached")
+        now = desk.api(dev, "task-classes/shared")
+        assert (now["minQuality"], now["jurisdictions"], now["humanOversight"]) == (60, ["ch"], True), now
         page.goto(tabs.at(dev, "/team?tab=teams"))
         page.get_by_role("button", name="Change Shared team").click()
         dialog = opened(page, "Change a team")

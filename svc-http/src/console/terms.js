@@ -3,6 +3,7 @@ import { Badge, Button, Dialog, Empty, Field, Form, Pager, Quoted, Shown, Time, 
 import { Ending } from "./ending.js";
 import { useState } from "./hooks.js";
 import { Who, useApi, useList } from "./list.js";
+import { Others, isSame, usePinned } from "./meanwhile.js";
 import { wrongFields } from "./server.js";
 import { dollars, lines, micros, typed } from "./text.js";
 
@@ -55,13 +56,12 @@ export function Terms({ kind }) {
     setOpen(null);
     return list.again();
   };
-  const words = (/** @type {any} */ it) => (describe(it).length ? describe(it) : ["any model"]);
   return html`${mayChange && list.items.length > 0 && html`<p class="acts filters"><${Button} kind="main" act=${() => setOpen({})}>New ${one}<//></p>`}
     <${Shown} of=${list}>${(/** @type {any[]} */ items) =>
       items.length
         ? html`<ul class="items">${items.map((it) => html`<li class="item" key=${it.id}><div>
             <h2><${Quoted} text=${name(it)} />${kind === "classes" && it.name && html` <small><code><${Quoted} text=${it.id} /></code></small>`}${it.mode && html` <${Badge}>${it.mode}<//>`}</h2>
-            <ul>${words(it).map((said) => html`<li key=${said}><${Quoted} text=${said} /></li>`)}</ul>
+            <ul>${worded(it).map((said) => html`<li key=${said}><${Quoted} text=${said} /></li>`)}</ul>
             ${it.createdAt && html`<p class="meta"><span>made <${Time} at=${it.createdAt} /> by <${Who} id=${it.createdBy} /></span></p>`}</div>
           ${mayChange && html`<div class="beside"><div class="acts"><${Button} act=${() => setOpen(it)}>Change<span class="unseen"> <${Quoted} text=${name(it)} /></span><//><${Button} kind="danger" act=${() => setOpen({ remove: it })}>Remove<span class="unseen"> <${Quoted} text=${name(it)} /></span><//></div></div>`}
         </li>`)}</ul><${Pager} of=${list} />`
@@ -112,21 +112,28 @@ function bodyOf(values) {
   };
 }
 
-/** Whether a member is what it was: an empty list says what none says. @param {any} a @param {any} b */
-const isSame = (a, b) => JSON.stringify(Array.isArray(a) && !a.length ? null : (a ?? null)) === JSON.stringify(Array.isArray(b) && !b.length ? null : (b ?? null));
+/** A member as it is compared: an empty list says what none says. @param {any} of @param {string} member */
+function memberOf(of, member) {
+  const it = of?.[member] ?? (of && member === "humanOversight" ? false : null);
+  return Array.isArray(it) && !it.length ? null : it;
+}
+
+/** All that is said of one, where nothing is that any model qualifies. @param {any} it */
+const worded = (it) => (describe(it).length ? describe(it) : ["any model"]);
 
 /** @param {{ kind: "classes" | "profiles", of: any, close: () => void, done: () => any }} props */
 function Edit({ kind, of, close, done }) {
   const api = useApi();
   const { say } = usePlace();
-  const { path, one } = KINDS[kind];
-  // What it was when this was opened: what is left as it was is not sent, whatever others change meanwhile.
-  const [was] = useState(of);
-  const save = (/** @type {Record<string, string>} */ values) => {
+  const { path, one, name } = KINDS[kind];
+  const itself = of && `${path}/${encodeURIComponent(of.id)}`;
+  // What is left as it was is not sent, whatever others change meanwhile.
+  const { began: was, known, others, look } = usePinned(of, itself);
+  const save = async (/** @type {Record<string, string>} */ values) => {
     const body = bodyOf(values);
     if (!body) return wrongFields({ maxCostMicros: "An amount of US dollars is a number like 0.05, without commas or spaces." });
-    const changed = Object.fromEntries(Object.entries(body).filter(([member, it]) => !isSame(it, was ? (was[member] ?? (member === "humanOversight" ? false : null)) : null)));
-    if (was) return api("PATCH", `${path}/${encodeURIComponent(was.id)}`, changed);
+    const changed = Object.fromEntries(Object.entries(body).filter(([member]) => !isSame(memberOf(body, member), memberOf(was, member))));
+    if (was) return (await look(Object.keys(changed), memberOf)).stop ?? api("PATCH", itself, changed);
     return api("POST", path, { ...changed, ...(kind === "classes" ? { id: values.id.trim() } : { name: values.name.trim() }) });
   };
   const saved = () => {
@@ -139,6 +146,7 @@ function Edit({ kind, of, close, done }) {
       <${Field} name="name" label="Name" value=${was?.name ?? ""} needed=${kind === "profiles"} />
       ${kind === "profiles" && html`<${Field} name="mode" as="choice" label="Mode" options=${[["", "As the workspace has it"], ["enforce", "Enforce: routes, refuses, holds to budgets"], ["shadow", "Shadow: only says what it would do"]]} value=${was?.mode ?? ""} />`}
       <${Constraints} of=${was} />
+      <${Others} of=${others.length ? [["Name", html`<${Quoted} text=${name(known)} />`], ["It says now", html`<ul>${worded(known).map((it) => html`<li key=${it}><${Quoted} text=${it} /></li>`)}</ul>`]] : []} />
     <//>
   <//>`;
 }
