@@ -78,16 +78,18 @@ fn those_who_may_decide_are_told_of_a_run() {
 /// to be done.
 #[test]
 fn a_run_of_what_has_ended_comes_after_its_end() {
-    let ends: [(fn(&mut World, &Caller), _, _); 2] = [
-        (|world, agent| drop(world.freeze(agent.agent)), "it was denied", "action.denied"),
-        (|world, _| drop(world.clock().advance(Span::hours(25))), "its approval expired", "action.expired"),
-    ];
-    for (end, why, kind) in ends {
+    for (is_stop, why, kind) in
+        [(true, "it was denied", "action.denied"), (false, "its approval expired", "action.expired")]
+    {
         let (mut world, agent) = calm(&[]);
         world.owner();
         let action = world.authorize(&agent, request("crm.read")).id();
         world.clock().advance(Span::millis(1));
-        end(&mut world, &agent);
+        if is_stop {
+            world.freeze(agent.agent);
+        } else {
+            world.clock().advance(Span::hours(25));
+        }
         world.clock().advance(Span::millis(1));
         let refused = world.try_settle(&agent, action, OutcomeStatus::Completed, None).unwrap_err();
         assert_eq!(refused.reason(), Some(why));
