@@ -85,7 +85,7 @@ impl Pages {
     }
 
     fn errors_html(&self) -> &Bytes {
-        self.errors.get_or_init(|| page(&self.base, "svc errors", &errors()).into())
+        self.errors.get_or_init(|| page(&self.base, "svc errors", &errors(&self.base)).into())
     }
 
     fn page(&self, html: &Bytes) -> Answer {
@@ -107,8 +107,9 @@ fn page(base: &str, title: &str, main: &str) -> String {
 
 fn reference(base: &str) -> String {
     let mut html = String::from(
-        "<h1>svc reference</h1>\n<p>An agent asks <code>POST /v1/actions/authorize</code> before it acts and follows the answer: <code>allow</code> comes with a receipt, <code>deny</code> with reasons, and with <code>approval_required</code> a person has been asked. Afterwards it records what happened.</p>\n<p>Every answer carries <code>x-request-id</code>, <code>svc-version</code> and <code>traceparent</code>. Money is whole minor units, times are RFC 3339 in UTC.</p>\n",
+        "<h1>svc reference</h1>\n<p>An agent asks <code>POST /v1/actions/authorize</code> before it acts and follows the answer: <code>allow</code> comes with a receipt, <code>deny</code> with reasons, and with <code>approval_required</code> a person has been asked. Afterwards it records what happened.</p>\n<p>Every answer carries <code>x-request-id</code>, <code>svc-version</code> and <code>traceparent</code>. Money is whole minor units, times are RFC 3339 in UTC. Lists come in parts: one may be short, or empty where a filter passes over much, and <code>nextCursor</code> leads on until it is <code>null</code>.</p>\n",
     );
+    push_credentials(&mut html);
     open_table(&mut html, "Routes", &["Route", "Credential", "What it does"]);
     for route in routes::all() {
         let _ = writeln!(
@@ -131,6 +132,27 @@ fn reference(base: &str) -> String {
         push_schema(&mut html, name, schema);
     }
     html
+}
+
+/// How each kind of credential is sent, each way once.
+fn push_credentials(html: &mut String) {
+    html.push_str(
+        "<h2 id=\"credentials\">Credentials</h2>\n<p>A route reads one kind of credential and no other.</p>\n",
+    );
+    open_table(html, "Credentials", &["Credential", "How it is sent"]);
+    let mut ways: Vec<(&str, Vec<&str>)> = Vec::new();
+    for (kind, way) in routes::all().filter_map(|it| Some((it.auth.words(), it.auth.sent()?))) {
+        match ways.iter_mut().find(|it| it.0 == way) {
+            Some((_, kinds)) if kinds.contains(&kind) => {}
+            Some((_, kinds)) => kinds.push(kind),
+            None => ways.push((way, vec![kind])),
+        }
+    }
+    for (way, kinds) in ways {
+        let _ = writeln!(html, "<tr><td>{}</td><td>{}</td></tr>", marked(&kinds.join("; ")), marked(way));
+    }
+    html.push_str(END_OF_TABLE);
+    html.push_str("<h2>Routes</h2>\n");
 }
 
 fn push_route(html: &mut String, base: &str, route: &Route) {
@@ -301,7 +323,7 @@ fn type_words(schema: &Value) -> String {
     }
 }
 
-fn errors() -> String {
+fn errors(base: &str) -> String {
     let mut html = String::from(
         "<h1>Errors</h1>\n<p>Branch on <code>error.type</code>; <code>error.message</code> is for people and may change. <code>error.fix</code> says what to send differently, <code>error.errors</code> names every field at fault.</p>\n",
     );
@@ -317,6 +339,10 @@ fn errors() -> String {
             let _ = writeln!(html, "<dt>{}</dt><dd>{}.", row.status, marked(row.message));
             if let Some(fix) = row.fix {
                 let _ = write!(html, " <strong>{}</strong>", marked(fix));
+            }
+            if row.status == 401 {
+                let _ =
+                    write!(html, " How each is sent: <a href=\"{}/docs#credentials\">Credentials</a>.", escape(base));
             }
             html.push_str("</dd>\n");
         }
@@ -362,7 +388,7 @@ mod tests {
     /// Every type of error has its place, once, so that `error.docs` always leads somewhere.
     #[test]
     fn every_type_has_its_place() {
-        let html = errors();
+        let html = errors("");
         for kind in Kind::ALL {
             assert_eq!(html.matches(&format!("id=\"{}\"", kind.row().type_)).count(), 1, "{kind:?}");
         }
@@ -381,6 +407,21 @@ mod tests {
         for route in routes::all() {
             assert!(html.contains(&format!("{} {}", route.method, route.path)), "{route:?}");
         }
+    }
+
+    /// Whoever was told that a credential is missing finds how each is sent.
+    #[test]
+    fn credentials_say_how_they_are_sent() {
+        let html = reference("");
+        let table =
+            html.split("aria-label=\"Credentials\"").nth(1).and_then(|it| it.split("</table>").next()).unwrap_or("");
+        assert_eq!(table.matches("<tr><td>").count(), 5);
+        for said in
+            ["<code>authorization: Bearer ask_…</code>", "<code>x-api-key: ask_…</code>", "<code>x-svc-csrf: 1</code>"]
+        {
+            assert!(table.contains(said), "{table}");
+        }
+        assert!(errors("/gate").contains("href=\"/gate/docs#credentials\""));
     }
 
     /// Links keep the path that a proxy has put before the routes.
@@ -425,7 +466,7 @@ mod tests {
     /// No page holds a script, and backticks and signs are written as a page needs them.
     #[test]
     fn pages_are_plain() {
-        for html in [page("", "a", &reference("")), page("", "b", &errors())] {
+        for html in [page("", "a", &reference("")), page("", "b", &errors(""))] {
             assert!(!html.contains("<script") && !html.contains("javascript:") && !html.contains('`'));
             assert_eq!(html.matches("<section").count(), html.matches("</section>").count());
         }

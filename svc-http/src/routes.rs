@@ -374,6 +374,23 @@ impl Auth {
         }
     }
 
+    /// How it is sent, for the reference page; `None` where nothing is.
+    #[must_use]
+    pub const fn sent(self) -> Option<&'static str> {
+        Some(match self {
+            Self::Open => return None,
+            Self::Agent | Self::McpAgent => "`authorization: Bearer ask_…`, or a token of OAuth, `aat_…`, in its place",
+            Self::Workspace | Self::Payer | Self::WorkspaceAdmin => {
+                "`authorization: Bearer ask_…` or `x-api-key: ask_…`, as SDKs of models send it"
+            }
+            Self::Token(_) => "`authorization: Bearer ims_…`",
+            Self::Signature => "a signature over the body, in the headers of whoever sends (see the integration)",
+            Self::Session | Self::Member(_) => {
+                "the cookie of signing in; what changes something has `x-svc-csrf: 1` too"
+            }
+        })
+    }
+
     /// In words, for the reference page.
     #[must_use]
     pub const fn words(self) -> &'static str {
