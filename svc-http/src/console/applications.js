@@ -81,7 +81,7 @@ function Change({ of: { kind, change, target }, words, folds = false }) {
     return html`<p><strong><${Quoted} text=${change.name} /></strong> for <${Quoted} text=${change.principalEmail} />${change.tier && change.tier !== "standard" && html`, tier ${change.tier}`}${change.sponsor && html`, sponsor <${Who} id=${change.sponsor} />`}${change.killOwner && html`, kill owner <${Who} id=${change.killOwner} />`}</p>
       ${mandates.length ? mandates.map((/** @type {any} */ it, /** @type {number} */ place) => html`<${Wording} key=${place} of=${it} words=${words} folds=${folds} />`) : html`<p><small>without a mandate</small></p>`}`;
   }
-  if (kind === "mandate") return agent ? html`<p>For ${agent}</p><${Wording} of=${change} words=${words} folds=${folds} />` : html`<${Changed} id=${target} change=${change} folds=${folds} />`;
+  if (kind === "mandate") return agent ? html`<p>For ${agent}</p><${Wording} of=${change} words=${words} folds=${folds} />` : html`<${Changed} id=${target} change=${change} words=${words} folds=${folds} />`;
   if (kind === "tier") return html`<p>${agent}: tier <strong>${change.tier}</strong></p>`;
   if (kind === "budget_raise") return html`<${Raised} id=${target} change=${change} />`;
   return html`<p>${target ? html`<${Who} id=${target} />` : "For themselves"}: ${change.role && html`role <strong>${change.role}</strong>`}${change.teamIds && html` teams <${Quoted} text=${change.teamIds.join(", ") || "none"} />`}</p>`;
@@ -99,40 +99,46 @@ function Raised({ id, change }) {
 const isFromTemplate = (/** @type {any} */ of) => !!of.template && !of.actions;
 const templateAt = (/** @type {string} */ name) => `templates/${encodeURIComponent(name)}`;
 
-/** The templates whose words an application would put in force. @param {any} of */
-function templatesOf({ kind, change }) {
+const mandateAt = (/** @type {string} */ id) => `mandates/${encodeURIComponent(id)}`;
+
+/** Where the words lie that an application would put in force: those of templates, and of a mandate that it changes. @param {any} of */
+function wordsOf({ kind, change, target }) {
+  if (kind === "mandate" && target?.startsWith("mnd_")) return [mandateAt(target)];
   const all = kind === "agent" ? (change.mandates ?? []) : kind === "mandate" ? [change] : [];
-  return /** @type {string[]} */ ([...new Set(all.filter(isFromTemplate).map((/** @type {any} */ it) => it.template))]);
+  return /** @type {string[]} */ ([...new Set(all.filter(isFromTemplate).map((/** @type {any} */ it) => templateAt(it.template)))]);
 }
 
+// A mandate tells its version, and beside its words what was used of it, which changes while one looks.
+const marks = (/** @type {Record<string, any>} */ all) => Object.values(all).map((it) => it?.version ?? it);
+
 /**
- * The words of templates, read now and not remembered: `was` as they were shown first, `now` as they were read last; one that is not
+ * The words that lie at these paths, read now and not remembered: `was` as they were shown first, `now` as they were read last; one that is not
  * there has none. `look` reads them again, and says why nothing is to be approved where they are others.
- * @param {string[]} names
+ * @param {string[]} paths
  */
-function useWords(names) {
+function useWords(paths) {
   const api = useApi();
-  const [held, set] = useState(/** @type {any} */ (names.length ? { got: null, was: null, now: null } : { got: { status: 200 }, was: {}, now: {} }));
-  const all = JSON.stringify(names);
+  const [held, set] = useState(/** @type {any} */ (paths.length ? { got: null, was: null, now: null } : { got: { status: 200 }, was: {}, now: {} }));
+  const all = JSON.stringify(paths);
   const read = useCallback(async () => {
-    const named = /** @type {string[]} */ (JSON.parse(all));
-    const came = await Promise.all(named.map((name) => api("GET", templateAt(name))));
+    const asked = /** @type {string[]} */ (JSON.parse(all));
+    const came = await Promise.all(asked.map((path) => api("GET", path)));
     const failed = came.find((it) => !isDone(it) && it.status !== 404);
-    return { failed, now: Object.fromEntries(named.map((name, place) => [name, isDone(came[place]) ? came[place].said.mandate : null])) };
+    return { failed, now: Object.fromEntries(asked.map((path, place) => [path, isDone(came[place]) ? (came[place].said.mandate ?? came[place].said) : null])) };
   }, [api, all]);
   const again = useCallback(async () => {
     const { failed, now } = await read();
     set(failed ? { got: failed, was: null, now: null } : { got: { status: 200 }, was: now, now });
   }, [read]);
   useEffect(() => {
-    if (names.length) again();
+    if (paths.length) again();
   }, [again]);
   const look = async () => {
     const { failed, now } = await read();
-    if (failed || isSame(now, held.now)) return failed;
-    names.forEach((name) => forget(templateAt(name)));
+    if (failed || isSame(marks(now), marks(held.now))) return failed;
+    paths.forEach(forget);
     set({ ...held, now });
-    return "Nothing is approved: a template has changed since you looked. See above what it says now; approve again if it is meant.";
+    return `Nothing is approved: ${paths.some((it) => it.startsWith("mandates/")) ? "the mandate" : "a template"} has changed since you looked. See above what it says now; approve again if it is meant.`;
   };
   return { got: held.got, data: held.was && held, again, look };
 }
@@ -141,10 +147,13 @@ function useWords(names) {
 function Wording({ of, words, folds }) {
   const isTemplate = isFromTemplate(of);
   const template = useRemembered(isTemplate && !words ? templateAt(of.template) : null);
-  if (isTemplate && words) return html`<p>From the template <strong><${Quoted} text=${of.template} /></strong></p><${Read} was=${words.was[of.template]} now=${words.now[of.template]} />`;
+  if (isTemplate && words) return html`<p>From the template <strong><${Quoted} text=${of.template} /></strong></p><${Read} was=${words.was[templateAt(of.template)]} now=${words.now[templateAt(of.template)]} />`;
   if (isTemplate) return html`<p>From the template <strong><${Quoted} text=${of.template} /></strong></p>${template && html`<${Words} of=${template.mandate} folds=${folds} />`}`;
-  return html`<p>Mandate <strong><${Quoted} text=${of.name} /></strong></p><${Words} of=${of} folds=${folds} />`;
+  return html`<p>Mandate <strong><${Quoted} text=${of.name} /></strong></p><${Words} of=${of} folds=${folds} /><${Broadened} of=${of} />`;
 }
+
+/** That whoever asks has confirmed what whoever decides is otherwise asked. @param {{ of: any }} props */
+const Broadened = ({ of }) => of.confirmBroaden && html`<p class="note">Whoever asked has confirmed that it may let the agent go to any merchant or domain: approving confirms it too.</p>`;
 
 /** What a template says, and what it said before where that is something else. @param {{ was: any, now: any }} props */
 function Read({ was, now }) {
@@ -164,14 +173,14 @@ function merged(was, change) {
   return out;
 }
 
-/** A mandate as it is and as it would be. @param {{ id: string, change: any, folds: boolean }} props */
-function Changed({ id, change, folds }) {
-  const mandate = useRead(`mandates/${encodeURIComponent(id)}`);
+/** A mandate as it is and as it would be. `words`: as it was read to decide by. @param {{ id: string, change: any, words?: any, folds: boolean }} props */
+function Changed({ id, change, words, folds }) {
+  const mandate = useRead(words ? null : mandateAt(id), ["agent"]);
   const sent = html`<details><summary>As it was asked</summary><pre tabindex="0"><${Quoted} text=${JSON.stringify(change, null, 2)} dir="ltr" /></pre></details>`;
-  if (!mandate.data) return html`<p>A change of the mandate <${Id} id=${id} brief /></p>${sent}`;
-  const now = mandate.data;
+  const now = words ? words.now[mandateAt(id)] : mandate.data;
+  if (!now) return html`<p>A change of the mandate <${Id} id=${id} brief />${words && ", which is not there any more"}</p>${sent}`;
   return html`<p>A change of <strong><${Quoted} text=${now.name} /></strong> of <${Who} id=${now.agentId} />${change.state && html`: ${change.state === "paused" ? "paused" : "in force again"}`}</p>
-    <div class="pair"><div><p><small>As it is now</small></p><${Words} of=${now} folds=${folds} /></div><div><p><small>As it is asked for</small></p><${Words} of=${merged(now, change)} folds=${folds} /></div></div>${sent}`;
+    <div class="pair"><div><p><small>As it is now</small></p><${Words} of=${now} folds=${folds} /></div><div><p><small>As it is asked for</small></p><${Words} of=${merged(now, change)} folds=${folds} /></div></div><${Broadened} of=${change} />${sent}`;
 }
 
 const ACTS = /** @type {Record<string, [string, string, string]>} */ ({
@@ -185,7 +194,7 @@ function Decide({ act, of, close, done }) {
   const api = useApi();
   const { say } = usePlace();
   const [title, submit, what] = ACTS[act];
-  const words = useWords(act === "approve" ? templatesOf(of) : []);
+  const words = useWords(act === "approve" ? wordsOf(of) : []);
   const run = async (/** @type {Record<string, string>} */ { note }) => {
     if (act === "withdraw") return api("DELETE", `applications/${of.id}`);
     return (await words.look()) ?? api("POST", `applications/${of.id}/${act}`, note?.trim() ? { note } : {});

@@ -18,7 +18,7 @@ const MAY_NOT = /** @type {Record<string, string>} */ ({
 /** @param {{ query: Record<string, string> }} props */
 export function Page({ query }) {
   const { wid, may, go } = usePlace();
-  const { state = "waiting" } = query;
+  const state = query.state || "waiting";
   /** @type {Record<string, string>} */
   const wrong = STATES.some((it) => it[0] === state) ? {} : { state: NO_STATE };
   const [kind, agentId] = [query.kind ?? "", query.agentId ?? ""];

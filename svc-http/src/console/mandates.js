@@ -331,7 +331,7 @@ export function bodyOf(all, zone, of, within = "") {
  */
 export function atTerms(got, within = "") {
   const errors = (got.error.errors ?? []).map(({ field, message }) => {
-    const said = message.replace(/^`[^`]*` /, "").replace(/`(?:limits\.)?(\w+)`/g, (all, name) => (LABELS[name] ? `“${LABELS[name]}”` : all));
+    const said = message.replace(/^`[^`]*` /, "").replace(/`(?:limits\.)?(\w+)`/g, (all, name) => (Object.hasOwn(LABELS, name) ? `“${LABELS[name]}”` : all));
     return { field: field === `${within}limits` ? `${within}limits.perAction` : field, message: said.replace(/^must hold/, "fill in").replace("a whole number of minor units", "an amount") };
   });
   return errors.length ? { ...got, error: { ...got.error, errors } } : got;

@@ -117,7 +117,8 @@ export function dayOn(day, by) {
   const next = new Date(`${day}T12:00:00Z`);
   if (Number.isNaN(next.getTime())) return day;
   next.setUTCDate(next.getUTCDate() + by);
-  return next.toISOString().slice(0, 10);
+  // Behind the last day that has four digits for its year there is none that could be asked for.
+  return next.getUTCFullYear() > 9999 || Number.isNaN(next.getTime()) ? day : next.toISOString().slice(0, 10);
 }
 
 /**
@@ -188,7 +189,8 @@ export function fromLocal(local, zone) {
   let at = wanted;
   // Twice: the first step may cross the hour at which the zone's offset changes.
   for (let turn = 0; turn < 2; turn += 1) at += wanted - Date.parse(`${localTime(at, zone)}Z`);
-  return new Date(at).toISOString();
+  const found = new Date(at);
+  return Number.isNaN(found.getTime()) ? null : found.toISOString();
 }
 
 /**
