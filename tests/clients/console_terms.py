@@ -272,6 +272,81 @@ def at_their_fields(chromium, dev, cookie, member):
             said_at(dialog, "To so many dollars", told)
 
 
+def let_in(dev, agent, times):
+    """A client of one name that a person lets act as an agent, so many times."""
+    for _ in range(times):
+        question = browser.question(dev["baseUrl"], 1)
+        back = person.allow({**dev, "agentId": agent}, question, "http://127.0.0.1:1/callback")
+        form = {
+            "grant_type": "authorization_code", "code": person.members(back)["code"], "client_id": person.members(question)["client_id"],
+            "redirect_uri": "http://127.0.0.1:1/callback", "code_verifier": browser.VERIFIER, "resource": dev["baseUrl"] + "/mcp",
+        }  # fmt: skip
+        status, _, text = person.browse(dev["baseUrl"] + "/oauth/token", form)
+        assert status == 200, text
+
+
+def whole_lists(chromium, dev, cookie):
+    """Every agent that is to be stopped is named before it is, every range of a token and every mandate of a connection's agent."""
+    few, many = [f"203.0.113.{it}/32" for it in range(5)], [f"198.51.100.{it}/32" for it in range(20)]
+    desk.api(dev, "service-tokens", {"name": "near", "scopes": ["agents:read"], "ipAllow": few})
+    desk.api(dev, "service-tokens", {"name": "far", "scopes": ["agents:read"], "ipAllow": many})
+    names = [approving.WICKED[:100], *(f"mandate {it}" for it in range(12))]
+    agents = {}
+    for name, own in (("Five ways", names[:5]), ("All ways", names)):
+        mandates = [{"name": it, "actions": ["crm.update"]} for it in own]
+        agents[name] = desk.api(dev, "agents", {"name": name, "principalEmail": "owner@localhost", "mandates": mandates})["id"]
+        let_in(dev, agents[name], 1)
+    for it in range(104):
+        desk.api(dev, "agents", {"name": f"Fleet {it:03}", "principalEmail": "owner@localhost"})
+
+    def opening(page, path):
+        if path != "/stop":
+            page.locator("summary").last.focus()
+            page.keyboard.press("Enter")
+            return
+        page.get_by_label("Which").select_option("namePrefix")
+        page.get_by_label("The beginning of the name").fill("Fleet ")
+        page.get_by_role("button", name="Count them").click()
+        opened(page, "Stop 104 agents?").get_by_text("Fleet 000").wait_for()
+
+    with tabs.console(chromium, dev, cookie, "/keys?tab=tokens") as page:
+        page.get_by_text("20 ranges", exact=True).wait_for()
+        holds(page.get_by_role("row").filter(has_text="near"), few)
+        opening(page, "/keys?tab=tokens")
+        page.get_by_text(many[-1]).wait_for()
+        holds(page.get_by_role("row").filter(has_text="far"), many)
+        fits_at_twice(page, "ranges")
+        page.goto(tabs.at(dev, "/connections"))
+        page.get_by_text("by 13 mandates", exact=True).wait_for()
+        row = page.get_by_role("row").filter(has=page.get_by_role("link", name="Five ways"))
+        row.get_by_text(names[4], exact=True).wait_for()
+        holds(row, names[1:5])
+        opening(page, "/connections")
+        page.get_by_text(names[12], exact=True).wait_for()
+        holds(page.get_by_role("row").filter(has=page.get_by_role("link", name="All ways")), names[1:])
+        is_text(page, "mandates of a connection")
+        fits_at_twice(page, "mandates of a connection")
+        page.goto(tabs.at(dev, "/stop"))
+        opening(page, "/stop")
+        dialog = page.get_by_role("dialog")
+        dialog.get_by_text("The first 100 of 104 agents").wait_for()
+        tabs.press(page, "Show the other 4")
+        dialog.get_by_text("104 agents", exact=True).wait_for()
+        assert dialog.locator("summary").evaluate("it => it === document.activeElement")
+        holds(dialog, [f"Fleet {it:03}" for it in range(104)])
+        assert dialog.get_by_role("listitem").count() == 104, "nobody else is meant"
+        fits_at_twice(page, "agents to stop")
+        dialog.get_by_role("button", name="Cancel").click()
+        everybody = len(desk.api(dev, "agents?limit=500")["data"])
+        page.get_by_label("Which").select_option("all")
+        page.get_by_role("button", name="Count them").click()
+        dialog = opened(page, f"Stop {everybody} agents?")
+        dialog.get_by_role("button", name="Show the other").click()
+        dialog.get_by_text(f"{everybody} agents", exact=True).wait_for()
+        assert dialog.get_by_role("listitem").count() == everybody
+    tabs.as_axe_sees_it(chromium, dev, cookie, ("/keys?tab=tokens", "/connections", "/stop"), opening=opening)
+
+
 def test_what_people_decide_on_is_said_whole():
     with browser.browsing() as (dev, chromium):
         cookie, member = person.sign_in(dev), approving.invited(dev, "member")
@@ -280,3 +355,4 @@ def test_what_people_decide_on_is_said_whole():
         raises(chromium, dev, cookie, member)
         two_tabs(chromium, dev, cookie)
         at_their_fields(chromium, dev, cookie, member)
+        whole_lists(chromium, dev, cookie)

@@ -5,6 +5,8 @@ import { useState } from "./hooks.js";
 import { Who, useList, useRead, useRemembered } from "./list.js";
 import { query as asQuery } from "./server.js";
 
+// A longer list of mandates is folded.
+const LONG = 12;
 const ENDED = /** @type {Record<string, string>} */ ({
   revoked: "revoked",
   reuse: "a token was used twice: somebody else may have had it. Connect again.",
@@ -58,7 +60,9 @@ function May({ of: { agentId, state } }) {
   if (!agent) return null;
   const names = agent.mandates.filter((/** @type {any} */ it) => it.state === "active").map((/** @type {any} */ it) => it.name);
   if (agent.standing !== "active") return html`<br /><small>which is ${agent.standing}</small>`;
-  return html`<br /><small>${names.length ? html`by <${Quoted} text=${names.slice(0, 3).join(", ")} />${names.length > 3 && ` and ${names.length - 3} more`}` : "no mandate in force"}</small>`;
+  const listed = names.map((/** @type {string} */ it, /** @type {number} */ place) => html`${place > 0 && ", "}<${Quoted} key=${place} text=${it} />`);
+  if (names.length > LONG) return html`<details><summary>by ${names.length} mandates</summary>${listed}</details>`;
+  return html`<br /><small>${names.length ? html`by ${listed}` : "no mandate in force"}</small>`;
 }
 
 /** @param {{ of: any }} props */

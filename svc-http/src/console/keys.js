@@ -8,6 +8,8 @@ import { ROOT } from "./server.js";
 import { lines } from "./text.js";
 
 const PART = 100;
+// A longer list of addresses is folded.
+const LONG = 12;
 const SOON_MS = 14 * 24 * 60 * 60 * 1000;
 const ENDED = /** @type {Record<string, string>} */ ({ revoked: "Revoked", expired: "Ended" });
 const SCOPES = /** @type {Record<string, string>} */ ({ inference: "Model traffic", admin: "Administration and model traffic", agent: "An agent" });
@@ -172,7 +174,7 @@ function Tokens({ tabs, isAll }) {
   const columns = [
     { title: "Token", cell: (/** @type {any} */ it) => html`<${Quoted} text=${it.name} /><${Ended} of=${it} />` },
     { title: "May", cell: (/** @type {any} */ it) => it.scopes.map((/** @type {string} */ scope, /** @type {number} */ place) => html`${place > 0 && ", "}<code key=${scope}>${scope}</code>`) },
-    { title: "From", cell: (/** @type {any} */ it) => (it.ipAllow.length ? html`<code>${it.ipAllow.slice(0, 3).join(", ")}</code>${it.ipAllow.length > 3 && ` and ${it.ipAllow.length - 3} more`}` : "Anywhere") },
+    { title: "From", cell: (/** @type {any} */ it) => html`<${From} all=${it.ipAllow} />` },
     { title: "Last used", cell: (/** @type {any} */ it) => html`<${Time} at=${it.lastUsedAt} ago />` },
     { title: "Ends", cell: (/** @type {any} */ it) => html`<${Ends} of=${it} />` },
     { title: "Made", cell: (/** @type {any} */ it) => html`<${Time} at=${it.createdAt} /> by <${Who} id=${it.createdBy} />` },
@@ -196,6 +198,13 @@ function Tokens({ tabs, isAll }) {
     ${open && open.act === "make" && html`<${NewToken} close=${close} made=${(/** @type {any} */ it) => { setOpen({ act: "made", token: it.token }); list.again(); }} />`}
     ${open && open.act === "made" && html`<${ShownOnce} title="The new service token" what="token" secret=${open.token} close=${close}><p>Sent as <code>authorization: Bearer</code> to the addresses below <code>${new URL("v1/admin", ROOT).href}</code>.</p><//>`}
     ${open && open.act === "revoke" && html`<${RevokeToken} of=${open.of} close=${close} done=${revoked} />`}`;
+}
+
+/** From where a token is taken: all of the ranges. @param {{ all: string[] }} props */
+function From({ all }) {
+  const listed = all.map((it, place) => html`${place > 0 && ", "}<code key=${it}>${it}</code>`);
+  if (all.length > LONG) return html`<details><summary>${all.length} ranges</summary>${listed}</details>`;
+  return all.length ? listed : "Anywhere";
 }
 
 /** @param {{ of: any, close: () => void, done: () => any }} props */

@@ -1,11 +1,15 @@
 // Stopping many agents at once, and what stays stopped: counted first, confirmed by the count, and lifted with a reason.
-import { Badge, Button, Dialog, Empty, Field, Form, Heading, Pager, Quoted, Shown, Table, Time, at, html, usePlace } from "./kit.js";
-import { useState } from "./hooks.js";
+import { Badge, Button, Dialog, Empty, Field, Form, Heading, Pager, Quoted, Shown, Table, Time, Trouble, at, html, usePlace } from "./kit.js";
+import { useEffect, useRef, useState } from "./hooks.js";
 import { Standing } from "./agents.js";
 import { Who, useApi, useList, useRead } from "./list.js";
-import { isDone } from "./server.js";
+import { isDone, query } from "./server.js";
 import { ASKS, count } from "./text.js";
 
+// A longer list can be folded; it stands open.
+const LONG = 12;
+// How many agents a count names.
+const NAMED = 100;
 /** @type {[string, string][]} */
 const BY = [["all", "Every agent"], ["namePrefix", "Agents whose name begins with"], ["principalId", "Agents of one person"], ["teamId", "Agents of a team's members"], ["template", "Agents with a mandate from a template"], ["action", "Agents with a mandate for a type of actions"]];
 
@@ -58,7 +62,7 @@ function Value({ by }) {
 /** @param {{ of: any, recount: (said: any) => void, close: () => void, done: (said: any) => void }} props */
 function Confirm({ of, recount, close, done }) {
   const api = useApi();
-  const { selector, selectionDigest, agents, truncated, alreadyFrozen } = of;
+  const { selector, selectionDigest, alreadyFrozen } = of;
   if (!of.count) return html`<${Empty} title="No agent is meant by this."><p>Choose otherwise.</p><//>`;
   const freeze = async (/** @type {Record<string, string>} */ { reason, typed }) => {
     if (typed.trim() !== String(of.count)) return `Type ${of.count} to confirm that so many are meant.`;
@@ -72,13 +76,56 @@ function Confirm({ of, recount, close, done }) {
   };
   return html`<${Dialog} title=${`Stop ${count(of.count, "agent")}?`} close=${close}>
     <p>${selector.all ? "Every agent of this workspace, and by a hold those that are made from now on." : "The agents that your choice means now."}${alreadyFrozen > 0 && ` ${count(alreadyFrozen, "is", "are")} frozen already.`}</p>
-    <ul class="few">${(agents ?? []).slice(0, 12).map((/** @type {any} */ it) => html`<li key=${it.id}><${Quoted} text=${it.name} /> <${Standing} of=${it} /></li>`)}</ul>
-    ${(truncated || (agents ?? []).length > 12) && html`<p><small>and ${of.count - 12} more</small></p>`}
+    <${Meant} key=${selectionDigest} of=${of} />
     <${Form} act=${freeze} submit="Stop them now" kind="danger" cancel=${close} done=${(/** @type {any} */ got) => done(got.said)}>
       <${Field} name="reason" label="Why" needed hint="Those whose agents these are can read it." />
       <${Field} name="typed" label=${`How many are meant: type ${of.count}`} needed more=${{ inputmode: "numeric" }} />
     <//>
   <//>`;
+}
+
+/** All agents that are meant; the first of them are named by the count, the others are read when they are asked for. @param {{ of: any }} props */
+function Meant({ of: { selector, count: many, agents } }) {
+  const api = useApi();
+  const [all, setAll] = useState(/** @type {any[]} */ (agents));
+  const [wrong, setWrong] = useState(/** @type {any} */ (null));
+  const head = useRef(/** @type {any} */ (null));
+  useEffect(() => {
+    if (all !== agents) head.current?.focus();
+  }, [all, agents]);
+  const more = async () => {
+    const { got, found } = await othersOf(api, selector, agents);
+    setWrong(got);
+    if (!got) setAll([...agents, ...found]);
+  };
+  const list = html`<ul class="few">${all.map((it) => html`<li key=${it.id}><${Quoted} text=${it.name} /> <${Standing} of=${it} /></li>`)}</ul>`;
+  const isWhole = all.length > agents.length || many === agents.length;
+  return html`${all.length > LONG ? html`<details open><summary ref=${head}>${isWhole ? count(all.length, "agent") : `The first ${all.length} of ${count(many, "agent")}`}</summary>${list}</details>` : list}
+    ${wrong && html`<${Trouble} got=${wrong} />`}
+    ${!isWhole && html`<p><${Button} act=${more}>Show the other ${(many - all.length).toLocaleString("en")}<//></p>`}`;
+}
+
+/** The agents that are meant beside those that the count names, or what was answered where they could not be read. @param {ReturnType<typeof useApi>} api @param {any} selector @param {any[]} named */
+async function othersOf(api, selector, named) {
+  const known = new Set(named.map((it) => it.id));
+  /** @type {any[]} */
+  const found = [];
+  let cursor = null;
+  do {
+    const got = await api("GET", `agents${query({ limit: 500, cursor })}`);
+    if (!isDone(got)) return { got, found };
+    const others = got.said.data.filter((/** @type {any} */ it) => it.standing !== "removed" && !known.has(it.id));
+    for (let from = 0; from < others.length; from += NAMED) {
+      const part = others.slice(from, from + NAMED);
+      // Who is meant is the server's to say: of so few agents it names each.
+      const agentIds = part.map((/** @type {any} */ it) => it.id);
+      const meant = selector.all ? null : await api("POST", "freeze", { selector: { ...selector, agentIds }, dryRun: true });
+      if (meant && !isDone(meant)) return { got: meant, found };
+      found.push(...(meant ? meant.said.agents : part));
+    }
+    cursor = got.said.nextCursor;
+  } while (cursor);
+  return { got: null, found };
 }
 
 function Holds() {
