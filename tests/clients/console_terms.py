@@ -272,6 +272,67 @@ def at_their_fields(chromium, dev, cookie, member):
             said_at(dialog, "To so many dollars", told)
 
 
+def two_tabs_of_models(chromium, dev, cookie):
+    """Of a provider and a model neither."""
+    far = {"name": "far", "kind": "chat", "baseUrl": "https://far.invalid/v1", "apiKey": "not-a-secret-6789", "headers": {"x-team": "one"}}
+    provider = desk.api(dev, "upstreams", far)["id"]
+    prices = {"input": 1_000_000, "output": 2_000_000}
+    for it in ("near", "wide"):
+        desk.api(dev, "task-classes", {"id": it})
+    desk.api(dev, "models", {"id": "shared", "upstreamId": provider, "prices": prices, "quality": 50, "retention": "days", "retentionDays": 30})
+    with tabs.console(chromium, dev, cookie, "/models/providers") as page:
+        page.get_by_role("button", name="Change far").click()
+        dialog = opened(page, "Change this provider")
+        dialog.get_by_label("Address").fill("https://mine.invalid/v1")
+        dialog.get_by_label("Another key").fill("not-a-secret-mine")
+        dialog.get_by_label("Between two tokens (ms)").fill("5000")
+        dialog.get_by_label("Further headers").fill("x-team: mine")
+        theirs = {"baseUrl": "https://theirs.invalid/v1", "apiKey": "not-a-secret-1234", "timeouts": {"idleMs": 7000}, "headers": {"x-team": "theirs <i>"}, "region": "north"}
+        desk.api(dev, f"upstreams/{provider}", theirs, "PATCH")
+        told_meanwhile(dialog, ("https://theirs.invalid/v1", "1234", "between tokens 7,000 ms", "x-team: theirs <i>"))
+        assert desk.api(dev, f"upstreams/{provider}")["baseUrl"] == theirs["baseUrl"], "nothing was sent"
+        is_text(page, "a provider")
+        fits_at_twice(page, "a provider")
+        dialog.get_by_role("button", name="Save").click()
+        dialog.wait_for(state="detached")
+        now = desk.api(dev, f"upstreams/{provider}")
+        mine = ("https://mine.invalid/v1", "mine", 5000, {"x-team": "mine"}, "north")
+        assert (now["baseUrl"], now["keyHint"], now["timeouts"]["idleMs"], now["headers"], now["region"]) == mine, now
+        page.goto(tabs.at(dev, "/models"))
+        page.get_by_role("button", name="far/shared").click()
+        opened(page, "Model").get_by_role("button", name="Change").click()
+        dialog = opened(page, "Change this model")
+        dialog.get_by_label("Input (USD)", exact=True).fill("3")
+        dialog.get_by_label("Quality", exact=True).fill("90")
+        dialog.get_by_label("Its provider keeps what is sent").select_option("none")
+        dialog.get_by_label("For so many days").fill("")
+        theirs = {"prices": {**prices, "input": 1_500_000, "perImage": 9}, "quality": {"near": 70, "wide": 20}, "retentionDays": 7, "enabled": False}
+        desk.api(dev, "models/far/shared", theirs, "PATCH")
+        told_meanwhile(dialog, ("USD\u00a01.50", "USD\u00a00.000009", "near: 70, wide: 20", "7"))
+        assert desk.api(dev, "models/far/shared")["prices"]["input"] == 1_500_000, "nothing was sent"
+        fits_at_twice(page, "a model")
+        dialog.get_by_role("button", name="Save").click()
+        dialog.wait_for(state="detached")
+        now = desk.api(dev, "models/far/shared")
+        assert (now["prices"], now["quality"], now["retention"], now["enabled"]) == ({**prices, "input": 3_000_000}, 90, "none", False), now
+
+    def opening(page, path):
+        wide = page.viewport_size["width"]
+        if path == "/models":
+            page.get_by_role("button", name="far/shared").click()
+            page.get_by_role("button", name="Change", exact=True).click()
+            page.get_by_label("Quality", exact=True).fill("40")
+            desk.api(dev, "models/far/shared", {"quality": wide // 20}, "PATCH")
+        else:
+            page.get_by_role("button", name="Change far").click()
+            page.get_by_label("Region").fill("mine")
+            desk.api(dev, f"upstreams/{provider}", {"region": f"at-{wide}"}, "PATCH")
+        told_meanwhile(page.get_by_role("dialog"), ())
+        page.get_by_role("dialog").locator(".note").wait_for()
+
+    tabs.as_axe_sees_it(chromium, dev, cookie, ("/models/providers", "/models"), opening=opening)
+
+
 def let_in(dev, agent, times):
     """A client of one name that a person lets act as an agent, so many times."""
     for _ in range(times):
@@ -355,4 +416,5 @@ def test_what_people_decide_on_is_said_whole():
         raises(chromium, dev, cookie, member)
         two_tabs(chromium, dev, cookie)
         at_their_fields(chromium, dev, cookie, member)
+        two_tabs_of_models(chromium, dev, cookie)
         whole_lists(chromium, dev, cookie)

@@ -3,6 +3,7 @@ import { Badge, Button, Choice, Dialog, Empty, Facts, Field, Form, Heading, Page
 import { Ending } from "./ending.js";
 import { useState } from "./hooks.js";
 import { Who, useApi, useList, useRead } from "./list.js";
+import { Others, isSame, usePinned } from "./meanwhile.js";
 import { PRICES, Prices, pricesOf } from "./prices.js";
 import { query as asQuery, wrongFields } from "./server.js";
 import { CAPABILITIES, Capabilities, Terms, capabilitiesOf } from "./terms.js";
@@ -95,16 +96,13 @@ const can = (all) => CAPABILITIES.filter((it) => (all ?? []).includes(it[0])).ma
 /** @param {{ of: any, close: () => void, open: (it: any) => void }} props */
 function See({ of, close, open }) {
   const { may } = usePlace();
-  const { prices, quality, figures } = of;
-  const byClass = typeof quality === "object" && quality ? Object.entries(quality).map(([it, n]) => `${it}: ${n}`).join(", ") : quality;
-  const plainPrices = prices ? PRICES.filter((it) => prices[it[0]] !== undefined).map((it) => /** @type {[string, any]} */ ([it[1].replace(" (USD)", ""), html`<span class="number">${dollars(prices[it[0]])}</span>`])) : [];
-  const { more } = pricesOf.split(prices);
+  const { prices, figures } = of;
   return html`<${Dialog} title="Model" close=${close}>
     <p><strong><${Quoted} text=${nameOf(of)} /></strong> ${of.enabled === false && html`<${Badge}>Off<//>`}</p>
     <${Facts} of=${[
       ["Also named", of.aliases?.length > 0 && html`<${Quoted} text=${of.aliases.join(", ")} />`],
       ["Can", can(of.capabilities)],
-      ["Quality", html`<${Quoted} text=${byClass ?? "–"} /> of 100`],
+      ["Quality", html`<${Quoted} text=${qualities(of.quality)} /> of 100`],
       ["Takes in all", of.contextWindow && `${of.contextWindow.toLocaleString("en")} tokens`],
       ["Answers at most", of.maxOutput && `${of.maxOutput.toLocaleString("en")} tokens`],
       ["Law, retention", html`<${Law} of=${of} />`],
@@ -112,11 +110,20 @@ function See({ of, close, open }) {
       ["Made", of.createdAt && html`<${Time} at=${of.createdAt} /> by <${Who} id=${of.createdBy} />`],
     ]} />
     <h3>Prices</h3>
-    ${prices ? html`<${Facts} of=${plainPrices} />` : html`<p>It has none: where policy is enforced its calls are refused, in shadow they go out and no budget sees them.</p>`}
-    ${more && html`<p>Further prices, in micros:</p><pre tabindex="0"><${Quoted} text=${more} dir="ltr" /></pre>`}
+    ${prices ? html`<${Priced} of=${prices} />` : html`<p>It has none: where policy is enforced its calls are refused, in shadow they go out and no budget sees them.</p>`}
     <p class="acts"><button type="button" onClick=${close}>Close</button>${may("ManageRouting") && html`<${Button} act=${() => open({ act: "edit", of })}>Change<//><${Button} kind="danger" act=${() => open({ act: "remove", of })}>Remove<//>`}</p>
   <//>`;
 }
+
+/** Prices, each with what it is of. @param {{ of: any }} props */
+function Priced({ of }) {
+  const { more } = pricesOf.split(of);
+  const all = PRICES.filter((it) => of[it[0]] !== undefined).map((it) => [it[1].replace(" (USD)", ""), html`<span class="number">${dollars(of[it[0]])}</span>`]);
+  return html`<${Facts} of=${all} />${more && html`<p>Further prices, in micros:</p><pre tabindex="0"><${Quoted} text=${more} dir="ltr" /></pre>`}`;
+}
+
+/** @param {any} quality */
+const qualities = (quality) => (typeof quality === "object" && quality ? Object.entries(quality).map(([it, n]) => `${it}: ${n}`).join(", ") : (quality ?? "–"));
 
 /** What is asked of quality: a number, or one a class. @param {string} text @returns {any} `undefined` where it is neither */
 function qualityOf(text) {
@@ -135,18 +142,23 @@ function Edit({ of, close, done }) {
   const api = useApi();
   const { say } = usePlace();
   const providers = useRead("upstreams?limit=500");
-  // What it was when this was opened: what is left as it was is not sent, whatever others change meanwhile.
-  const [was] = useState(of);
+  const path = of && `models/${encodeURIComponent(of.provider)}/${encodeURIComponent(of.id)}`;
+  // What is left as it was is not sent, whatever others change meanwhile.
+  const { began: was, known, others, look } = usePinned(of, path);
   const all = (providers.data && providers.data.data) || [];
-  const save = (/** @type {Record<string, string>} */ values) => {
+  const save = async (/** @type {Record<string, string>} */ values) => {
     const prices = pricesOf.fields(values);
     if (prices.faults) return wrongFields(prices.faults);
     const quality = qualityOf(values.quality);
     if (quality === undefined) return wrongFields({ quality: "One number from 0 to 100, or a line a class, such as code.review: 80." });
     const body = bodyOf(values, quality, prices.all);
     if (was) {
-      const changed = Object.entries(body).filter(([member, it]) => !isSame(it, was[member]));
-      return api("PATCH", `models/${encodeURIComponent(was.provider)}/${encodeURIComponent(was.id)}`, Object.fromEntries(changed));
+      const changed = Object.entries(body).filter(([member, it]) => !isSame(plainly(it), plainly(was[member])));
+      const names = changed.map((it) => it[0]);
+      // How long something is kept goes with whether it is.
+      const parts = names.some((it) => KEPT.includes(it)) ? [...new Set([...names, ...KEPT])] : names;
+      const { stop } = await look(parts, (said, member) => plainly(said[member]));
+      return stop ?? api("PATCH", path, Object.fromEntries(changed));
     }
     return api("POST", "models", { id: values.id.trim(), upstreamId: values.upstreamId ?? "", ...Object.fromEntries(Object.entries(body).filter((it) => it[1] !== null)) });
   };
@@ -164,6 +176,7 @@ function Edit({ of, close, done }) {
       </div>`}
       <${Prices} of=${was?.prices} isNew=${!was} />
       <${Traits} of=${was} />
+      <${Others} of=${others.map((member) => [MEMBERS[member], said(known, member)])} />
     <//>
   <//>`;
 }
@@ -202,8 +215,27 @@ const plainly = (it) => {
   if (it && typeof it === "object") return Object.keys(it).sort().filter((name) => plainly(it[name]) !== null).map((name) => [name, plainly(it[name])]);
   return it === undefined || it === false ? null : it;
 };
-/** @param {any} a @param {any} b */
-const isSame = (a, b) => JSON.stringify(plainly(a)) === JSON.stringify(plainly(b));
+/** What of a model is changed. @type {Record<string, string>} */
+const MEMBERS = {
+  prices: "Prices", quality: "Quality", capabilities: "It can", contextWindow: "Takes in all (tokens)", maxOutput: "Answers at most (tokens)",
+  jurisdiction: "Under the law of", retention: "Its provider keeps what is sent", retentionDays: "For so many days", aliases: "Other names",
+  enabled: "Calls may go to it",
+};
+
+const KEPT = ["retention", "retentionDays"];
+
+/** A member as it stands. @param {any} of @param {string} member */
+function said(of, member) {
+  const it = of[member];
+  if (member === "prices" && it) return html`<${Priced} of=${it} />`;
+  if (member === "capabilities") return can(it);
+  if (member === "quality") return html`<${Quoted} text=${qualities(it)} />`;
+  if (member === "retention") return it === "none" ? "Not at all" : "For days";
+  if (member === "enabled") return it === false ? "No" : "Yes";
+  if (member === "aliases") return html`<${Quoted} text=${(it ?? []).join(", ") || "none"} />`;
+  return it ? html`<${Quoted} text=${typeof it === "number" ? it.toLocaleString("en") : it} />` : "none";
+}
+
 
 /** @param {{ of: any, close: () => void, done: () => any }} props */
 function Remove({ of, close, done }) {

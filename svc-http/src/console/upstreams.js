@@ -3,6 +3,7 @@ import { Badge, Button, Dialog, Empty, Facts, Field, Form, Pager, Quoted, Shown,
 import { Ending } from "./ending.js";
 import { useState } from "./hooks.js";
 import { Who, useApi, useList } from "./list.js";
+import { Others, isSame, usePinned } from "./meanwhile.js";
 import { isDone, told, wrongFields } from "./server.js";
 
 /** @type {[string, string][]} */
@@ -36,8 +37,6 @@ function One({ of, open }) {
   const { may } = usePlace();
   const [tested, setTested] = useState(/** @type {any} */ (null));
   const name = html`<span class="unseen"> <${Quoted} text=${of.name} /></span>`;
-  const headers = Object.entries(of.headers ?? {});
-  const times = TIMES.filter((it) => of.timeouts?.[it[0]]).map((it) => `${it[2]} ${of.timeouts[it[0]].toLocaleString("en")} ms`);
   const test = async () => {
     setTested(null);
     setTested(await api("POST", `upstreams/${of.id}/test`, {}));
@@ -47,12 +46,12 @@ function One({ of, open }) {
       <h2><${Quoted} text=${of.name} /> ${of.enabled === false ? html`<${Badge}>Off<//>` : html`<${Badge} kind=${HEALTH[of.health]?.[0]}>${HEALTH[of.health]?.[1] ?? of.health}<//>`}</h2>
       <${Facts} of=${[
         ["Address", html`<code><${Quoted} text=${of.baseUrl} dir="ltr" /></code>`],
-        ["Speaks", SHAPES.find((it) => it[0] === of.kind)?.[1].toLowerCase()],
-        ["Key", html`ends with <code><${Quoted} text=${of.keyHint} dir="ltr" /></code>`],
+        ["Speaks", spoken(of)],
+        ["Key", html`<${KeyEnd} of=${of} />`],
         ["Law", of.jurisdiction && html`<${Quoted} text=${of.jurisdiction} />${of.region && html`, region <${Quoted} text=${of.region} />`}`],
         ["Region", !of.jurisdiction && of.region && html`<${Quoted} text=${of.region} />`],
-        ["Times", times.join(", ")],
-        ["Headers", headers.length > 0 && headers.map(([header, value]) => html`<div key=${header}><code><${Quoted} text=${`${header}: ${value}`} dir="ltr" /></code></div>`)],
+        ["Times", timed(of).join(", ")],
+        ["Headers", Object.keys(of.headers ?? {}).length > 0 && html`<${Headers} of=${of.headers} />`],
         ["Last failure", of.lastError && html`<${Quoted} text=${of.lastError} />`],
       ]} />
       ${of.createdAt && html`<p class="meta"><span>made <${Time} at=${of.createdAt} /> by <${Who} id=${of.createdBy} /></span></p>`}
@@ -61,6 +60,18 @@ function One({ of, open }) {
     ${may("ManageRouting") && html`<div class="beside"><div class="acts"><${Button} act=${test}>Test${name}<//><${Button} act=${() => open({ act: "edit", of })}>Change${name}<//><${Button} kind="danger" act=${() => open({ act: "remove", of })}>Remove${name}<//></div></div>`}
   </li>`;
 }
+
+/** @param {any} of */
+const spoken = (of) => SHAPES.find((it) => it[0] === of.kind)?.[1].toLowerCase();
+
+/** @param {any} of @returns {string[]} */
+const timed = (of) => TIMES.filter((it) => of.timeouts?.[it[0]]).map((it) => `${it[2]} ${of.timeouts[it[0]].toLocaleString("en")} ms`);
+
+/** @param {{ of: any }} props */
+const KeyEnd = ({ of }) => html`ends with <code><${Quoted} text=${of.keyHint} dir="ltr" /></code>`;
+
+/** @param {{ of: Record<string, string> }} props */
+const Headers = ({ of }) => Object.entries(of).map(([header, value]) => html`<div key=${header}><code><${Quoted} text=${`${header}: ${value}`} dir="ltr" /></code></div>`);
 
 /** What came of asking a provider for its models. @param {{ got: any }} props */
 function Tested({ got }) {
@@ -76,13 +87,31 @@ function headersOf(text) {
   return Object.fromEntries(all.map((it) => [it.slice(0, it.indexOf(":")).trim().toLowerCase(), it.slice(it.indexOf(":") + 1).trim()]));
 }
 
+/** What of a provider is changed. @type {Record<string, string>} */
+const MEMBERS = { name: "Name", kind: "Speaks", baseUrl: "Address", apiKey: "Key", jurisdiction: "Under the law of", region: "Region", timeouts: "Times", headers: "Further headers", enabled: "Calls may go to it" };
+
+/** A member as it is compared; of a key only its end is known. @param {any} of @param {string} member */
+const memberOf = (of, member) => (member === "apiKey" ? of.keyHint : member === "enabled" ? of.enabled !== false : (of[member] ?? (member === "timeouts" || member === "headers" ? {} : null)));
+
+/** A member as it stands. @param {any} of @param {string} member */
+function said(of, member) {
+  const it = memberOf(of, member);
+  if (member === "kind") return spoken(of);
+  if (member === "apiKey") return html`<${KeyEnd} of=${of} />`;
+  if (member === "timeouts") return timed(of).join(", ") || "none";
+  if (member === "headers") return Object.keys(it).length ? html`<${Headers} of=${it} />` : "none";
+  if (member === "enabled") return it ? "Yes" : "No";
+  return it ? html`<${Quoted} text=${it} />` : "none";
+}
+
 /** @param {{ of?: any, close: () => void, done: () => any }} props */
 function Edit({ of, close, done }) {
   const api = useApi();
   const { say } = usePlace();
-  // What it was when this was opened: what is left as it was is not sent, whatever others change meanwhile.
-  const [was] = useState(of);
-  const save = (/** @type {Record<string, string>} */ values) => {
+  const path = of && `upstreams/${of.id}`;
+  // What is left as it was is not sent, whatever others change meanwhile.
+  const { began: was, known, others, look } = usePinned(of, path);
+  const save = async (/** @type {Record<string, string>} */ values) => {
     const headers = headersOf(values.headers);
     if (!headers) return wrongFields({ headers: "Each line is a name, a colon and a value." });
     const times = Object.fromEntries(TIMES.filter((it) => values[it[0]] !== "").map((it) => [it[0], Number(values[it[0]])]));
@@ -91,8 +120,9 @@ function Edit({ of, close, done }) {
       region: values.region.trim() || null, timeouts: times, headers, enabled: !!values.enabled, ...((values.apiKey || !was) && { apiKey: values.apiKey }),
     });
     if (!was) return api("POST", "upstreams", Object.fromEntries(Object.entries(body).filter((it) => it[1] !== null)));
-    const changed = Object.entries(body).filter(([member, it]) => JSON.stringify(it) !== JSON.stringify(was[member] ?? null));
-    return api("PATCH", `upstreams/${was.id}`, Object.fromEntries(changed));
+    const changed = Object.entries(body).filter(([member, it]) => member === "apiKey" || !isSame(it, memberOf(was, member)));
+    const { stop } = await look(changed.map((it) => it[0]), memberOf);
+    return stop ?? api("PATCH", path, Object.fromEntries(changed));
   };
   const saved = () => {
     say(was ? "The provider is changed." : "The provider is made. Test it before you rely on it.");
@@ -115,6 +145,7 @@ function Edit({ of, close, done }) {
         <${Field} name="headers" as="lines" label="Further headers" value=${Object.entries(headers).map((it) => it.join(": ")).join("\n")} more=${plainText} hint=${html`<code>name: value</code>, one a line. A credential in one is sealed and shown as <code>…</code> and its end; left so, it stays.`} />
       </details>
       <${Field} name="enabled" as="check" label="Calls may go to it" value=${was ? was.enabled !== false : true} />
+      <${Others} of=${others.map((member) => [MEMBERS[member], said(known, member)])} />
     <//>
   <//>`;
 }
