@@ -136,6 +136,8 @@ def unreadable_filters(chromium, dev, cookie):
             ("/spend/waste?period=gone", "Period", no_choice, "gone"),
             ("/spend?by=gone", "By", no_choice, "gone"),
             ("/approvals?kind=gone", "What was asked", no_choice, "gone"),
+            ("/deliveries?kind=gone", "Kind", no_choice, "gone"),
+            ("/deliveries?state=gone", "State", no_choice, "gone"),
         ):
             told(path, label, said, address)
         page.goto(tabs.at(dev, "/approvals?state=gone"))
@@ -147,7 +149,7 @@ def unreadable_filters(chromium, dev, cookie):
         fine = desk.api(dev, "actions?limit=1")["data"][0]["createdAt"][:10]
         page.goto(tabs.at(dev, f"/activity?from={fine}&to={fine}"))
         page.get_by_role("link", name="First agent asks to pay").first.wait_for()
-    tabs.as_axe_sees_it(chromium, dev, cookie, ["/activity?from=garbage&status=gone", "/ledger?kind=gone", "/spend?period=own&from=garbage"])
+    tabs.as_axe_sees_it(chromium, dev, cookie, ["/activity?from=garbage&status=gone", "/ledger?kind=gone", "/deliveries?kind=gone&state=gone", "/spend?period=own&from=garbage"])
     desk.api(dev, f"approvals/{decision['approval']['id']}/deny", {})
 
 

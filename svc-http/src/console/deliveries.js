@@ -1,5 +1,5 @@
 // Calls to the outside and messages to people: what came of each, and trying one again.
-import { Badge, Button, Choice, Empty, Facts, Heading, Id, Pager, Quoted, Shown, Table, Time, Trouble, at, html, usePlace } from "./kit.js";
+import { Badge, Button, Choice, Empty, Facts, Filters, Heading, Id, Pager, Quoted, Shown, Table, Time, Trouble, at, html, usePlace } from "./kit.js";
 import { useEffect, useRef, useState } from "./hooks.js";
 import { About } from "./about.js";
 import { useApi, useList, useRead } from "./list.js";
@@ -12,6 +12,7 @@ const TURNS_MAX = 60;
 const STATES = /** @type {Record<string, [any, string]>} */ ({ waiting: ["waits", "Waiting"], sending: ["waits", "Being sent"], delivered: ["good", "Delivered"], failed: ["bad", "Given up"], replaced: ["plain", "Not needed any more"] });
 /** @type {[string, string][]} */
 const KINDS = [["", "Every kind"], ["callbacks", "Callbacks"], ["mail", "Mail"], ["chat", "Rooms"], ["slack", "Slack"], ["export", "Export"]];
+const FILTERS = { kind: "Kind", state: "State" };
 const isOpen = (/** @type {any} */ it) => it.state === "waiting" || it.state === "sending";
 const isRetried = (/** @type {any} */ it) => it.state === "waiting" || it.state === "failed";
 
@@ -56,12 +57,12 @@ function All({ query }) {
   const isFiltered = !!(state || kind);
   return html`<${Heading} title="Deliveries"><a class="button" href=${at(wid, "integrations")}>Integrations</a><//>
     <p class="lead">What tells of something is tried up to eight times within a day, a test once. What could not be delivered is given up, and stays here for somebody to have it tried again.</p>
-    <div class="filters">
-      <${Choice} label="Kind" value=${kind} options=${KINDS} choose=${set("kind")} />
-      <${Choice} label="State" value=${state} options=${[["", "Every state"], ...Object.entries(STATES).map(([is, it]) => [is, it[1]])]} choose=${set("state")} />
+    <${Filters} of=${list}>
+      <${Choice} label="Kind" fault="kind" value=${kind} options=${KINDS} choose=${set("kind")} />
+      <${Choice} label="State" fault="state" value=${state} options=${[["", "Every state"], ...Object.entries(STATES).map(([is, it]) => [is, it[1]])]} choose=${set("state")} />
       ${isFiltered && html`<a href=${at(wid, "deliveries")}>Show everything</a>`}
-    </div>
-    <${Shown} of=${list}>${(/** @type {any[]} */ items) =>
+    <//>
+    <${Shown} of=${list} filters=${FILTERS}>${(/** @type {any[]} */ items) =>
       items.length
         ? html`<${Table} caption="Deliveries" columns=${columns} rows=${items} /><${Pager} of=${list} />`
         : list.more
