@@ -407,6 +407,36 @@ def ended_to_the_last(chromium, dev, cookie):
     assert [me(dev, it)[0] for it in (*others, cookie)] == [401, 401, 401, 200]
 
 
+def sessions_apart(chromium, dev, cookie):
+    """Sessions of one minute, and of one second, are told apart by ear, and the one that is meant is told once more and ended."""
+    others = [signed_in(dev) for _ in range(3)]
+    ids = [me(dev, it)[1]["session"]["id"] for it in others]
+    begun = dict(zip(ids, ("2026-11-20T10:20:30.100Z", "2026-11-20T10:20:30.900Z", "2026-11-20T10:20:31.000Z"), strict=True))
+
+    def answer(route):
+        got = route.fetch()
+        sessions = [it | {"createdAt": begun.get(it["id"], it["createdAt"])} for it in got.json()["data"]]
+        route.fulfill(response=got, json=got.json() | {"data": sessions})
+
+    with console(chromium, dev, cookie) as page:
+        page.route("**/me/sessions?*", answer)
+        page.goto(at(dev, "/account"))
+        same = [f"20 Nov 2026, 10:20:30 UTC, id …{it[-6:]}" for it in ids[:2]]
+        for name in (*same, "20 Nov 2026, 10:20:31 UTC"):
+            page.get_by_role("button", name=f"End the session since {name}", exact=True).wait_for()
+            page.locator("td div").get_by_text(name, exact=True).wait_for()
+        assert page.locator("tbody tr").evaluate_all("all => all.every(it => it.scrollWidth <= it.clientWidth)"), "rows hold what they say"
+        fits_at_twice(page, "sessions")
+        press(page, f"End the session since {same[1]}")
+        dialog = opened(page, "End this session?")
+        dialog.get_by_text(same[1], exact=True).wait_for()
+        dialog.get_by_text("A password", exact=True).wait_for()
+        fits_at_twice(page, "a session that is to end")
+        press(page, "End")
+        dialog.wait_for(state="detached")
+        assert [me(dev, it)[0] for it in others] == [200, 401, 200]
+
+
 def account(chromium, dev, cookie):
     """A password is set, and a second factor set up and removed; other sessions end where that is said, one by one or all."""
     one, two, three = signed_in(dev), signed_in(dev), signed_in(dev)
@@ -564,5 +594,6 @@ def test_people_and_what_they_may_are_administered():
         as_axe_sees_it(chromium, dev, cookie, PATHS, opening=opens)
         texts_that_mislead(chromium, dev, cookie)
         roles(chromium, dev)
+        sessions_apart(chromium, dev, cookie)
         ended_to_the_last(chromium, dev, cookie)
         account(chromium, dev, cookie)

@@ -408,6 +408,44 @@ def whole_lists(chromium, dev, cookie):
     tabs.as_axe_sees_it(chromium, dev, cookie, ("/keys?tab=tokens", "/connections", "/stop"), opening=opening)
 
 
+def connections_apart(chromium, dev, cookie):
+    """Connections of one client are told apart by ear, and the one that is meant is told once more and ended."""
+    agent = desk.api(dev, "agents", {"name": "Twice let in", "principalEmail": "owner@localhost"})["id"]
+    let_in(dev, agent, 3)
+
+    def of_agent():
+        return [it for it in desk.api(dev, "connections")["data"] if it["agentId"] == agent and it["state"] == "active"]
+
+    ids = [it["id"] for it in of_agent()]
+    begun = dict(zip(ids, ("2026-11-20T10:20:30.100Z", "2026-11-20T10:20:30.900Z", "2026-11-20T10:20:31.000Z"), strict=True))
+
+    def answer(route):
+        got = route.fetch()
+        connections = [it | {"createdAt": begun.get(it["id"], it["createdAt"])} for it in got.json()["data"]]
+        route.fulfill(response=got, json=got.json() | {"data": connections})
+
+    with tabs.console(chromium, dev, cookie) as page:
+        page.route("**/api/w/*/connections?*", answer)
+        page.goto(tabs.at(dev, f"/connections?agentId={agent}"))
+        same = [f"20 Nov 2026, 10:20:30 UTC, id …{it[-6:]}" for it in ids[:2]]
+        for since in (*same, "20 Nov 2026, 10:20:31 UTC"):
+            page.get_by_role("button", name=f"End {browser.NAME} as Twice let in, let in {since}", exact=True).wait_for()
+        assert page.locator("tbody tr").evaluate_all("all => all.every(it => it.scrollWidth <= it.clientWidth)"), "rows hold what they say"
+        fits_at_twice(page, "connections of one client")
+        tabs.press(page, f"End {browser.NAME} as Twice let in, let in {same[1]}")
+        dialog = opened(page, "End this connection?")
+        dialog.get_by_text(same[1], exact=True).wait_for()
+        is_text(page, "a connection that is to end")
+        fits_at_twice(page, "a connection that is to end")
+        tabs.press(page, "End it")
+        dialog.wait_for(state="detached")
+        assert [it["id"] for it in of_agent()] == [ids[0], ids[2]]
+        # One that is alone of its name is called by that.
+        tabs.press(page, f"End {browser.NAME} as Twice let in, let in 20 Nov 2026, 10:20:31 UTC")
+        opened(page, "End this connection?").get_by_role("button", name="End it").click()
+        page.get_by_role("button", name=f"End {browser.NAME}", exact=True).wait_for()
+
+
 def test_what_people_decide_on_is_said_whole():
     with browser.browsing() as (dev, chromium):
         cookie, member = person.sign_in(dev), approving.invited(dev, "member")
@@ -418,3 +456,4 @@ def test_what_people_decide_on_is_said_whole():
         at_their_fields(chromium, dev, cookie, member)
         two_tabs_of_models(chromium, dev, cookie)
         whole_lists(chromium, dev, cookie)
+        connections_apart(chromium, dev, cookie)

@@ -3,12 +3,25 @@ import { Badge, Button, Copy, Dialog, Facts, Field, Form, Heading, Pager, Quoted
 import { useState } from "./hooks.js";
 import { useApi, useList } from "./list.js";
 import { ROOT, isDone, query } from "./server.js";
+import { instant } from "./text.js";
 
 // A person has at most 64 sessions of their own sign-in, and as many of each workspace's single sign-on.
 const PART = 100;
 // However often somebody signs in while all others are ended, this many looks are enough.
 const LOOKS_MAX = 5;
 const RECOVERY_CODES = 10;
+
+/**
+ * Since when something is there, to the second, and by the end of its id where another one of these is there since then too.
+ * @param {{ id: string, createdAt: string }} of
+ * @param {{ id: string, createdAt: string }[]} all
+ * @param {string} zone
+ */
+export function begun({ id, createdAt }, all, zone) {
+  const second = (/** @type {string} */ it) => Math.floor(Date.parse(it) / 1000);
+  const isShared = all.some((it) => it.id !== id && second(it.createdAt) === second(createdAt));
+  return instant(createdAt, zone, false) + (isShared ? `, id …${id.slice(-6)}` : "");
+}
 
 /** How a session was made. @param {{ proof: string }} props */
 function Proof({ proof }) {
@@ -155,9 +168,10 @@ function Remove({ asking, close, done }) {
 /** @param {{ list: any }} props */
 function Sessions({ list }) {
   const api = useApi();
-  const { say } = usePlace();
+  const { say, zone } = usePlace();
   const [open, setOpen] = useState(/** @type {any} */ (null));
   const close = () => setOpen(null);
+  const since = (/** @type {any} */ it) => begun(it, list.items, zone);
   const others = list.items.filter((/** @type {any} */ it) => !it.current);
   const end = async (/** @type {any[]} */ all) => {
     for (const it of all) {
@@ -197,17 +211,18 @@ function Sessions({ list }) {
   };
   const columns = [
     { title: "Signed in by", cell: (/** @type {any} */ it) => html`<${Proof} proof=${it.proof} />${it.current && html` <${Badge} kind="good">This one<//>`}` },
-    { title: "Since", cell: (/** @type {any} */ it) => html`<${Time} at=${it.createdAt} />` },
+    { title: "Since", cell: (/** @type {any} */ it) => since(it) },
     { title: "Last seen", cell: (/** @type {any} */ it) => html`<${Time} at=${it.lastSeenAt} ago />` },
     { title: "Ends, if not used", cell: (/** @type {any} */ it) => html`<${Time} at=${it.expiresAt} />` },
-    { title: "", kind: "end", cell: (/** @type {any} */ it) => !it.current && html`<${Button} kind="danger" act=${() => setOpen([it])}>End<span class="unseen"> the session since <${Time} at=${it.createdAt} /></span><//>` },
+    { title: "", kind: "end", cell: (/** @type {any} */ it) => !it.current && html`<${Button} kind="danger" act=${() => setOpen({ one: it, since: since(it) })}>End<span class="unseen"> the session since ${since(it)}</span><//>` },
   ];
   return html`<section class="card" aria-labelledby="sessions"><header><h2 id="sessions">Where you are signed in</h2>${(others.length > 0 || list.more) && html`<${Button} kind="danger" act=${() => setOpen("others")}>End all others<//>`}</header>
     <${Shown} of=${list}>${(/** @type {any[]} */ items) => html`${items.length > 0 && html`<${Table} caption="Your sessions" columns=${columns} rows=${items} />`}<${Pager} of=${list} />
       ${!others.length && !list.more && html`<p><small>Nowhere else.</small></p>`}`}<//>
     <p><small>One that you do not know: end it, then set another password.</small></p>
     ${open && html`<${Dialog} title=${open === "others" ? "End all other sessions?" : "End this session?"} close=${close}>
+      ${open.one && html`<${Facts} of=${[["Signed in by", html`<${Proof} proof=${open.one.proof} />`], ["Since", open.since], ["Last seen", html`<${Time} at=${open.one.lastSeenAt} ago />`]]} />`}
       <p>${open === "others" ? "All of yours but this one, also those that are not listed yet. Whoever uses them has to sign in again." : "Whoever uses it has to sign in again."}</p>
-      <${Form} act=${() => (open === "others" ? endOthers() : end(open))} submit="End" kind="danger" cancel=${close} done=${ended} /><//>`}
+      <${Form} act=${() => (open === "others" ? endOthers() : end([open.one]))} submit="End" kind="danger" cancel=${close} done=${ended} /><//>`}
   </section>`;
 }

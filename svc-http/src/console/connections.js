@@ -1,5 +1,6 @@
 // Clients that people let act as an agent, by OAuth: what each may, when it was used, and ending it.
-import { Badge, Button, Choice, Empty, Heading, Pager, Quoted, Shown, Table, Time, at, html, usePlace } from "./kit.js";
+import { Badge, Button, Choice, Empty, Facts, Heading, Pager, Quoted, Shown, Table, Time, at, html, usePlace } from "./kit.js";
+import { begun } from "./account.js";
 import { Ending } from "./ending.js";
 import { useState } from "./hooks.js";
 import { Who, useList, useRead, useRemembered } from "./list.js";
@@ -19,7 +20,7 @@ const ENDED = /** @type {Record<string, string>} */ ({
 
 /** @param {{ query: Record<string, string> }} props */
 export function Page({ query }) {
-  const { wid, may, go } = usePlace();
+  const { wid, may, go, zone } = usePlace();
   const { agentId = "" } = query;
   const state = query.state === "all" ? "all" : "active";
   const list = useList("connections", {}, ["agent", "hold"]);
@@ -31,13 +32,16 @@ export function Page({ query }) {
     const wish = { agentId, state, ...more };
     return at(wid, "connections") + asQuery({ agentId: wish.agentId, state: wish.state === "all" ? "all" : null });
   };
+  const alike = (/** @type {any} */ it) => shown.filter((/** @type {any} */ one) => one.clientName === it.clientName);
+  const since = (/** @type {any} */ it) => begun(it, alike(it), zone);
+  const isAlone = (/** @type {any} */ it) => alike(it).filter((/** @type {any} */ one) => one.state === "active").length < 2;
   const columns = [
     { title: "Client", cell: (/** @type {any} */ it) => html`<${Quoted} text=${it.clientName} /><br /><small>sent back to <code><${Quoted} text=${it.redirectHost} dir="ltr" /></code></small>` },
     { title: "Acts as", cell: (/** @type {any} */ it) => html`<a href=${at(wid, "agents", it.agentId)}><${Who} id=${it.agentId} /></a><${May} of=${it} />` },
-    { title: "Let in by", cell: (/** @type {any} */ it) => html`<${Who} id=${it.createdBy} /> <small><${Time} at=${it.createdAt} /></small>` },
+    { title: "Let in by", cell: (/** @type {any} */ it) => html`<${Who} id=${it.createdBy} /> <small>${since(it)}</small>` },
     { title: "Last used", cell: (/** @type {any} */ it) => html`<${Time} at=${it.lastUsedAt} ago />` },
     { title: "State", cell: (/** @type {any} */ it) => html`<${Standing} of=${it} />` },
-    { title: "", kind: "end", cell: (/** @type {any} */ it) => it.state === "active" && html`<${Button} kind="danger" act=${() => setEnding(it)}>End<span class="unseen"> <${Quoted} text=${it.clientName} /></span><//>` },
+    { title: "", kind: "end", cell: (/** @type {any} */ it) => it.state === "active" && html`<${Button} kind="danger" act=${() => setEnding({ of: it, since: since(it) })}>End<span class="unseen"> <${Quoted} text=${it.clientName} />${!isAlone(it) && html` as <${Who} id=${it.agentId} />, let in ${since(it)}`}</span><//>` },
   ];
   return html`<${Heading} title="Connections" />
     <p class="lead">A client that somebody has let in acts as one agent, by that agent's mandates: it asks before it acts, as the agent itself does. What the client calls itself is its own word.</p>
@@ -51,7 +55,7 @@ export function Page({ query }) {
         : list.more
           ? html`<${Empty} title="None of these, so far back."><p>Older connections were not looked at yet.</p><${Pager} of=${list} /><//>`
           : html`<${Empty} title=${list.items.length ? "None of these." : "No client is connected."}>${list.items.length ? html`<p><a href=${address({ state: "all", agentId: "" })}>Show everything</a></p>` : html`<p>Give an MCP client this server's address, or its <code>/mcp</code>: it leads its person here to choose an agent.</p>`}<//>`}<//>
-    ${ending && html`<${End} of=${ending} close=${() => setEnding(null)} done=${() => { setEnding(null); list.again(); }} />`}`;
+    ${ending && html`<${End} ...${ending} close=${() => setEnding(null)} done=${() => { setEnding(null); list.again(); }} />`}`;
 }
 
 /** What it may: what its agent may. @param {{ of: any }} props */
@@ -69,9 +73,14 @@ function May({ of: { agentId, state } }) {
 const Standing = ({ of: { state, endedBy, endedAt, note } }) =>
   state === "active" ? html`<${Badge} kind="good">In use<//>` : html`<${Badge} kind=${(endedBy ?? "").includes("reuse") ? "bad" : "plain"}>Ended<//> <small>${endedAt && html`<${Time} at=${endedAt} />: `}${ENDED[endedBy] ?? endedBy}${note && !ENDED[endedBy] && html`, <${Quoted} text=${note} />`}</small>`;
 
-/** @param {{ of: any, close: () => void, done: () => any }} props */
-function End({ of, close, done }) {
+/** @param {{ of: any, since: string, close: () => void, done: () => any }} props */
+function End({ of, since, close, done }) {
   return html`<${Ending} title="End this connection?" path=${`connections/${of.id}`} submit="End it" said="The connection has ended." close=${close} done=${done}>
     <p><strong><${Quoted} text=${of.clientName} /></strong> can do nothing as <${Who} id=${of.agentId} /> from now on: its tokens end at once. The agent itself goes on. To come back, the client has to be let in again by a person.</p>
+    <${Facts} of=${[
+      ["Sent back to", html`<code><${Quoted} text=${of.redirectHost} dir="ltr" /></code>`],
+      ["Let in by", html`<${Who} id=${of.createdBy} /> <small>${since}</small>`],
+      ["Last used", html`<${Time} at=${of.lastUsedAt} ago />`],
+    ]} />
   <//>`;
 }
