@@ -176,7 +176,8 @@ def agent_by_keyboard(chromium, dev, cookie):
         opened(page, "New agent")
         press(page, "Make the agent")
         page.get_by_text("Must be 1 to 100 characters").wait_for()
-        assert page.get_by_label("Name").evaluate("it => it === document.activeElement"), "the fault is where the focus is"
+        # The fault is where the focus is.
+        page.get_by_label("Name").and_(page.locator(":focus")).wait_for()
         page.keyboard.type("Desk agent")
         for _ in range(40):
             page.keyboard.press("Tab")
@@ -198,7 +199,7 @@ def agent_by_keyboard(chromium, dev, cookie):
         opened(page, "Freeze this agent?")
         press(page, "Freeze it")
         page.get_by_text("Say why, in words").wait_for()
-        assert page.get_by_label("Why").evaluate("it => it === document.activeElement")
+        page.get_by_label("Why").and_(page.locator(":focus")).wait_for()
         page.keyboard.type("It reads too much")
         page.keyboard.press("Enter")
         page.get_by_text("by You: It reads too much").wait_for()

@@ -393,7 +393,7 @@ def whole_lists(chromium, dev, cookie):
         dialog.get_by_text("The first 100 of 104 agents").wait_for()
         tabs.press(page, "Show the other 4")
         dialog.get_by_text("104 agents", exact=True).wait_for()
-        assert dialog.locator("summary").evaluate("it => it === document.activeElement")
+        dialog.locator("summary:focus").wait_for()
         holds(dialog, [f"Fleet {it:03}" for it in range(104)])
         assert dialog.get_by_role("listitem").count() == 104, "nobody else is meant"
         fits_at_twice(page, "agents to stop")
