@@ -381,7 +381,7 @@ impl Auth {
             Self::Open => return None,
             Self::Agent | Self::McpAgent => "`authorization: Bearer ask_…`, or a token of OAuth, `aat_…`, in its place",
             Self::Workspace | Self::Payer | Self::WorkspaceAdmin => {
-                "`authorization: Bearer ask_…` or `x-api-key: ask_…`, as SDKs of models send it"
+                "`authorization: Bearer ask_…` or `x-api-key: ask_…`, as SDKs of models send it; or a token of OAuth, `aat_…`, in its place"
             }
             Self::Token(_) => "`authorization: Bearer ims_…`",
             Self::Signature => "a signature over the body, in the headers of whoever sends (see the integration)",

@@ -25,7 +25,10 @@ impl Shards {
         let mut failed = None;
         for shard in (first..SHARDS).chain(0..first) {
             let Err(failure) = look(shard) else { continue };
-            let is_one = matches!(failure, Failure::Load(StoreError::Undecodable(_)));
+            let is_one = matches!(
+                failure,
+                Failure::Load(StoreError::Undecodable(_) | StoreError::Malformed(_) | StoreError::Corrupt(_))
+            );
             failed = Some(failure);
             if !is_one {
                 break;

@@ -116,7 +116,7 @@ fn listen(core: &Core, end: &End) {
             }
         }
         let heard = match others.as_mut() {
-            Some(listener) => hear(listener.as_mut()),
+            Some(listener) => hear(listener.as_mut()).inspect(|_| lasting.hearing.see(UNHEARD, None)),
             None => {
                 end.wait(PATIENCE);
                 Ok(Heard::Nothing)
@@ -134,9 +134,10 @@ fn listen(core: &Core, end: &End) {
 
 /// Whoever tells of others, where there is anybody and the store answers; asked for again the next time.
 fn open(core: &Core, lasting: &mut Lasting) -> Option<Box<dyn Others>> {
-    let opened = core.readers.others();
-    lasting.see(UNHEARD, opened.as_ref().err().map(|it| it as &dyn std::error::Error));
-    opened.unwrap_or_default()
+    core.readers.others().unwrap_or_else(|error| {
+        lasting.see(UNHEARD, Some(&error));
+        None
+    })
 }
 
 fn hear(others: &mut dyn Others) -> Result<Heard, StoreError> {

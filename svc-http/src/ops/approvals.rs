@@ -190,7 +190,7 @@ async fn list(
 fn suggested(service: &GateService, by: &By, workspace: WorkspaceId, page: &Page) -> Result<Answer, Refusal> {
     let resumed = page.after.and_then(|(given, key)| if let Key::Agent(id) = key { Some((given, id)) } else { None });
     let mut until = resumed.map_or(u128::MAX, |(given, id)| id.bits().saturating_add(u128::from(given != DONE)));
-    let mut data = Vec::<Value>::new();
+    let (mut data, mut looked_at) = (Vec::<Value>::new(), 0_usize);
     for _ in 0..AGENTS_TURNS {
         let range =
             Range { until, newest_first: true, ..Range::all(Index::AgentsOf, workspace.bits(), AGENTS_MAX + 1) };
@@ -202,7 +202,8 @@ fn suggested(service: &GateService, by: &By, workspace: WorkspaceId, page: &Page
             }
             let Key::Agent(agent) = found.row.key else { continue };
             after = Some(agent);
-            let made = suggested_of(service, by, workspace, found)?;
+            let (made, asked) = suggested_of(service, by, workspace, found)?;
+            looked_at = looked_at.saturating_add(asked);
             let given = resumed.filter(|(_, id)| *id == agent).map(|(given, _)| given);
             let given = given.and_then(|given| made.iter().position(|it| it.id.bits() == given));
             let mut rest = made.iter().skip(given.map_or(0, |it| it.saturating_add(1))).peekable();
@@ -218,7 +219,7 @@ fn suggested(service: &GateService, by: &By, workspace: WorkspaceId, page: &Page
         let Some(last) = after.filter(|_| more) else { return Ok(Answer::json(page.list(data, None)?)) };
         until = last.bits();
         // Whoever reads the first page alone hears of what there is.
-        if !data.is_empty() {
+        if !data.is_empty() || looked_at >= LOOKED_AT_MAX {
             break;
         }
     }
@@ -226,20 +227,21 @@ fn suggested(service: &GateService, by: &By, workspace: WorkspaceId, page: &Page
     Ok(Answer::json(page.list(data, Some(cursor))?))
 }
 
-/// What is suggested of an agent.
+/// What is suggested of an agent, and how many approvals that took.
 fn suggested_of(
     service: &GateService,
     by: &By,
     workspace: WorkspaceId,
     found: &Found,
-) -> Result<Vec<Suggestion>, Refusal> {
-    let Some(Record::Agent(agent)) = &found.row.record else { return Ok(Vec::new()) };
+) -> Result<(Vec<Suggestion>, usize), Refusal> {
+    let Some(Record::Agent(agent)) = &found.row.record else { return Ok((Vec::new(), 0)) };
     if matches!(agent.standing, Standing::Removed { .. }) {
-        return Ok(Vec::new());
+        return Ok((Vec::new(), 0));
     }
     let asked = Range { newest_first: true, ..Range::all(Index::AskedOf, agent.id.bits(), SUGGEST_FROM) };
     let asked = ids(&service.scan(&asked)?);
-    service.read(|scope| suggestions(scope, by, workspace, agent.id, &asked))
+    let made = service.read(|scope| suggestions(scope, by, workspace, agent.id, &asked))?;
+    Ok((made, asked.len()))
 }
 
 fn ids(found: &[Found]) -> Vec<ApprovalId> {

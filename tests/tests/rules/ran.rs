@@ -74,12 +74,12 @@ fn those_who_may_decide_are_told_of_a_run() {
     world.audit();
 }
 
-/// What a stop has ended, or time, is settled no more, and its end is in the ledger before a run of it, also where what follows is still
-/// to be done.
+/// The end of a wait, by a stop or by time, is in the ledger before a run of it, also where what follows is still to be done; what a
+/// stop has ended is not told to wait.
 #[test]
 fn a_run_of_what_has_ended_comes_after_its_end() {
     for (is_stop, why, kind) in
-        [(true, "it was denied", "action.denied"), (false, "its approval expired", "action.expired")]
+        [(true, "it was denied", "action.denied"), (false, "it waits for a person", "action.expired")]
     {
         let (mut world, agent) = calm(&[]);
         world.owner();

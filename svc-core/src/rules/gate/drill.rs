@@ -22,7 +22,6 @@ use crate::state::gate::{
 use crate::state::people::{Credential, Plans, Right, Roster, TokenUse, Workspace};
 use crate::store::Row;
 use crate::turn::{Halt, Scope};
-use crate::value::Id as _;
 use crate::value::canonical::Object;
 use crate::value::currency::Currency;
 use crate::value::id::{ActionId, AgentId, DrillId, PrincipalId, WorkspaceId};
@@ -134,7 +133,7 @@ fn allowed(scope: &mut Scope<'_>, canary: &Agent, drill: &Drill, workspace: &Wor
     let kind = ActionKind::parse("drill.receipt").map_err(|_| Refusal::internal())?;
     let request = Request::new(kind, Summary::parse("a drill").map_err(|_| Refusal::internal())?);
     let (id, now) = (scope.fresh::<ActionId>(), scope.now());
-    let salt = scope.fresh::<ActionId>().bits().to_be_bytes();
+    let salt = scope.draw();
     let digest = request.digest(canary.id, &salt_text(&salt));
     let yes = Allowed::new(now, DecidedBy::Policy, workspace.settings.receipt_end(now));
     let mut action = Action { state: State::Allowed(yes), ..request.action(id, canary, salt, digest, now) };

@@ -82,7 +82,7 @@ impl Outcome {
 
 impl Action {
     /// The same action with `outcome`, posted and recorded. Only what was allowed and is not settled can be. `was` is how it stands: a
-    /// stop, or the end of an approval's time, ends a wait before its row says so.
+    /// stop ends a wait before its row says so.
     ///
     /// # Errors
     /// `not_allowed` where it never was allowed, `already_settled` where it is settled.
@@ -93,13 +93,10 @@ impl Action {
                 allowed.outcome = Some(outcome);
                 Ok(self)
             }
-            State::Denied { .. } | State::Pending { .. } | State::Expired { .. } => {
-                Err(Refusal::not_allowed(match was {
-                    Status::Denied => "it was denied",
-                    Status::Expired => "its approval expired",
-                    _ => "it waits for a person",
-                }))
-            }
+            // That time has ended a wait is told once it is written.
+            State::Pending { .. } if was != Status::Denied => Err(Refusal::not_allowed("it waits for a person")),
+            State::Denied { .. } | State::Pending { .. } => Err(Refusal::not_allowed("it was denied")),
+            State::Expired { .. } => Err(Refusal::not_allowed("its approval expired")),
         }
     }
 

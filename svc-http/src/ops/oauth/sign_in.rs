@@ -198,7 +198,7 @@ impl<'call> Browser<'call> {
 }
 
 /// Questions that are too long to travel to an identity provider and back: they wait here, and a short address stands for each. Only
-/// whoever has shown a good password has one kept.
+/// whoever has shown a good password, or is signed in, has one kept.
 #[derive(Debug, Default)]
 pub(crate) struct KeptQuestions(Mutex<VecDeque<Kept>>);
 
