@@ -44,6 +44,8 @@ pub struct Config {
     pub base_url: Option<BaseUrl>,
     /// The data directory.
     pub data: PathBuf,
+    /// The settings file, where it was named: one that lies in the data directory is found there.
+    pub file: Option<PathBuf>,
     /// The database file, always called [`DATABASE`]; `None` is the one in the data directory.
     pub database: Option<PathBuf>,
     /// The address of a PostgreSQL database, instead of a file; it may hold a password.
@@ -260,6 +262,7 @@ impl Default for Config {
             listen: SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 8080),
             base_url: None,
             data: PathBuf::from("svc-data"),
+            file: None,
             database: None,
             postgres: None,
             may_lose: false,

@@ -9,13 +9,12 @@ mod net;
 mod upstreams;
 
 use std::fmt::Write as _;
-use std::path::Path;
 use std::process::ExitCode;
 
 use serde_json::{Value, json};
 use svc_http::config::{Config, ConfigError, Loaded};
 
-use super::output::{Problem, named_data, print, print_json, quoted};
+use super::output::{Problem, named_data, print, print_json};
 use super::serve;
 
 /// One thing that was looked at.
@@ -60,31 +59,21 @@ fn everything(loaded: &Loaded) -> Vec<Check> {
     let check = |name, finding| Check { name, finding };
     let mut checks = vec![
         check("settings", settings(loaded)),
-        check("data directory", disk::directory(config, &named(loaded))),
+        check("data directory", disk::directory(config, &named_data(config))),
         check("file modes", disk::modes(loaded)),
-        check("schema", data::schema(config, &named(loaded))),
+        check("schema", data::schema(config, &named_data(config))),
         check("keys", data::keys(config)),
         check("free disk", disk::space(config)),
         check("clock", disk::clock(config)),
         check("listen address", net::listen(config)),
         check("base address", base(config)),
     ];
-    checks.extend(data::workspace(config, &named(loaded)).map(|it| check("workspace", it)));
+    checks.extend(data::workspace(config, &named_data(config)).map(|it| check("workspace", it)));
     checks.extend(net::metrics(config).map(|it| check("metrics address", it)));
     checks.extend(roots(config).map(|it| check("root certificates", it)));
     checks.extend(mail::answers(config).map(|it| check("mail", it)));
     checks.extend(upstreams::all(config).into_iter().map(|it| check("upstream", it)));
     checks
-}
-
-/// What stands behind a command that is to mean the same data: nothing where nothing was named.
-fn named(loaded: &Loaded) -> String {
-    let (data, mut named) = (&loaded.config.data, String::new());
-    let word = |it: &Path| quoted(it.display().to_string());
-    if let Some(file) = loaded.file.as_ref().filter(|it| it.parent() != Some(data)) {
-        let _ = write!(named, " --config {}", word(file));
-    }
-    named + &named_data(&loaded.config)
 }
 
 fn settings(loaded: &Loaded) -> Finding {

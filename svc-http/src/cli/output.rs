@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io::{self, Write as _};
 use std::os::fd::AsFd as _;
+use std::path::Path;
 use std::process::ExitCode;
 
 use rustix::fs::{OFlags, fcntl_getfl, fstat, stat};
@@ -138,12 +139,12 @@ pub(crate) fn quoted(word: String) -> String {
     if is_plain { word } else { format!("'{}'", word.replace('\'', r"'\''")) }
 }
 
-/// What stands behind a command that is to mean the same data: nothing where they are where they are by default.
+/// What stands behind a command that is to mean the same data: nothing where nothing was named.
 pub(crate) fn named_data(config: &Config) -> String {
-    if config.data == Config::default().data {
-        return String::new();
-    }
-    format!(" --data {}", quoted(config.data.display().to_string()))
+    let word = |it: &Path| quoted(it.display().to_string());
+    let file = config.file.as_ref().map(|it| format!(" --config {}", word(it)));
+    let data = (config.data != Config::default().data).then(|| format!(" --data {}", word(&config.data)));
+    [file, data].into_iter().flatten().collect()
 }
 
 fn unwritable(error: &io::Error, advice: &str) -> Problem {

@@ -39,6 +39,8 @@ pub(crate) struct Again {
     link: String,
     /// Makes keys in place of those of the first start: on one machine alone.
     keys: Option<String>,
+    /// Make one key each, wherever.
+    others: String,
 }
 
 impl Again {
@@ -47,6 +49,7 @@ impl Again {
         let named = named_data(config);
         Self {
             link: format!("`svc sign-in-link {}{named}`", word(owner.as_str().to_owned())),
+            others: format!("`svc key create{named}` and `svc token create{named}`"),
             keys: config.postgres.is_none().then(|| format!("`svc dev --new-keys{named}`")),
         }
     }
@@ -55,7 +58,7 @@ impl Again {
     fn keys(&self) -> String {
         match &self.keys {
             Some(command) => format!("{command} makes new ones and revokes these"),
-            None => "`svc key create` and `svc token create` make others".to_owned(),
+            None => format!("{} make others", self.others),
         }
     }
 
@@ -66,8 +69,8 @@ impl Again {
                 "What was made stays: {command} makes other keys and another sign-in link, prints them, and revokes these."
             ),
             None => format!(
-                "What was made stays: {} makes another sign-in link. Sign in, revoke the keys, and make others there or by `svc key create` and `svc token create`.",
-                self.link
+                "What was made stays: {} makes another sign-in link. Sign in, revoke the keys, and make others there or by {}.",
+                self.link, self.others
             ),
         }
     }
@@ -238,7 +241,7 @@ mod tests {
     #[test]
     fn the_request_fits_a_shell() {
         let (workspace, agent) = (WorkspaceId::from_bits(1), AgentId::from_bits(2));
-        let again = || Again { link: String::new(), keys: None };
+        let again = || Again { link: String::new(), keys: None, others: String::new() };
         let home = Home {
             workspace,
             agent: Some(agent),

@@ -85,6 +85,7 @@ impl Sources {
         }
         if found.faults.is_empty() {
             let secrets = from_file.iter().filter(|it| it.is_secret()).map(|it| it.key.name).collect();
+            config.file = file.clone().filter(|it| it.parent() != Some(&config.data));
             Ok(Loaded { config, file, secrets, warnings: found.warnings })
         } else {
             Err(ConfigError(found.faults))
