@@ -94,6 +94,9 @@ def unreadable_filters(chromium, dev, cookie):
     no_day = "The address names garbage here, which is no day. Choose one."
     turned = "The last day is before the first."
     wide = "At most 400 days are shown at once."
+    with tabs.console(chromium, dev, cookie, "/activity?to=9999-12-31") as page:
+        # The last day of all has none behind it that could be asked for.
+        page.get_by_text("The address names 9999-12-31 here").wait_for()
     with tabs.console(chromium, dev, cookie, "/activity") as page:
 
         def told(path, label, said, address):

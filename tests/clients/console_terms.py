@@ -272,6 +272,28 @@ def at_their_fields(chromium, dev, cookie, member):
             said_at(dialog, "To so many dollars", told)
 
 
+def as_read(chromium, dev, cookie, member):
+    """A change of a mandate is approved as it was read: one that somebody has changed meanwhile is shown anew first."""
+    old = {"name": "Old", "actions": ["crm.read"]}
+    agent = desk.api(dev, "agents", {"name": "Asked agent", "principalEmail": "member@example.com", "mandates": [old]})["id"]
+    mandate = desk.api(dev, f"agents/{agent}/mandates")["data"][0]["id"]
+    applied(dev, member, "mandate", {"actions": ["crm.read", "crm.write"], "confirmBroaden": True}, "For writing", mandate)
+    with tabs.console(chromium, dev, cookie, "/applications") as page:
+        item = page.get_by_role("listitem").filter(has_text="For writing")
+        item.get_by_role("button", name="Approve").click()
+        dialog = opened(page, "Approve this application?")
+        dialog.get_by_text("As it is asked for").wait_for()
+        dialog.get_by_text("Whoever asked has confirmed").wait_for()
+        desk.api(dev, f"mandates/{mandate}", {"name": "Newer"}, "PATCH")
+        dialog.get_by_role("button", name="Approve it").click()
+        approving.says(dialog, "alert", "Nothing is approved: the mandate has changed since you looked.")
+        dialog.get_by_text("Newer").first.wait_for()
+        assert desk.api(dev, f"mandates/{mandate}")["actions"] == ["crm.read"]
+        dialog.get_by_role("button", name="Approve it").click()
+        dialog.wait_for(state="detached")
+    assert desk.api(dev, f"mandates/{mandate}")["actions"] == ["crm.read", "crm.write"]
+
+
 def two_tabs_of_models(chromium, dev, cookie):
     """Of a provider and a model neither."""
     far = {"name": "far", "kind": "chat", "baseUrl": "https://far.invalid/v1", "apiKey": "not-a-secret-6789", "headers": {"x-team": "one"}}
@@ -454,6 +476,7 @@ def test_what_people_decide_on_is_said_whole():
         raises(chromium, dev, cookie, member)
         two_tabs(chromium, dev, cookie)
         at_their_fields(chromium, dev, cookie, member)
+        as_read(chromium, dev, cookie, member)
         two_tabs_of_models(chromium, dev, cookie)
         whole_lists(chromium, dev, cookie)
         connections_apart(chromium, dev, cookie)
