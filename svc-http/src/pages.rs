@@ -113,6 +113,20 @@ pub(crate) mod testing {
 
 #[cfg(test)]
 mod tests {
+    /// The types of actions that a script has words for.
+    fn types(script: &str) -> Vec<&str> {
+        let words = script.split("ASKS = ").nth(1).and_then(|it| it.split("\n}").next()).unwrap_or_default();
+        words.lines().filter_map(|it| it.split_once(": \"")).map(|it| it.0.trim().trim_matches('"')).collect()
+    }
+
+    /// The page of an approval and the console have words for the same types of actions.
+    #[test]
+    fn the_console_has_words_for_the_same_types() {
+        let own = types(super::APPROVAL);
+        assert!(own.len() > 10, "{own:?}");
+        assert_eq!(own, types(include_str!("console/text.js")));
+    }
+
     /// The page writes amounts with the digits that they are sent with, in every currency.
     #[test]
     fn amounts_are_written_with_the_digits_that_they_are_sent_with() {
