@@ -38,6 +38,12 @@ pub const X_SVC_BUDGET_SCOPE: HeaderName = HeaderName::from_static("x-svc-budget
 pub const X_SVC_ENFORCEMENT: HeaderName = HeaderName::from_static("x-svc-enforcement");
 /// What a call cost, in micros.
 pub const X_SVC_COST_MICROS: HeaderName = HeaderName::from_static("x-svc-cost-micros");
+/// What clients of messages-shaped APIs call the id of a request.
+const REQUEST_ID: HeaderName = HeaderName::from_static("request-id");
+/// Keeps clients that repeat a status on their own, as the official SDKs do, from doing so.
+const X_SHOULD_RETRY: HeaderName = HeaderName::from_static("x-should-retry");
+/// Seconds that such a client waits before it repeats, at most.
+const RETRY_WITHIN_S: u32 = 60;
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 const NO_STORE: HeaderValue = HeaderValue::from_static("no-store");
 
@@ -203,6 +209,9 @@ impl Reply {
         headers.insert(CACHE_CONTROL, cache);
         headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
         headers.insert(X_REQUEST_ID, self.request_id.clone());
+        if self.shape == Shape::Messages {
+            headers.insert(REQUEST_ID, self.request_id.clone());
+        }
         headers.insert(SVC_VERSION, VERSION);
         headers.insert(TRACEPARENT, self.trace.header());
         if let Some(length) = length.filter(|_| self.head) {
@@ -260,6 +269,9 @@ impl Reply {
         if let Some(seconds) = refusal.retry_after_s() {
             headers.insert(RETRY_AFTER, HeaderValue::from(seconds));
         }
+        if is_repeated_in_vain(refusal) {
+            headers.insert(X_SHOULD_RETRY, HeaderValue::from_static("false"));
+        }
         if let Some(challenge) = self.challenge(refusal) {
             headers.insert(WWW_AUTHENTICATE, challenge);
         }
@@ -272,6 +284,15 @@ impl Reply {
             headers.insert(ALLOW, allow.clone());
         }
         response
+    }
+}
+
+/// Whether a client that repeats statuses on their own would repeat this one for nothing, or do twice what may be done already.
+fn is_repeated_in_vain(refusal: &Refusal) -> bool {
+    match StatusCode::from_u16(refusal.status()) {
+        Ok(StatusCode::CONFLICT | StatusCode::INTERNAL_SERVER_ERROR) => true,
+        Ok(StatusCode::TOO_MANY_REQUESTS) => refusal.retry_after_s().is_none_or(|it| it > RETRY_WITHIN_S),
+        _ => false,
     }
 }
 

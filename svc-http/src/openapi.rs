@@ -188,7 +188,13 @@ fn responses(route: &Route) -> Map<String, Value> {
         // A page that says what is wrong is a form again.
         let is_form = sets_cookie(route) && route.content == Content::Html;
         let waits = matches!(status, 429 | 503);
-        for (name, is_sent) in [("retry-after", waits), ("www-authenticate", is_challenged), ("set-cookie", is_form)] {
+        let is_repeated = matches!(status, 409 | 429 | 500);
+        for (name, is_sent) in [
+            ("retry-after", waits),
+            ("www-authenticate", is_challenged),
+            ("set-cookie", is_form),
+            ("x-should-retry", is_repeated),
+        ] {
             if is_sent {
                 headers.insert(name.to_owned(), header(name));
             }
@@ -239,8 +245,10 @@ fn every_header(route: &Route) -> Map<String, Value> {
     } else {
         &["ratelimit-limit", "ratelimit-remaining", "ratelimit-reset"]
     };
+    let own: &[&str] = if route.shape == Shape::Messages { &["request-id"] } else { &[] };
     ["x-request-id", "svc-version", "traceparent"]
         .iter()
+        .chain(own)
         .chain(rate)
         .map(|name| ((*name).to_owned(), header(name)))
         .collect()
@@ -256,6 +264,8 @@ fn headers() -> Value {
         |description: &str| json!({ "description": description, "schema": { "type": "integer", "minimum": 0 } });
     json!({
         "x-request-id": text("The client's id of the request where it is 1 to 128 of [A-Za-z0-9._-], else a new one."),
+        "request-id": text("The same as x-request-id, under the name that clients of messages-shaped APIs look for."),
+        "x-should-retry": text("`false` where clients that repeat such statuses on their own, as the official SDKs do, would do so in vain, or do twice what may be done already."),
         "svc-version": text("The version of this interface, a date."),
         "traceparent": text("W3C trace context: the request's trace under a new parent id, or a new trace."),
         "ratelimit-limit": number("Requests a minute."),

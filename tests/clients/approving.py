@@ -234,13 +234,9 @@ def second_factor_again(chromium, dev, cookie):
         error = {"type": "forbidden", "message": "this asks for your second factor", "errors": [{"field": "code", "message": why}]}
         return route.fulfill(status=403, json={"error": error})
 
-    def who(route):
-        told = route.fetch()
-        return route.fulfill(response=told, json=told.json() | {"twoFactor": bool(sent[1:])})
-
     with phone(chromium, [cookie], dev["baseUrl"]) as page:
         page.route("**/approve", answer)
-        page.route("**/api/me", who)
+        browser.answer_with(page, "**/api/me", lambda it: it.update(twoFactor=bool(sent[1:])))
         page.goto(decision["approval"]["url"])
         page.get_by_label("Note").fill("as agreed")
         button = page.get_by_role("button", name="Approve")

@@ -16,7 +16,7 @@ import time
 import urllib.parse
 import urllib.request
 
-from playwright.sync_api import sync_playwright
+from playwright.sync_api import Error, sync_playwright
 
 import run
 
@@ -49,6 +49,20 @@ def post(url, body, cookie=""):
     headers = {"content-type": "application/json", "x-svc-csrf": "1", "cookie": cookie}
     with urllib.request.urlopen(urllib.request.Request(url, json.dumps(body).encode(), headers), timeout=60) as answer:
         return answer.headers, answer.read()
+
+
+def answer_with(page, pattern, change):
+    """Has what the server answers at such addresses changed on its way in."""
+
+    def forged(route):
+        # A page that has asked anew meanwhile, has gone on, or is answered as it is again, takes no answer any more.
+        with contextlib.suppress(Error):
+            told = route.fetch()
+            body = told.json()
+            change(body)
+            route.fulfill(response=told, json=body)
+
+    page.route(pattern, forged)
 
 
 @contextlib.contextmanager

@@ -64,16 +64,13 @@ def single_sign_on(chromium, dev, cookie):
     """A workspace that takes only its own single sign-on leads there, and so does signing in again whoever came by it."""
     way = f"/api/sign-in/sso/{dev['workspaceId']}?next=" + urllib.parse.quote(f"/w/{dev['workspaceId']}/stop", safe="")
 
-    def by_it(route):
-        told = route.fetch()
-        me = told.json()
+    def by_it(me):
         me["session"]["proof"] = "sso:" + dev["workspaceId"]
         me["workspaces"][0]["signIn"]["requireSso"] = True
-        route.fulfill(response=told, json=me)
 
     with console(chromium, dev, cookie) as page:
         page.get_by_text("Nothing waits for a person.").wait_for()
-        page.route("**/api/me", by_it)
+        browser.answer_with(page, "**/api/me", by_it)
         page.route("**/settings", lambda it: it.fulfill(status=403, json={"error": {"type": "forbidden", "message": "no"}}))
         page.goto(at(dev, "/stop"))
         heading(page, "This workspace does not take your session")

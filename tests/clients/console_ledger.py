@@ -18,18 +18,6 @@ EVIL = "<img src=x onerror=alert(1)> \u202e" + "W" * 40
 NO_ED25519 = "const old = crypto.subtle.generateKey; crypto.subtle.generateKey = function (how, ...rest) { return how === 'Ed25519' ? Promise.reject(new Error('unknown')) : old.call(this, how, ...rest); }"
 
 
-def answer_with(page, pattern, change):
-    """Has what the server answers at such addresses changed on its way in."""
-
-    def forged(route):
-        told = route.fetch()
-        body = told.json()
-        change(body)
-        route.fulfill(response=told, json=body)
-
-    page.route(pattern, forged)
-
-
 def verdict(page, *steps):
     """Waits until the proof was checked with this outcome, and the steps that have it."""
     section = page.get_by_role("region", name="Its proof")
@@ -110,7 +98,7 @@ def forgeries(chromium, dev, cookie, record):
         (elsewhere, "The checkpoint is this workspace's"), (signature, signed), (empty, signed),
     ):  # fmt: skip
         with tabs.console(chromium, dev, cookie) as page:
-            answer_with(page, "**/proof", change)
+            browser.answer_with(page, "**/proof", change)
             page.goto(tabs.at(dev, f"/ledger/{record}"))
             section = verdict(page, (step, "Does not fit"))
             assert not section.get_by_text("Proven", exact=True).count(), change
@@ -124,17 +112,17 @@ def forgeries(chromium, dev, cookie, record):
             it["x"] = "A" * 43
 
     with tabs.console(chromium, dev, cookie) as page:
-        answer_with(page, "**/evidence?*", salted)
-        answer_with(page, "**/jwks.json", other_key)
+        browser.answer_with(page, "**/evidence?*", salted)
+        browser.answer_with(page, "**/jwks.json", other_key)
         page.goto(tabs.at(dev, f"/ledger/{record}"))
         verdict(page, (signed, "Does not fit"), ("Its text is what was hashed", "Fits"))
         page.get_by_text("Not what the record commits to").wait_for()
         page.unroute("**/evidence?*")
-        answer_with(page, "**/evidence?*", lambda it: it.pop("disclosures"))
+        browser.answer_with(page, "**/evidence?*", lambda it: it.pop("disclosures"))
         page.reload()
         page.get_by_text("Erased, or not kept").wait_for()
         page.unroute("**/evidence?*")
-        answer_with(page, "**/evidence?*", lambda it: (it.pop("disclosures"), it["range"].update(toSeq=it["range"]["fromSeq"])))
+        browser.answer_with(page, "**/evidence?*", lambda it: (it.pop("disclosures"), it["range"].update(toSeq=it["range"]["fromSeq"])))
         page.reload()
         page.get_by_text("Could not be found here").wait_for()
         page.get_by_text("The server's answer did not hold this record").wait_for()

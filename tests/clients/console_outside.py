@@ -8,8 +8,6 @@ import hashlib
 import hmac
 import http.server
 import json
-import pathlib
-import tempfile
 import threading
 import time
 import urllib.parse
@@ -19,9 +17,9 @@ import browser
 import tabs
 import desk
 import person
-from console_ledger import EVIL, answer_with, verdict
+from console_ledger import EVIL, verdict
 
-PATHS = ("/ledger", "/deliveries", "/bills", "/applications", "/templates", "/connections", "/mcp-servers", "/integrations")
+PATHS = ("/ledger", "/deliveries", "/applications", "/templates", "/connections", "/mcp-servers", "/integrations")
 
 
 class Room(http.server.BaseHTTPRequestHandler):
@@ -250,7 +248,7 @@ def mailed(chromium, dev, cookie):
 
     with tabs.console(chromium, dev, cookie) as page:
         page.route(f"**/integrations/{mail['id']}", lambda it: answer(it) if "/api/" in it.request.url else it.fallback())
-        answer_with(page, "**/members?limit=500", lambda it: it.update(data=[one for one in it["data"] if one["principalId"] != admin]))
+        browser.answer_with(page, "**/members?limit=500", lambda it: it.update(data=[one for one in it["data"] if one["principalId"] != admin]))
         page.goto(tabs.at(dev, f"/integrations/{mail['id']}"))
         page.get_by_role("button", name="Change").click()
         dialog = tabs.opened(page, "Change: Mail")
@@ -269,42 +267,6 @@ def mailed(chromium, dev, cookie):
         dialog.get_by_role("button", name="Save").click()
         dialog.wait_for(state="detached")
     assert mail["config"]["to"] == []
-
-
-def bills(chromium, dev, cookie, folder):
-    """A provider's CSV is held against what was metered, in days of both ends; what is wrong with it is told."""
-    changed = pathlib.Path(folder) / "changed.csv"
-    with tabs.console(chromium, dev, cookie, "/bills") as page:
-        page.get_by_text("No bill was compared yet.").wait_for()
-        tabs.press(page, "Compare a bill")
-        dialog = tabs.opened(page, "Compare a bill")
-        tabs.press(page, "Compare it")
-        approving.says(dialog, "alert", "Choose the file")
-        dialog.get_by_label("First day").fill("2026-01-02")
-        dialog.get_by_label("Last day").fill("2026-01-03")
-        changed.write_text("model,day,cost\n")
-        dialog.get_by_label("The bill").set_input_files(changed)
-        changed.write_text("model,day,cost,more\n")
-        tabs.press(page, "Compare it")
-        approving.says(dialog, "alert", "Choose it again.")
-        for place, (text, told) in enumerate((("day,cost\n", "must name the columns"), ("model,day,cost\ndemo-large,2026-01-04,1\n", "Lies outside"), ("{", "neither CSV nor JSON"))):
-            file = pathlib.Path(folder) / f"{place}.csv"
-            file.write_text(text)
-            dialog.get_by_label("The bill").set_input_files(file)
-            tabs.press(page, "Compare it")
-            approving.says(dialog, "alert", told)
-        file = pathlib.Path(folder) / "bill.csv"
-        file.write_text("model,day,cost\ndemo-large,2026-01-02,1.5\n<b>x</b>,2026-01-03,0.25\n")
-        dialog.get_by_label("The bill").set_input_files(file)
-        tabs.press(page, "Compare it")
-        dialog = tabs.opened(page, "What differs")
-        row = dialog.get_by_role("row").filter(has_text="<b>x</b>")
-        assert row.get_by_role("cell").all_inner_texts()[0] == "USD\u00a00.25", row.inner_text()
-        assert dialog.get_by_text("+USD\u00a01.50").count() == 1 and "2026-01-02 to 2026-01-03" in dialog.inner_text()
-        tabs.press(page, "Close")
-        page.get_by_role("cell", name="+USD\u00a01.75").wait_for()
-        made = desk.api(dev, "billing-imports")["data"][0]
-        assert (made["from"], made["to"], made["billedMicros"]) == ("2026-01-02", "2026-01-04", 1_750_000), made
 
 
 def templates(chromium, dev, cookie):
@@ -488,7 +450,7 @@ def servers(chromium, dev, cookie, address):
 
         def told(change):
             """What waits, as the server would tell of it once it was asked again, which it is once a minute."""
-            answer_with(page, "**/mcp-servers/mcs_*", change)
+            browser.answer_with(page, "**/mcp-servers/mcs_*", change)
             page.get_by_role("button", name="Look again").click()
 
         held = {"name": "read_it", "before": tool("read_it", "Reads."), "after": tool("read_it", EVIL), "diff": '  {\n-   "description": "Reads."\n+   "description": "%s"\n' % EVIL}
@@ -548,7 +510,7 @@ def roles(chromium, dev, admin, member):
     with tabs.console(chromium, dev, member, "/templates") as page:
         page.get_by_role("heading", name="coding-agent").wait_for()
         assert not page.locator("main button").count(), page.inner_text("main")
-        for path in ("/ledger", "/integrations", "/deliveries", "/bills", "/mcp-servers"):
+        for path in ("/ledger", "/integrations", "/deliveries", "/mcp-servers"):
             page.goto(tabs.at(dev, path))
             page.get_by_text("Your role here, member, does not reach this page.").wait_for()
         page.goto(tabs.at(dev, "/connections"))
@@ -586,8 +548,6 @@ def test_the_console_connects_a_workspace():
         who_is_who(chromium, dev, cookie)
         others_links(chromium, dev, cookie)
         mailed(chromium, dev, cookie)
-        with tempfile.TemporaryDirectory() as folder:
-            bills(chromium, dev, cookie, folder)
         templates(chromium, dev, cookie)
         applications(chromium, dev, cookie, member)
         words_that_change(chromium, dev, cookie, member)

@@ -413,13 +413,12 @@ def sessions_apart(chromium, dev, cookie):
     ids = [me(dev, it)[1]["session"]["id"] for it in others]
     begun = dict(zip(ids, ("2026-11-20T10:20:30.100Z", "2026-11-20T10:20:30.900Z", "2026-11-20T10:20:31.000Z"), strict=True))
 
-    def answer(route):
-        got = route.fetch()
-        sessions = [it | {"createdAt": begun.get(it["id"], it["createdAt"])} for it in got.json()["data"]]
-        route.fulfill(response=got, json=got.json() | {"data": sessions})
+    def answer(body):
+        for it in body["data"]:
+            it["createdAt"] = begun.get(it["id"], it["createdAt"])
 
     with console(chromium, dev, cookie) as page:
-        page.route("**/me/sessions?*", answer)
+        browser.answer_with(page, "**/me/sessions?*", answer)
         page.goto(at(dev, "/account"))
         same = [f"20 Nov 2026, 10:20:30 UTC, id …{it[-6:]}" for it in ids[:2]]
         for name in (*same, "20 Nov 2026, 10:20:31 UTC"):

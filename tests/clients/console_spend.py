@@ -1,8 +1,10 @@
-"""A real browser at the console's pages of money and models: reports, calls, budgets, the catalogue and its providers, classes,
+"""A real browser at the console's pages of money and models: reports, calls, budgets, bills, the catalogue and its providers, classes,
 profiles, routing and its preview; by the keyboard alone, on a phone's screen, in each role, with texts that want to mislead.
 """
 
 import json
+import pathlib
+import tempfile
 
 import approving
 import browser
@@ -11,7 +13,7 @@ import desk
 import person
 from tabs import at, fits_at_twice, heading, is_text, opened, press
 
-SPEND = ("/spend", "/spend/yield", "/spend/waste", "/spend/calls", "/spend/tasks", "/budgets")
+SPEND = ("/spend", "/spend/yield", "/spend/waste", "/spend/calls", "/spend/tasks", "/budgets", "/bills")
 MODELS = ("/models", "/models/providers", "/models/classes", "/models/profiles", "/routing")
 EVIL = "<img src=x onerror=alert(1)> \u202e" + "W" * 50
 
@@ -371,6 +373,45 @@ def roles(chromium, dev):
         assert not page.get_by_role("button", name="New model").count() and not page.get_by_role("link", name="Providers").count()
 
 
+def bills(chromium, dev, cookie, folder):
+    """A provider's CSV is held against what was metered, in days of both ends; what is wrong with it is told."""
+    changed = pathlib.Path(folder) / "changed.csv"
+    with tabs.console(chromium, dev, cookie, "/bills") as page:
+        page.get_by_text("No bill was compared yet.").wait_for()
+        press(page, "Compare a bill")
+        dialog = opened(page, "Compare a bill")
+        press(page, "Compare it")
+        approving.says(dialog, "alert", "Choose the file")
+        dialog.get_by_label("First day").fill("2026-01-02")
+        dialog.get_by_label("Last day").fill("2026-01-03")
+        changed.write_text("model,day,cost\n")
+        bill = dialog.get_by_label("The bill")
+        bill.set_input_files(changed)
+        bill.evaluate("it => it.files[0].text()")  # a browser that has not looked at the file yet finds it unchanged
+        changed.write_text("model,day,cost,more\n")
+        press(page, "Compare it")
+        approving.says(dialog, "alert", "Choose it again.")
+        for place, (text, told) in enumerate((("day,cost\n", "must name the columns"), ("model,day,cost\ndemo-large,2026-01-04,1\n", "Lies outside"), ("{", "neither CSV nor JSON"))):
+            file = pathlib.Path(folder) / f"{place}.csv"
+            file.write_text(text)
+            dialog.get_by_label("The bill").set_input_files(file)
+            press(page, "Compare it")
+            approving.says(dialog, "alert", told)
+        file = pathlib.Path(folder) / "bill.csv"
+        file.write_text("model,day,cost\ndemo-large,2026-01-02,1.5\n<b>x</b>,2026-01-03,0.25\n")
+        dialog.get_by_label("The bill").set_input_files(file)
+        press(page, "Compare it")
+        dialog = opened(page, "What differs")
+        row = dialog.get_by_role("row").filter(has_text="<b>x</b>")
+        assert row.get_by_role("cell").all_inner_texts()[0] == "USD\u00a00.25", row.inner_text()
+        assert dialog.get_by_text("+USD\u00a01.50").count() == 1 and "2026-01-02 to 2026-01-03" in dialog.inner_text()
+        press(page, "Close")
+        page.get_by_role("cell", name="+USD\u00a01.75").wait_for()
+        fits_at_twice(page, "/bills")
+        made = desk.api(dev, "billing-imports")["data"][0]
+        assert (made["from"], made["to"], made["billedMicros"]) == ("2026-01-02", "2026-01-04", 1_750_000), made
+
+
 def texts_that_mislead(chromium, dev, cookie):
     """What others wrote is text on every page, at twice the size of letters too: no markup, nothing turned round, nothing too wide."""
     evil = desk.api(dev, "agents", {"name": EVIL, "principalEmail": "owner@localhost"})
@@ -396,6 +437,8 @@ def test_the_console_tells_of_money_and_models():
         routing(chromium, dev, cookie)
         around_by_keyboard(chromium, dev, cookie)
         roles(chromium, dev)
+        with tempfile.TemporaryDirectory() as folder:
+            bills(chromium, dev, cookie, folder)
         texts_that_mislead(chromium, dev, cookie)
 
         def act(page):

@@ -441,13 +441,12 @@ def connections_apart(chromium, dev, cookie):
     ids = [it["id"] for it in of_agent()]
     begun = dict(zip(ids, ("2026-11-20T10:20:30.100Z", "2026-11-20T10:20:30.900Z", "2026-11-20T10:20:31.000Z"), strict=True))
 
-    def answer(route):
-        got = route.fetch()
-        connections = [it | {"createdAt": begun.get(it["id"], it["createdAt"])} for it in got.json()["data"]]
-        route.fulfill(response=got, json=got.json() | {"data": connections})
+    def answer(body):
+        for it in body["data"]:
+            it["createdAt"] = begun.get(it["id"], it["createdAt"])
 
     with tabs.console(chromium, dev, cookie) as page:
-        page.route("**/api/w/*/connections?*", answer)
+        browser.answer_with(page, "**/api/w/*/connections?*", answer)
         page.goto(tabs.at(dev, f"/connections?agentId={agent}"))
         same = [f"20 Nov 2026, 10:20:30 UTC, id …{it[-6:]}" for it in ids[:2]]
         for since in (*same, "20 Nov 2026, 10:20:31 UTC"):

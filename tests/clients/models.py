@@ -7,6 +7,8 @@ import os
 import anthropic
 import openai
 
+import desk
+
 DEV = json.loads(os.environ["SVC_DEV_JSON"])
 CHAT = openai.OpenAI(base_url=DEV["baseUrl"] + "/v1", api_key=DEV["inferenceKey"], max_retries=0)
 MESSAGES = anthropic.Anthropic(base_url=DEV["baseUrl"] + "/anthropic", api_key=DEV["inferenceKey"], max_retries=0)
@@ -83,10 +85,26 @@ def test_errors_are_the_exceptions_of_the_sdk():
     )
 
 
+def test_what_repeating_cannot_help_is_asked_once():
+    """As the SDKs come they ask again after each 409. No model is as good as this key's class wants."""
+    profile = desk.api(DEV, "policy-profiles", {"name": "Asked once", "mode": "enforce"})
+    desk.api(DEV, "task-classes", {"id": "asked.once", "minQuality": 100})
+    key = desk.api(DEV, "keys", {"label": "Asked once", "scope": "inference", "policyProfileId": profile["id"], "taskClassId": "asked.once"})
+    chat, messages = openai.OpenAI(base_url=CHAT.base_url, api_key=key["key"]), anthropic.Anthropic(base_url=MESSAGES.base_url, api_key=key["key"])
+    for error in (
+        expect(openai.ConflictError, lambda: chat.chat.completions.create(model="demo/demo-large", messages=ASK)),
+        expect(anthropic.ConflictError, lambda: messages.messages.create(model="demo/demo-large", messages=ASK, max_tokens=5)),
+    ):
+        asked = error.response.request.headers
+        assert asked["x-stainless-retry-count"] == "0", asked
+        told = error.response.json()["error"]
+        assert told["type"] == "policy_conflict" and told["requestId"] == error.request_id, (told, error.request_id)
+
+
 def expect(kind, call):
     try:
         call()
     except kind as error:
         assert error.body, error
-        return
+        return error
     raise AssertionError(f"no {kind.__name__}")
