@@ -96,6 +96,9 @@ pub enum StoreError {
         /// The setting that is off.
         setting: &'static str,
     },
+    /// A commit was made here before the standby had it that it should have waited for.
+    #[error("the database server did not wait for its standby: {}", self.advice())]
+    Unreplicated,
     /// The role that the service uses may not do what it has to.
     #[error("the database cannot be written by this role: {}", self.advice())]
     NoRight(#[source] Cause),
@@ -185,6 +188,9 @@ impl StoreError {
                 "name a primary server of PostgreSQL 13 or newer, with a database of encoding UTF8"
             }
             Self::Lossy { .. } => "turn it on, for this database and its role",
+            Self::Unreplicated => {
+                "see that a standby of `synchronous_standby_names` runs, and cancel no commit that waits for it"
+            }
             Self::NoRight(_) => "let it make a schema in the database and write there, on a server that is no standby",
             Self::ForeignSchema => "name a database of its own",
             Self::NoTables => "run `svc migrate`, or start a server of this release",

@@ -246,6 +246,7 @@ impl<S: Store> Lane<S> {
 
     /// Decides commands and makes the decisions durable; or gives the commands back, and why nothing came of them.
     fn turn(&mut self, commands: Vec<Command>) -> Result<Finished<Command>, (Vec<Command>, Stopped)> {
+        let _at_work = self.sees.health.begins();
         let seed = match caught(|| self.begin()).unwrap_or_else(|panicked| Err(Failure::Load(panicked))) {
             Ok(seed) => seed,
             Err(failure) => {

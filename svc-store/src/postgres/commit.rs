@@ -61,6 +61,7 @@ pub(super) async fn apply(live: &Live, plan: &Plan, begin: &'static str, sent: &
         return Ok(Done::Moved(moved, rows));
     }
     sent.store(true, Ordering::Release);
+    live.was_warned();
     let mut answers = together(writes(live, plan)).await.into_iter();
     let ended = answers.next_back();
     let mut number = None;
@@ -80,6 +81,9 @@ pub(super) async fn apply(live: &Live, plan: &Plan, begin: &'static str, sent: &
         Some(Err(cause)) if has_gone_on(&cause) => return Err(Fault::Before(cause)),
         Some(Err(cause)) => return Err(Fault::Unknown(cause)),
         None => return Err(Fault::Unfit(StoreError::LeftOut)),
+    }
+    if live.was_warned() {
+        return Err(Fault::Unfit(StoreError::Unreplicated));
     }
     let number = number.ok_or(StoreError::LeftOut).and_then(|row| stamp_of(column(&row, 0)?));
     number.map(Done::Applied).map_err(Fault::Unfit)

@@ -1,8 +1,10 @@
 //! One connection, set up: what it may assume of the server, how long it waits, and the statements it will run.
 
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
+use tokio_postgres::error::Severity;
 use tokio_postgres::{AsyncMessage, Client, Connection, NoTls, Row, Socket, Statement};
 
 use super::address::{Address, Roots};
@@ -71,6 +73,15 @@ pub(super) struct Live {
     pub(super) may_lose: bool,
     pub(super) client: Client,
     pub(super) statements: Statements,
+    warned: Arc<AtomicBool>,
+}
+
+impl Live {
+    /// Whether the server has warned since this was last asked. Beside a commit it does where that was made without the standby that it
+    /// should have waited for.
+    pub(super) fn was_warned(&self) -> bool {
+        self.warned.swap(false, Ordering::AcqRel)
+    }
 }
 
 /// What a connection prepares once.
@@ -109,7 +120,7 @@ impl Door {
     }
 
     async fn set_up(&self, reads: bool) -> Result<Live, StoreError> {
-        let client = self.plain().await?;
+        let (client, warned) = self.enter().await?;
         let (idle, read_only) = if reads { (IDLE.0, "on") } else { (IDLE.1, "off") };
         let settings = format!(
             "{}; SET idle_in_transaction_session_timeout='{idle}'; SET default_transaction_read_only={read_only}",
@@ -121,21 +132,26 @@ impl Door {
         }
         schema::check(&client).await?;
         let statements = prepare(&client).await.map_err(|cause| database(&cause))?;
-        Ok(Live { may_lose: self.may_lose, client, statements })
+        Ok(Live { may_lose: self.may_lose, client, statements, warned })
     }
 
     /// A connection to a server that is fit for use, whatever the database holds.
     pub(super) async fn plain(&self) -> Result<Client, StoreError> {
-        let client = match &self.address.tls {
+        self.enter().await.map(|it| it.0)
+    }
+
+    /// The same, and where it is noted that the server warns.
+    async fn enter(&self) -> Result<(Client, Arc<AtomicBool>), StoreError> {
+        let (client, warned) = match &self.address.tls {
             None => drive(self.address.config.connect(NoTls).await),
             Some(roots) => self.secured(roots).await,
         }?;
         let about = client.query_one(ABOUT, &[]).await.map_err(|cause| database(&cause))?;
         is_fit(&about, self.may_lose)?;
-        Ok(client)
+        Ok((client, warned))
     }
 
-    async fn secured(&self, roots: &Roots) -> Result<Client, StoreError> {
+    async fn secured(&self, roots: &Roots) -> Result<(Client, Arc<AtomicBool>), StoreError> {
         drive(self.address.config.connect(self.tls(roots)?).await)
     }
 
@@ -190,15 +206,23 @@ impl Door {
 
 type Connected<S> = Result<(Client, Connection<Socket, S>), tokio_postgres::Error>;
 
-/// Has a connection's bytes moved for as long as it lasts.
-fn drive<S>(connected: Connected<S>) -> Result<Client, StoreError>
+/// Has a connection's bytes moved for as long as it lasts, and notes where the server warns: before anything that it says afterwards is
+/// passed on.
+fn drive<S>(connected: Connected<S>) -> Result<(Client, Arc<AtomicBool>), StoreError>
 where
     S: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin + Send + 'static,
 {
-    let (client, connection) = connected.map_err(|cause| database(&cause))?;
-    // How it ended, whoever asks next is told.
-    tokio::spawn(async move { drop(connection.await) });
-    Ok(client)
+    let (client, mut connection) = connected.map_err(|cause| database(&cause))?;
+    let warned = Arc::new(AtomicBool::new(false));
+    let noted = Arc::clone(&warned);
+    tokio::spawn(async move {
+        // How it ended, whoever asks next is told.
+        while let Some(Ok(message)) = std::future::poll_fn(|cx| connection.poll_message(cx)).await {
+            let AsyncMessage::Notice(told) = message else { continue };
+            noted.fetch_or(told.parsed_severity() == Some(Severity::Warning), Ordering::AcqRel);
+        }
+    });
+    Ok((client, warned))
 }
 
 /// The same, and passes on what others tell: `None` where a message was dropped, because nobody took them.
@@ -222,7 +246,7 @@ where
 /// whatever the planner believes of a table that grew since it looked.
 fn settings() -> String {
     format!(
-        "SET statement_timeout={}; SET lock_timeout={}; SET default_transaction_isolation='read committed'; SET client_encoding='UTF8'; \
+        "SET client_min_messages=warning; SET statement_timeout={}; SET lock_timeout={}; SET default_transaction_isolation='read committed'; SET client_encoding='UTF8'; \
          SET plan_cache_mode=force_generic_plan; SET jit=off; SET enable_seqscan=off; SET enable_bitmapscan=off; \
          SET enable_hashjoin=off; SET enable_mergejoin=off; SET enable_sort=off; SET search_path=pg_catalog",
         STATEMENT.as_millis(),

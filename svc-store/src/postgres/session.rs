@@ -221,10 +221,12 @@ impl PostgresSession {
         loop {
             let (live, used) = self.connection()?;
             let done = self.shared.io.wait(LOST, async move {
+                live.was_warned();
                 let done = live.client.batch_execute(CONFIRM).await;
                 (live, done)
             })?;
             match done {
+                Some((live, Ok(()))) if live.was_warned() => return Err(StoreError::Unreplicated),
                 Some((live, Ok(()))) => {
                     self.live = Some(live);
                     self.shared.doubt.confirm(lost);

@@ -14,6 +14,16 @@ use super::{applied, insert, open, row, update};
 /// later commit has been confirmed.
 #[test]
 fn what_no_standby_has_is_not_built_upon() {
+    broken_off("pg_terminate_backend");
+}
+
+/// The same where the wait was cancelled, which the server confirms with a warning.
+#[test]
+fn what_is_confirmed_without_its_standby_is_not_built_upon() {
+    broken_off("pg_cancel_backend");
+}
+
+fn broken_off(how: &str) {
     let server = Database::start();
     let store = open(&server.address());
     let mut writer = store.writer().unwrap();
@@ -25,10 +35,10 @@ fn what_no_standby_has_is_not_built_upon() {
             thread::yield_now();
         }
     };
-    let waiting = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE wait_event='SyncRep' LIMIT 1";
+    let waiting = format!("SELECT {how}(pid) FROM pg_stat_activity WHERE wait_event='SyncRep' LIMIT 1");
     let break_off = || {
         let until = Instant::now() + Duration::from_secs(30);
-        while server.sql(waiting) != "t" {
+        while server.sql(&waiting) != "t" {
             assert!(Instant::now() < until, "it waits for a standby");
         }
     };
