@@ -289,6 +289,18 @@ def texts_that_mislead(chromium, dev, cookie):
         page.get_by_text("to \u2039U+200D\u203a").wait_for()
 
 
+def fields_apart(chromium, dev, cookie):
+    """What is to be shared is told field by field, also where the name of one holds a comma."""
+    body = {"type": "data.share", "summary": "Share", "provenance": [{"source": "user"}], "data": {"recipient": "x.example", "fields": ["name, street", "city"]}}
+    headers = {"authorization": f"Bearer {dev['agentKey']}", "content-type": "application/json"}
+    status, _, text = person.browse(dev["baseUrl"] + "/v1/actions/authorize", json.dumps(body).encode(), headers=headers)
+    assert status == 200, (status, text)
+    with phone(chromium, [cookie], dev["baseUrl"]) as page:
+        page.goto(json.loads(text)["approval"]["url"])
+        page.get_by_role("button", name="Deny").wait_for()
+        assert page.locator("#whom .entry").all_inner_texts() == ["name, street", "city"], page.inner_text("main")
+
+
 def two_persons(chromium, dev, cookie):
     """The first yes is noted, and the first person may still say no."""
     desk.api(dev, "settings", {"secondPersonAbove": {"EUR": 10_000}}, "PUT")
@@ -360,5 +372,6 @@ def test_a_person_decides_at_the_link():
         second_factor_again(chromium, dev, cookie)
         without_an_answer(chromium, dev, cookie)
         elsewhere(chromium, dev, cookie)
+        fields_apart(chromium, dev, cookie)
         two_persons(chromium, dev, cookie)
         chromium.close()

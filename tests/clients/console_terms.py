@@ -294,6 +294,48 @@ def as_read(chromium, dev, cookie, member):
     assert desk.api(dev, f"mandates/{mandate}")["actions"] == ["crm.read", "crm.write"]
 
 
+def granted_as_read(chromium, dev, cookie):
+    """What a template grants is what was read of it, to an agent and to a new one; entries that hold commas stay what they are."""
+    desk.api(dev, "templates", {"name": "quiet", "mandate": {"actions": ["tool.call"], "tools": {"deny": ["pay, now"]}}})
+    agent = desk.api(dev, "agents", {"name": "Quiet agent", "principalEmail": "owner@localhost"})["id"]
+
+    def loosened(tool):
+        desk.api(dev, "templates/quiet", {"mandate": {"actions": ["tool.call"], "tools": {"deny": ["pay, now", tool]}}}, "PATCH")
+
+    with tabs.console(chromium, dev, cookie, f"/agents/{agent}") as page:
+        page.get_by_role("button", name="Grant a mandate").click()
+        dialog = opened(page, "Grant a mandate")
+        dialog.get_by_label("From").select_option("quiet")
+        dialog.locator(".entry").get_by_text("pay, now", exact=True).wait_for()
+        loosened("first")
+        dialog.get_by_role("button", name="Grant it").click()
+        approving.says(dialog, "alert", "Nothing was granted: the template quiet has changed since you looked.")
+        dialog.locator(".entry").get_by_text("first", exact=True).wait_for()
+        dialog.get_by_role("button", name="Grant it").click()
+        dialog.wait_for(state="detached")
+        item = page.locator("li.item").filter(has_text="never the tools")
+        assert item.locator(".entry").all_inner_texts() == ["tool.call", "pay, now", "first"], item.inner_text()
+        item.get_by_role("button", name="Change").click()
+        dialog = opened(page, "Change a mandate")
+        never = dialog.get_by_label("Never these tools")
+        never.fill(never.input_value() + "\nsecond, third")
+        dialog.get_by_role("button", name="Put it in force").click()
+        dialog.wait_for(state="detached")
+        mandate = desk.api(dev, f"agents/{agent}/mandates")["data"][0]
+        assert mandate["tools"]["deny"] == ["pay, now", "first", "second", "third"], mandate
+        page.goto(tabs.at(dev, "/agents?new"))
+        dialog = opened(page, "New agent")
+        dialog.get_by_label("Name", exact=True).fill("Quiet too")
+        dialog.get_by_label("quiet").check()
+        loosened("other")
+        dialog.get_by_role("button", name="Make the agent").click()
+        approving.says(dialog, "alert", "the template quiet has changed since you looked.")
+        dialog.locator(".entry").get_by_text("other", exact=True).wait_for()
+        assert not [it for it in desk.api(dev, "agents")["data"] if it["name"] == "Quiet too"]
+        dialog.get_by_role("button", name="Make the agent").click()
+        opened(page, "The agent's key").wait_for()
+
+
 def two_tabs_of_models(chromium, dev, cookie):
     """Of a provider and a model neither."""
     far = {"name": "far", "kind": "chat", "baseUrl": "https://far.invalid/v1", "apiKey": "not-a-secret-6789", "headers": {"x-team": "one"}}
@@ -476,6 +518,7 @@ def test_what_people_decide_on_is_said_whole():
         two_tabs(chromium, dev, cookie)
         at_their_fields(chromium, dev, cookie, member)
         as_read(chromium, dev, cookie, member)
+        granted_as_read(chromium, dev, cookie)
         two_tabs_of_models(chromium, dev, cookie)
         whole_lists(chromium, dev, cookie)
         connections_apart(chromium, dev, cookie)

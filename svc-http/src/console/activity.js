@@ -1,5 +1,5 @@
 // What agents did and asked for, with how each was decided; one of them with its reasons.
-import { Badge, Button, Choice, Dialog, Empty, Facts, Field, Filters, Form, Heading, Id, Money, Pager, Quoted, Said, Shown, Table, Time, Typed, at, html, usePlace } from "./kit.js";
+import { Badge, Button, Choice, Dialog, Empty, Entries, Facts, Field, Filters, Form, Heading, Id, Money, Pager, Quoted, Said, Shown, Table, Time, Typed, at, html, usePlace } from "./kit.js";
 import { useState } from "./hooks.js";
 import { Matter } from "./approvals.js";
 import { Who, useApi, useList, useRead } from "./list.js";
@@ -180,7 +180,7 @@ function Known({ of: action }) {
     ["Server", quoted(tool.server)],
     ["Input", tool.inputDigest && html`${count(tool.inputBytes ?? 0, "byte")}, <code>${tool.inputDigest}</code>`],
     ["Recipient", quoted(data.recipient)],
-    ["Fields", data.fields && quoted(data.fields.join(", "))],
+    ["Fields", data.fields && html`<${Entries} of=${data.fields} />`],
     ["Purpose", quoted(data.purpose)],
     ["Session", quoted(session?.id)],
     ["Mandate", action.mandateId && html`<${Id} id=${action.mandateId} brief />, version ${action.mandateVersion}`],

@@ -2,7 +2,7 @@
 import { Badge, Button, Dialog, Empty, Field, Form, Heading, Money, Pager, Quoted, ShownOnce, Shown, Table, Time, at, html, usePlace } from "./kit.js";
 import { useCallback, useEffect, useRef, useState } from "./hooks.js";
 import { useApi, useList, useLive, useRead } from "./list.js";
-import { Terms, atTerms, bodyOf, describe } from "./mandates.js";
+import { InOneLine, Terms, atTerms, bodyOf, useTemplates } from "./mandates.js";
 import { isDone } from "./server.js";
 import { count } from "./text.js";
 
@@ -105,20 +105,19 @@ function None({ make }) {
 function NewAgent({ close, made }) {
   const { me, zone, currency } = usePlace();
   const api = useApi();
-  const templates = useRead("templates?limit=500");
+  const { all, look } = useTemplates();
   const members = useRead("members?limit=500");
   const [issued, setIssued] = useState(/** @type {any} */ (null));
   const [isWhole, setWhole] = useState(false);
   const people = ((members.data && members.data.data) || []).filter((/** @type {any} */ it) => it.state !== "disabled");
   const persons = [["", "Nobody"], ...people.map((/** @type {any} */ it) => [it.principalId, `${it.name ?? it.email} (${it.role})`])];
-  const all = (templates.data && templates.data.data) || [];
   const make = async (/** @type {Record<string, string>} */ values) => {
     const chosen = all.filter((/** @type {any} */ it) => values[`template ${it.name}`]);
     const { name, principalEmail, tier, sponsor, killOwner } = values;
     // The one of its own wording comes first, so that it is known what its faults are called.
     const whole = isWhole ? bodyOf(values, zone, null, WHOLE) : null;
     if (whole?.wrong) return whole.wrong;
-    return atTerms(await api("POST", "agents", {
+    return (await look(chosen.map((/** @type {any} */ it) => it.name))) ?? atTerms(await api("POST", "agents", {
       name, principalEmail, tier,
       mandates: [...(whole ? [whole.body] : []), ...chosen.map((/** @type {any} */ it) => ({ template: it.name }))],
       ...(sponsor && { sponsor }), ...(killOwner && { killOwner }),
@@ -131,7 +130,7 @@ function NewAgent({ close, made }) {
       <${Field} name="principalEmail" as="email" label="Acts for" value=${me.email} needed hint="The e-mail address of the person whose agent it is. They may decide what it asks for." />
       <fieldset><legend>Mandates, from templates</legend>
         <small>What no mandate covers is left to a person, or denied, as the workspace's settings say.</small>
-        ${all.map((/** @type {any} */ it) => html`<${Field} key=${it.id} as="check" name=${`template ${it.name}`} label=${html`<${Quoted} text=${it.name} />`} hint=${html`<${Quoted} text=${describe(it.mandate, zone).join("; ")} />`} fault=${`template ${it.name}`} />`)}
+        ${all.map((/** @type {any} */ it) => html`<${Field} key=${it.id} as="check" name=${`template ${it.name}`} label=${html`<${Quoted} text=${it.name} />`} hint=${html`<${InOneLine} of=${it.mandate} />`} fault=${`template ${it.name}`} />`)}
       </fieldset>
       ${isWhole ? html`<fieldset><legend>A mandate of its own wording</legend><${Terms} currency=${currency} within=${WHOLE} /><p><${Button} act=${() => setWhole(false)}>Leave it out<//></p></fieldset>` : html`<p><${Button} act=${() => setWhole(true)}>Add a mandate of its own wording<//></p>`}
       <${Field} name="tier" as="choice" label="Tier" options=${TIERS} />

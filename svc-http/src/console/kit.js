@@ -37,6 +37,9 @@ export const at = (wid, ...parts) => ROOT.pathname + ["w", wid, ...parts].map(en
 /** Others' text. @param {{ text: unknown, dir?: string }} props */
 export const Quoted = ({ text: said, dir = "auto" }) => html`<bdi dir=${dir}>${text.plain(said)}</bdi>`;
 
+/** Others' texts in a row: where one ends is seen also where it holds a comma. @param {{ of: string[], dir?: string }} props */
+export const Entries = ({ of, dir }) => of.map((it, place) => html`${place > 0 && ", "}<code key=${place} class="entry"><${Quoted} text=${it} dir=${dir} /></code>`);
+
 /** A message of the server's: what it quotes stands between backticks. @param {{ text: string }} props */
 export const Said = ({ text: said }) =>
   said.split("`").map((part, place) => (place % 2 ? html`<code><${Quoted} text=${part} /></code>` : html`<${Quoted} text=${part} />`));

@@ -1,14 +1,16 @@
 // What an agent may do: its mandates, each in versions that do not change, in words and in a form.
-import { Badge, Button, Dialog, Empty, Field, Form, Pager, Quoted, Shown, Time, html, usePlace } from "./kit.js";
+import { Badge, Button, Dialog, Empty, Entries, Field, Form, Pager, Quoted, Shown, Time, html, usePlace } from "./kit.js";
 import { Ending } from "./ending.js";
 import { useEffect, useMemo, useRef, useState } from "./hooks.js";
 import { Who, useApi, useList, useRead } from "./list.js";
+import { isSame } from "./meanwhile.js";
 import { isDone, wrongFields } from "./server.js";
 import { decimal, digits, fromLocal, instant, lines, localTime, minorUnits, money, plain } from "./text.js";
 
 const STATES = /** @type {Record<string, [any, string]>} */ ({ active: ["good", "In force"], paused: ["waits", "Paused"], revoked: ["plain", "Revoked"], expired: ["plain", "Expired"] });
 /** @type {[string, string][]} */
 const PERIODS = [["day", "a day"], ["week", "a week"], ["month", "a month"], ["year", "a year"], ["hour", "an hour"]];
+const TEMPLATES = "templates?limit=500";
 const MOVED = "Somebody has changed this mandate since you opened it. Nothing was sent: look at it again.";
 const perPeriod = (/** @type {string} */ period) => PERIODS.find((it) => it[0] === period)?.[1] ?? period;
 // A list of more may be folded.
@@ -42,8 +44,11 @@ function linesOf({ actions, limits = {}, merchants = {}, fields, tools = {}, dup
   return said.filter((it) => !!it).map((it) => (typeof it === "string" ? { said: it } : /** @type {Line} */ (it)));
 }
 
-/** What a mandate says, in words: all of it. @param {any} mandate @param {string} zone @returns {string[]} */
-export const describe = (mandate, zone) => linesOf(mandate, zone).map(({ said, all }) => (all ? `${said} ${all.join(", ")}` : said));
+/** What a mandate says: all of it, in one line. @param {{ of: any }} props */
+export function InOneLine({ of }) {
+  const { zone } = usePlace();
+  return linesOf(of, zone).map((it, place) => html`${place > 0 && "; "}<${Line} key=${it.said} of=${it} folds=${false} />`);
+}
 
 /** What a mandate says. `folds`: long lists are folded, which they never are where somebody decides. @param {{ of: any, folds?: boolean }} props */
 export function Words({ of, folds = false }) {
@@ -51,12 +56,29 @@ export function Words({ of, folds = false }) {
   return html`<ul>${linesOf(of, zone).map((it) => html`<li key=${it.said}><${Line} of=${it} folds=${folds} /></li>`)}</ul>`;
 }
 
-/** What is listed stands each in an element of its own: none of it changes where another one stands. @param {{ of: Line, folds: boolean }} props */
+/** @param {{ of: Line, folds: boolean }} props */
 function Line({ of: { said, all, many }, folds }) {
   if (!all) return html`<${Quoted} text=${said} />`;
-  const listed = all.map((it, place) => html`${place > 0 && ", "}<${Quoted} key=${place} text=${it} />`);
+  const listed = html`<${Entries} of=${all} />`;
   if (!folds || all.length <= LONG) return html`${said} ${listed}`;
   return html`<details><summary>${many}</summary>${listed}</details>`;
+}
+
+/** The templates, and a look whether those that were chosen say still what was read. */
+export function useTemplates() {
+  const api = useApi();
+  const read = useRead(TEMPLATES);
+  const all = /** @type {any[]} */ ((read.data && read.data.data) || []);
+  const look = async (/** @type {string[]} */ names) => {
+    const got = await api("GET", TEMPLATES);
+    if (!isDone(got)) return got;
+    const says = (/** @type {any[]} */ them, /** @type {string} */ name) => them.find((it) => it.name === name)?.mandate ?? null;
+    const moved = names.find((name) => !isSame(says(got.said.data, name), says(all, name)));
+    if (moved === undefined) return undefined;
+    await read.again();
+    return `Nothing was granted: the template ${plain(moved)} has changed since you looked. See what it says now; grant it again if it is meant.`;
+  };
+  return { all, look };
 }
 
 /** @param {{ agent: any, again: () => void }} props */
@@ -152,17 +174,16 @@ function Asking({ act, submit, close, done, children }) {
 function Grant({ agent, close, done }) {
   const api = useApi();
   const { zone, currency } = usePlace();
-  const templates = useRead("templates?limit=500");
+  const { all, look } = useTemplates();
   const [from, setFrom] = useState("");
-  const all = (templates.data && templates.data.data) || [];
   const template = all.find((/** @type {any} */ it) => it.name === from);
   const grant = async (/** @type {object} */ more, /** @type {Record<string, string>} */ values) => {
-    if (template) return api("POST", `agents/${agent.id}/mandates`, { template: from, ...more });
+    if (template) return (await look([from])) ?? api("POST", `agents/${agent.id}/mandates`, { template: from, ...more });
     const { wrong, body } = bodyOf(values, zone, null);
     return wrong ?? atTerms(await api("POST", `agents/${agent.id}/mandates`, { ...body, ...more }));
   };
   /** @type {[string, any][]} */
-  const options = [["", "Its own wording"], ...all.map((/** @type {any} */ it) => [it.name, it.name])];
+  const options = [["", "Its own wording"], ...all.map((it) => /** @type {[string, any]} */ ([it.name, it.name]))];
   return html`<${Dialog} title="Grant a mandate" close=${close}>
     <${Asking} act=${grant} submit="Grant it" close=${close} done=${done}>
       <div class="field"><label for="from">From</label><select id="from" onChange=${(/** @type {any} */ it) => setFrom(it.currentTarget.value)}>${options.map(([is, named]) => html`<option key=${is} value=${is} selected=${is === from}>${plain(named)}</option>`)}</select></div>
@@ -293,7 +314,7 @@ export function bodyOf(all, zone, of, within = "") {
   /** @type {Record<string, string>} */
   const faults = Object.fromEntries(amounts.filter(([name]) => units[name] === null).map(([name]) => [`${within}${AMOUNTS[name]}`, noAmount]));
   const nothing = of ? null : undefined;
-  const list = (/** @type {string} */ name) => (lines(values[name]).length ? lines(values[name]) : nothing);
+  const list = (/** @type {string} */ name, /** @type {string[] | undefined} */ before = undefined) => (lines(values[name]).length ? lines(values[name], before) : nothing);
   const isMoney = !!of?.limits?.currency || Object.keys(units).length > 0 || lines(values.actions).some((it) => /^(payment|refund|transfer)$/.test(it));
   const limits = {
     currency: isMoney ? currency : undefined,
@@ -304,7 +325,7 @@ export function bodyOf(all, zone, of, within = "") {
     count: values.countMax ? { max: Number(values.countMax), period: values.countPeriod } : nothing,
     onLimit: values.onLimit,
   };
-  const both = (/** @type {string} */ name) => ({ allow: list(`${name}Allow`), deny: list(`${name}Deny`) });
+  const both = (/** @type {string} */ name) => ({ allow: list(`${name}Allow`, of?.[name]?.allow), deny: list(`${name}Deny`, of?.[name]?.deny) });
   const some = (/** @type {{ allow?: any, deny?: any }} */ it) => (it.allow || it.deny ? it : nothing);
   const ends = values.expiresAt ? fromLocal(values.expiresAt, zone) : nothing;
   if (values.expiresAt && !ends) faults[`${within}expiresAt`] = "The end is not a date and time that can be read.";
@@ -314,7 +335,7 @@ export function bodyOf(all, zone, of, within = "") {
     actions: lines(values.actions),
     limits: hasLimits ? limits : undefined,
     merchants: some(both("merchants")),
-    fields: list("fieldsAllow") ? { allow: list("fieldsAllow") } : nothing,
+    fields: list("fieldsAllow") ? { allow: list("fieldsAllow", of?.fields?.allow) } : nothing,
     tools: some(both("tools")),
     duplicates: values.duplicates,
     // A moment that is not touched keeps its seconds.

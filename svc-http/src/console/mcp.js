@@ -1,5 +1,5 @@
 // MCP servers behind this one: where they are, what of their tools waits for a person, and accepting it as it was looked at.
-import { Badge, Button, Copy, Dialog, Empty, Facts, Field, Form, Heading, Id, Pager, Quoted, Shown, Table, Time, Trouble, at, html, usePlace } from "./kit.js";
+import { Badge, Button, Copy, Dialog, Empty, Entries, Facts, Field, Form, Heading, Id, Pager, Quoted, Shown, Table, Time, Trouble, at, html, usePlace } from "./kit.js";
 import { Ending } from "./ending.js";
 import { useState } from "./hooks.js";
 import { Who, useApi, useList, useRead } from "./list.js";
@@ -49,7 +49,7 @@ function Whole({ of, again }) {
   const close = () => setAct("");
   const address = new URL(`mcp/proxy/${of.name}`, ROOT).href;
   const { type, header, secretHint } = of.credential;
-  const globs = (/** @type {string[] | undefined} */ it) => it && it.length > 0 && html`<code><${Quoted} text=${it.join(", ")} dir="ltr" /></code>`;
+  const globs = (/** @type {string[] | undefined} */ it) => it && it.length > 0 && html`<${Entries} of=${it} dir="ltr" />`;
   const done = (/** @type {string} */ said) => async () => {
     close();
     say(said);
@@ -134,9 +134,9 @@ const Tools = ({ of }) => html`<details open=${!!(of?.allow?.length || of?.deny?
   <${Field} name="allow" as="lines" label="Only these tools" fault="tools.allow" value=${(of?.allow ?? []).join("\n")} hint=${html`Names, one a line; <code>read_*</code> for those that begin so.`} />
   <${Field} name="deny" as="lines" label="Never these tools" fault="tools.deny" value=${(of?.deny ?? []).join("\n")} /></details>`;
 
-/** @param {Record<string, string>} values */
-function toolsOf({ allow, deny }) {
-  const [only, never] = [lines(allow ?? ""), lines(deny ?? "")];
+/** @param {Record<string, string>} values @param {any} [was] */
+function toolsOf({ allow, deny }, was) {
+  const [only, never] = [lines(allow ?? "", was?.allow), lines(deny ?? "", was?.deny)];
   return only.length || never.length ? { ...(only.length && { allow: only }), ...(never.length && { deny: never }) } : null;
 }
 
@@ -160,7 +160,7 @@ function Change({ of, close, done }) {
   // What it was when this was opened: what is left so is not sent.
   const [was] = useState(of);
   const change = (/** @type {Record<string, string>} */ values) => {
-    const tools = toolsOf(values);
+    const tools = toolsOf(values, was.tools);
     const held = was.tools.allow?.length || was.tools.deny?.length ? was.tools : null;
     return api("PATCH", `mcp-servers/${of.id}`, {
       ...(values.name !== was.name && { name: values.name }),

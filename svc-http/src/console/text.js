@@ -194,10 +194,13 @@ export function fromLocal(local, zone) {
 }
 
 /**
- * The lines of a text that hold something.
+ * The lines of a text that hold something, and on each what stands between commas. What was there before stays as it was, commas
+ * and all.
  * @param {string} text
+ * @param {string[]} [before]
  */
-export const lines = (text) => text.split(/[\n,]/).map((it) => it.trim()).filter(Boolean);
+export const lines = (text, before = []) =>
+  text.split("\n").flatMap((line) => (before.includes(line.trim()) ? [line] : line.split(","))).map((it) => it.trim()).filter(Boolean);
 
 /** What an agent asks, by the type of its action. */
 export const ASKS = /** @type {Record<string, string>} */ ({

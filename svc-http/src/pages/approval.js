@@ -47,6 +47,16 @@ function quoted(text, dir = "auto") {
   return bdi;
 }
 
+// Others' texts in a row: where one ends is seen also where it holds a comma.
+function entries(list) {
+  return list.flatMap((it, place) => {
+    const entry = document.createElement("code");
+    entry.className = "entry";
+    entry.append(quoted(it));
+    return place ? [", ", entry] : [entry];
+  });
+}
+
 function put(id, ...nodes) {
   part(id).replaceChildren(...nodes);
   part(id).hidden = !nodes.length;
@@ -213,9 +223,8 @@ async function about({ kind, subject }) {
     const shownIds = (subject.members || []).slice(0, AGENTS_NAMED);
     const named = await Promise.all(shownIds.map((it) => who(it)));
     const more = subject.count - named.length;
-    const list = named.flatMap((it, place) => [place ? ", " : "", quoted(it)]);
     return [
-      ["Agents", `${subject.count}: `, ...list, more > 0 ? ` and ${more} more` : ""],
+      ["Agents", `${subject.count}: `, ...entries(named), more > 0 ? ` and ${more} more` : ""],
       ["Because", quoted(subject.reason)],
       ["Approving", "stops them at once. Only a person starts them again."],
       ...(subject.all ? [["Also", "a hold stops every other agent, until it is lifted."]] : []),
@@ -255,7 +264,7 @@ function facts({ approval, action, agent, names }) {
     row("Server", text(tool.server));
     row("Input", tool.inputDigest && `${tool.inputBytes ?? "?"} bytes, ${tool.inputDigest}`);
     row("Recipient", text(data.recipient));
-    row("Fields", data.fields && quoted(data.fields.join(", ")));
+    row("Fields", ...(data.fields ? entries(data.fields) : [null]));
     row("Purpose", text(data.purpose));
     row("Content from", TRUST[provenance.effective] || text(provenance.effective));
     row("Declared", quoted(provenance.declared.join(", ") || "nothing"));
@@ -285,7 +294,7 @@ function paint() {
   put("state", STATES[approval.state]);
   const asks = (action && ASKS[action.type]) || "asks to do this";
   put("title", ...(action ? [quoted(agent ? agent.name : "An agent"), ` ${asks}`] : [quoted(approval.summary)]));
-  const shared = data.fields && ["Fields: ", quoted(data.fields.join(", "))];
+  const shared = data.fields && ["Fields: ", ...entries(data.fields)];
   const target = tool.name || data.recipient || (action && !ASKS[action.type] && action.type);
   put("sum", ...(payment ? money(payment) : target ? [quoted(target)] : []));
   part("sum").className = payment ? "money" : "";
