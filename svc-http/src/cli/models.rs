@@ -75,5 +75,25 @@ fn read(file: &Path) -> Result<String, Problem> {
     if size > BYTES_MAX {
         return Err(bad(format!("has more than {BYTES_MAX} bytes")));
     }
-    fs::read_to_string(file).map_err(|error| bad(error.to_string()))
+    let mut text = fs::read_to_string(file).map_err(|error| bad(error.to_string()))?;
+    // Some editors begin a file with a mark that is no part of its text.
+    if text.starts_with('\u{feff}') {
+        text.remove(0);
+    }
+    Ok(text)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test may panic")]
+    use super::*;
+
+    /// A mark of the order of bytes, as some editors leave it, is no fault of the file.
+    #[test]
+    fn a_mark_before_the_text_is_no_part_of_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("models.json");
+        fs::write(&file, "\u{feff}{}\u{feff}").unwrap();
+        assert_eq!(read(&file).unwrap(), "{}\u{feff}");
+    }
 }

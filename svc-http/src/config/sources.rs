@@ -1,6 +1,7 @@
 //! Where settings come from, and which of them wins.
 
 use std::ffi::OsString;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use super::fault::{ConfigError, Fault};
@@ -186,7 +187,10 @@ fn read_file(path: &Path, may_move_data: bool, found: &mut Findings) -> Vec<Sett
     let text = match std::fs::read_to_string(path) {
         Ok(text) => text,
         Err(error) => {
-            let advice = "Check the path and that this user may read the file.";
+            let advice = match error.kind() {
+                ErrorKind::InvalidData => "Save it as UTF-8.",
+                _ => "Check the path and that this user may read the file.",
+            };
             found.faults.push(Fault::new(format!("the settings file {shown} cannot be read: {error}"), advice));
             return Vec::new();
         }

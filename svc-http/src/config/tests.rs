@@ -272,6 +272,9 @@ fn a_file_that_is_not_toml_names_the_line_and_quotes_nothing() {
             "the settings file /nowhere/svc.toml cannot be read: No such file or directory (os error 2) / Check the path and that this user may read the file."
         ]
     );
+    std::fs::write(folder.path().join(FILE_NAME), b"listen = \"\xff\"").unwrap();
+    let found = faults(in_directory(&folder));
+    assert!(found.len() == 1 && found.concat().ends_with("/ Save it as UTF-8."), "{found:?}");
     let list = directory("limits = 3\nlisten = [1, [2]]\n");
     assert_eq!(faults(in_directory(&list)).len(), 2);
 }

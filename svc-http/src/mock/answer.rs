@@ -6,7 +6,7 @@ use http::{HeaderName, HeaderValue, Method, Response, StatusCode};
 use serde_json::Value;
 
 use super::asked::{self, Api, Asked};
-use super::knobs::{self, UnknownKnob, Wish};
+use super::knobs::{self, Wish};
 use super::said::{Said, say};
 use super::script::{Frames, Running, Script};
 use super::{Heard, chat, messages};
@@ -48,7 +48,7 @@ pub(super) fn answer(heard: &Heard, mut wish: Wish) -> (Wish, Answer) {
         Ok(name)
     });
     let answer = match turned {
-        Err(UnknownKnob(knob)) => error(api, 400, &format!("there is no knob `{knob}`")),
+        Err(unknown) => error(api, 400, &unknown.to_string()),
         Ok(_) if wish.status.is_some_and(|it| it >= 300) => {
             error(api, wish.status.unwrap_or(500), "this status was asked for")
         }

@@ -29,7 +29,7 @@ impl std::fmt::Debug for Knob {
 
 /// A knob or a value that there is none of.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("there is no knob `{0}`")]
+#[error("there is no knob `{0}`, or none with this value: docs/mock-upstream.md lists them")]
 pub struct UnknownKnob(pub String);
 
 /// How an answer is to be.
@@ -258,7 +258,8 @@ impl Wish {
                 let value = value.to_str().ok()?;
                 (knob.turn)(self, value.trim())
             });
-            turned.ok_or_else(|| UnknownKnob(format!("{HEADER}{name}")))?;
+            turned
+                .ok_or_else(|| UnknownKnob(format!("{HEADER}{name}: {}", String::from_utf8_lossy(value.as_bytes()))))?;
         }
         Ok(())
     }

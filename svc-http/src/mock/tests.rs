@@ -256,6 +256,8 @@ async fn faults_are_those_that_were_asked_for() {
     mock.turn("").unwrap();
     assert_eq!(mock.turn("nonsense-1"), Err(UnknownKnob("nonsense-1".to_owned())));
     assert_eq!(ask(&mock, CHAT, "x-mock-nonsense: 1\r\n", &chat("m", json!({}))).await.status, 400);
+    let told = ask(&mock, CHAT, "x-mock-words: many\r\n", &chat("m", json!({}))).await;
+    assert!(told.status == 400 && told.text().contains("`x-mock-words: many`"), "{}", told.text());
     assert_eq!(mock.until(|it| it.open == 0).await.running, 0);
 }
 
