@@ -476,6 +476,15 @@ def servers(chromium, dev, cookie, address):
         assert sent.value.post_data_json == {"tools": {"deny": ["read_*"]}}, "what is left as it was is not sent"
         page.get_by_text("Never the tools").wait_for()
         assert listed(dev, "rooms") == []
+        page.get_by_role("button", name="Change").click()
+        dialog = tabs.opened(page, "Change this server")
+        dialog.get_by_label("Secret, to replace").fill("planted-anew")
+        browser.answer_with(page, "**/mcp-servers/mcs_*", lambda it: it.update(url="https://elsewhere.example/mcp"))
+        dialog.get_by_role("button", name="Save").click()
+        approving.says(dialog, "alert", "Somebody else has changed the same meanwhile.")
+        assert "https://elsewhere.example/mcp" in dialog.locator(".note").inner_text(), "a secret goes nowhere that was not seen"
+        page.unroute("**/mcp-servers/mcs_*")
+        dialog.get_by_role("button", name="Cancel").click()
         page.get_by_role("button", name="Turn off").click()
         tabs.opened(page, "Turn it off?").get_by_role("button", name="Turn it off").click()
         page.get_by_text("Off", exact=True).wait_for()

@@ -3,15 +3,24 @@ import { Badge, Button, Copy, Dialog, Empty, Entries, Facts, Field, Form, Headin
 import { Ending } from "./ending.js";
 import { useState } from "./hooks.js";
 import { Who, useApi, useList, useRead } from "./list.js";
+import { Others, isSame, usePinned } from "./meanwhile.js";
 import { ROOT, isDone } from "./server.js";
 import { count, lines } from "./text.js";
 
 const STATES = /** @type {Record<string, [any, string]>} */ ({ ok: ["good", "Works"], held: ["waits", "Tools wait"], unreachable: ["bad", "Not reached"] });
 /** @type {[string, string][]} */
 const CREDENTIALS = [["none", "None"], ["bearer", "A bearer token"], ["header", "A header of its own"]];
+const PARTS = { name: "Name", url: "Where it is", tools: "Which tools", credential: "Credential" };
 
 /** @param {{ of: any }} props */
 const State = ({ of }) => (of.enabled ? html`<${Badge} kind=${STATES[of.state]?.[0]}>${STATES[of.state]?.[1] ?? of.state}<//>` : html`<${Badge}>Off<//>`);
+
+/** @param {string[] | undefined} it */
+const globs = (it) => it && it.length > 0 && html`<${Entries} of=${it} dir="ltr" />`;
+
+/** What it takes as a credential. @param {any} of */
+const credentialed = ({ type, header, secretHint }) =>
+  type === "none" ? "none" : html`${type === "bearer" ? "a bearer token" : html`the header <code><${Quoted} text=${header} /></code>`}${secretHint && html`, ends with <code><${Quoted} text=${secretHint} /></code>`}`;
 
 /** @param {{ item?: string }} props */
 export const Page = ({ item }) => (item === undefined ? html`<${All} />` : html`<${One} id=${item} />`);
@@ -48,8 +57,6 @@ function Whole({ of, again }) {
   const [act, setAct] = useState("");
   const close = () => setAct("");
   const address = new URL(`mcp/proxy/${of.name}`, ROOT).href;
-  const { type, header, secretHint } = of.credential;
-  const globs = (/** @type {string[] | undefined} */ it) => it && it.length > 0 && html`<${Entries} of=${it} dir="ltr" />`;
   const done = (/** @type {string} */ said) => async () => {
     close();
     say(said);
@@ -65,7 +72,7 @@ function Whole({ of, again }) {
       <${Facts} of=${[
         ["Agents reach it at", html`<code>${address}</code> <${Copy} text=${address} name="Copy the address" />`],
         ["Is at", html`<code><${Quoted} text=${of.url} dir="ltr" /></code>`],
-        ["Credential", type === "none" ? "none" : html`${type === "bearer" ? "a bearer token" : html`the header <code><${Quoted} text=${header} /></code>`}${secretHint && html`, ends with <code><${Quoted} text=${secretHint} /></code>`}`],
+        ["Credential", credentialed(of.credential)],
         ["Only the tools", globs(of.tools.allow)],
         ["Never the tools", globs(of.tools.deny)],
         ["Added", html`<${Time} at=${of.createdAt} /> by <${Who} id=${of.createdBy} />`],
@@ -157,20 +164,28 @@ function Make({ close, done }) {
 /** @param {{ of: any, close: () => void, done: () => any }} props */
 function Change({ of, close, done }) {
   const api = useApi();
-  // What it was when this was opened: what is left so is not sent.
-  const [was] = useState(of);
-  const change = (/** @type {Record<string, string>} */ values) => {
+  const path = `mcp-servers/${of.id}`;
+  // What is left as it was when this was opened is not sent.
+  const { began: was, known, others, look } = usePinned(of, path);
+  const change = async (/** @type {Record<string, string>} */ values) => {
     const tools = toolsOf(values, was.tools);
     const held = was.tools.allow?.length || was.tools.deny?.length ? was.tools : null;
-    return api("PATCH", `mcp-servers/${of.id}`, {
+    const sent = {
       ...(values.name !== was.name && { name: values.name }),
       ...(values.url.trim() !== was.url && { url: values.url.trim() }),
-      ...(JSON.stringify(tools) !== JSON.stringify(held) && { tools }),
+      ...(!isSame(tools, held) && { tools }),
       ...credentialOf(values, was.credential),
-    });
+    };
+    // A secret is for where the server is said to be.
+    const parts = new Set([...Object.keys(sent), ...("credential" in sent ? ["url"] : [])]);
+    const { stop } = await look([...parts], (it, part) => it[part]);
+    return stop ?? api("PATCH", path, sent);
   };
+  const lists = ({ allow, deny } = known.tools) => (allow?.length || deny?.length ? html`${allow?.length > 0 && html`only ${globs(allow)} `}${deny?.length > 0 && html`never ${globs(deny)}`}` : "all");
+  const stands = { name: html`<${Quoted} text=${known.name} />`, url: html`<${Quoted} text=${known.url} dir="ltr" />`, tools: lists(), credential: credentialed(known.credential) };
   return html`<${Dialog} title="Change this server" close=${close}>
     <p>Another name is another address for agents, and mandates that name the tools of the old one cover none of the new.</p>
+    <${Others} of=${others.map((/** @type {keyof typeof PARTS} */ part) => [PARTS[part], stands[part]])} />
     <${Form} act=${change} submit="Save" cancel=${close} done=${done}>
       <${Field} name="name" label="Name" value=${was.name} needed more=${{ autocapitalize: "none", spellcheck: false }} />
       <${Field} name="url" label="Where it is" value=${was.url} needed more=${{ inputmode: "url" }} />
