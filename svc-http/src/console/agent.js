@@ -196,6 +196,6 @@ function Keys({ agent }) {
       <//><//>`}
     ${open && open.act === "made" && html`<${ShownOnce} title="The new key" secret=${open.key} close=${() => { close(); list.again(); }} />`}
     ${open && open.act === "revoke" && html`<${Ending} title="Revoke this key?" path=${`keys/${open.of.id}`} submit="Revoke it" said="The key is revoked." close=${close} done=${() => { close(); list.again(); }}>
-      <p><code>${open.of.prefix}…</code> ends for good, at once. Whatever uses it is refused.</p><//>`}
+      <p>${open.of.label && html`<strong><${Quoted} text=${open.of.label} /></strong> `}<code>${open.of.prefix}…</code> ends for good, at once. Whatever uses it is refused. ${open.of.lastUsedAt ? html`It was used last <${Time} at=${open.of.lastUsedAt} ago />.` : "It was never used."}</p><//>`}
   </section>`;
 }
