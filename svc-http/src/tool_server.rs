@@ -110,6 +110,24 @@ impl ToolServers {
         }
     }
 
+    /// The tools of a server as it tells of them now: another list than `stale`, which may be one that somebody else has just asked for.
+    ///
+    /// # Errors
+    /// [`Trouble`] where it gives none.
+    pub(crate) async fn list_anew(
+        &self,
+        gate: &Gate,
+        reached: &Reached,
+        stale: &Arc<Definitions>,
+    ) -> Result<Arc<Definitions>, Trouble> {
+        let known = self.known.of(gate, &self.upstreams, reached)?;
+        let _turn = known.turn().await;
+        match known.listed(gate.now(), LIST_LIFE).filter(|it| !Arc::ptr_eq(it, stale)) {
+            Some(listed) => Ok(listed),
+            None => self.fetch(&known, gate.now()).await,
+        }
+    }
+
     /// The same, asked anew whatever is known.
     ///
     /// # Errors

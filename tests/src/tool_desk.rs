@@ -5,12 +5,13 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use svc_core::rules::edge::integrations::NewSecret;
 use svc_core::rules::edge::mcp_servers::{Edit, EditMcpServers, NewCredential, Set};
-use svc_core::rules::edge::mcp_tools::{AcceptTools, NoteTools};
+use svc_core::rules::edge::mcp_tools::{AcceptTools, NoteTools, Over};
 use svc_core::rules::gate::freeze::FreezeAgent;
 use svc_core::rules::gate::restart::RestartAgent;
 use svc_core::rules::people::by::By;
 use svc_core::state::edge::McpSecret;
 use svc_core::state::people::Role;
+use svc_core::value::digest::Digest;
 use svc_core::value::id::McpServerId;
 use svc_core::value::text::Note;
 use svc_http::upstream::Allowed;
@@ -139,10 +140,17 @@ impl ToolDesk {
     /// Notes that the server of this id tells of this tool alone, and accepts it.
     pub fn know(&self, id: &str, name: &str, definition: &Value) {
         let (workspace, server) = (self.site.workspace(), id.parse::<McpServerId>().unwrap());
-        let found = Some([(name.into(), definition.to_string().into())].into());
-        let noted = self.site.gate.execute(NoteTools { workspace, server, found, accepted_by: None }).unwrap();
-        let (tools, hash) = (vec![name.into()], noted.tools.unwrap().hash());
+        let (tools, hash) = (vec![name.into()], self.note(id, name, definition));
         self.site.gate.execute(AcceptTools { by: By::Program, workspace, server, tools, hash }).unwrap();
+    }
+
+    /// Notes that the server of this id tells of this tool alone, as another server of this service would; the hash of what is known
+    /// then.
+    pub fn note(&self, id: &str, name: &str, definition: &Value) -> Digest {
+        let (workspace, server) = (self.site.workspace(), id.parse::<McpServerId>().unwrap());
+        let (found, over) = (Some([(name.into(), definition.to_string().into())].into()), Over::Whatever);
+        let noted = self.site.gate.execute(NoteTools { workspace, server, found, over, accepted_by: None }).unwrap();
+        noted.tools.unwrap().hash()
     }
 
     /// Has the agent run again.

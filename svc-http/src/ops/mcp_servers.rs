@@ -7,7 +7,7 @@ use svc_core::rules::edge::integrations::NewSecret;
 use svc_core::rules::edge::mcp_servers::{
     Edit, EditMcpServers, McpServerView, NewCredential, Set, own_mcp_server, read_mcp_servers,
 };
-use svc_core::rules::edge::mcp_tools::{AcceptTools, NoteTools};
+use svc_core::rules::edge::mcp_tools::{AcceptTools, NoteTools, Over};
 use svc_core::rules::edge::proxied::Reached;
 use svc_core::rules::gate::Caller as AgentCaller;
 use svc_core::rules::people::by::By;
@@ -113,7 +113,9 @@ impl Place<'_> {
             tracing::info!(server = %id, why = trouble.clause(), "an MCP server gave no list of its tools");
         }
         let found = listed.ok().map(|it| Arc::as_ref(&it).texts());
-        self.service.run(NoteTools { workspace: self.workspace, server: id, found, accepted_by }).await
+        self.service
+            .run(NoteTools { workspace: self.workspace, server: id, found, over: Over::Whatever, accepted_by })
+            .await
     }
 
     /// What is set of a server, its credential sealed.

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use svc_core::value::canonical::canonical;
-use svc_core::value::json::Json;
+use svc_core::value::json::{Json, Number};
 
 use super::Calling;
 use super::trouble::{RpcError, Trouble};
@@ -82,7 +82,12 @@ pub(super) fn body(era: &Era, sent: &Sent<'_>, id: Option<u64>) -> String {
         let own = [(META_VERSION, json!(MODERN)), (META_CAPABILITIES, json!({})), (META_CLIENT, client())];
         meta.extend(own.iter().map(|(name, value)| format!("\"{name}\":{value}")));
     }
-    meta.extend(sent.progress.map(|it| format!("\"progressToken\":{}", canonical(it))));
+    // A whole number goes on as it was sent: the server tells of progress by it.
+    let token = |it: &Json| match it {
+        Json::Number(Number::Int(number)) => number.to_string(),
+        other => canonical(other),
+    };
+    meta.extend(sent.progress.map(|it| format!("\"progressToken\":{}", token(it))));
     let params = with_meta(sent.params, &meta.join(","));
     format!("{{\"jsonrpc\":\"2.0\",{id}\"method\":\"{}\",\"params\":{params}}}", sent.method)
 }

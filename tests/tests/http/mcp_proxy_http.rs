@@ -35,7 +35,8 @@ async fn servers_and_clients_of_both_eras_meet() {
         let result = desk.call("read_one", json!({ "id": "é" })).await;
         assert_eq!(result, json!({ "content": [{ "type": "text", "text": "done" }] }), "as the server gave it");
         let mut params = json!({ "name": "read_one", "arguments": { "id": "2" } });
-        params["_meta"] = json!({ META[0]: MODERN, META[1]: {}, "progressToken": "p", "other": "x" });
+        params["_meta"] =
+            json!({ META[0]: MODERN, META[1]: {}, "progressToken": 9_007_199_254_740_993_u64, "other": "x" });
         let headers = [("mcp-protocol-version", MODERN), ("mcp-method", "tools/call"), ("mcp-name", "read_one")];
         let got = desk.send(&message("tools/call", params), &headers).await.ok();
         assert_eq!((&got["result"]["resultType"], text(&got["result"])), (&json!("complete"), "done".to_owned()));
@@ -49,7 +50,7 @@ async fn servers_and_clients_of_both_eras_meet() {
         let calls: Vec<_> = heard.iter().filter(|it| it.method() == "tools/call").collect();
         assert_eq!(calls.len(), 2, "{:?}", methods(&heard));
         assert_eq!(calls[0].body["params"]["arguments"], json!({ "id": "é" }));
-        assert_eq!(calls[1].body["params"]["_meta"]["progressToken"], "p");
+        assert_eq!(calls[1].body["params"]["_meta"]["progressToken"], json!(9_007_199_254_740_993_u64));
         let began = heard.iter().filter(|it| it.method() == "initialize").count();
         assert_eq!(began, if speaks == Speaks::Modern { 0 } else { 2 }, "one session for the lists, one for the agent");
         desk.site.audit();

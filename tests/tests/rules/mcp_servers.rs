@@ -8,7 +8,7 @@ use svc_core::rules::edge::integrations::NewSecret;
 use svc_core::rules::edge::mcp_servers::{
     Edit, EditMcpServers, McpServerView, NewCredential, Set, own_mcp_server, read_mcp_servers,
 };
-use svc_core::rules::edge::mcp_tools::{AcceptTools, NoteTools};
+use svc_core::rules::edge::mcp_tools::{AcceptTools, NoteTools, Over};
 use svc_core::rules::people::by::By;
 use svc_core::state::edge::{
     MCP_SERVERS_MAX, McpCredential, McpSecret, McpServers, McpState, McpTools, TOOL_GLOBS_MAX, ToolFilter,
@@ -45,7 +45,7 @@ fn note(
     let workspace = world.workspace();
     let found: Option<BTreeMap<Box<str>, Box<str>>> =
         found.map(|all| all.iter().map(|(name, text)| ((*name).into(), (*text).into())).collect());
-    world.run(NoteTools { workspace, server, found, accepted_by })
+    world.run(NoteTools { workspace, server, found, over: Over::Whatever, accepted_by })
 }
 
 fn accept(
@@ -113,6 +113,28 @@ fn who_may_not_manage_servers_does_not() {
             assert_eq!(world.dump(), before);
         }
     }
+}
+
+/// A list that was asked for before something else was noted changes nothing: it may be the older one.
+#[test]
+fn a_list_that_may_be_older_is_not_noted() {
+    let mut world = World::new();
+    let id = made(&mut world);
+    let first = note(&mut world, id, Some(&[("a", "1")]), Some(By::Program)).unwrap();
+    let second = note(&mut world, id, Some(&[("a", "2")]), None).unwrap();
+    assert_eq!(state(&second), McpState::Held);
+    let before = world.dump();
+    let workspace = world.workspace();
+    let mut over = |found: &[(&str, &str)], known: Option<Digest>| {
+        let found = found.iter().map(|(name, text)| ((*name).into(), (*text).into())).collect();
+        let note = NoteTools { workspace, server: id, found: Some(found), over: Over::Known(known), accepted_by: None };
+        world.run(note).map(|view| hash(&view))
+    };
+    for stale in [Some(hash(&first)), None] {
+        assert_eq!(over(&[("a", "1")], stale), Ok(hash(&second)));
+    }
+    assert_ne!(over(&[("a", "3")], Some(hash(&second))), Ok(hash(&second)));
+    assert_ne!(world.dump(), before);
 }
 
 /// Every fault of a server is named; a workspace has so many, each of a name of its own.

@@ -16,6 +16,16 @@ use crate::value::digest::Digest;
 use crate::value::id::{McpServerId, WorkspaceId};
 use crate::value::json::Json;
 
+/// What was known of a server's tools when somebody began to ask it for them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Over {
+    /// [`McpTools::hash`] of what was known, if anything was. Where something else is known by now, somebody else has asked meanwhile:
+    /// theirs may be the newer list, and nothing is changed.
+    Known(Option<Digest>),
+    /// Whatever it is: whoever asked has just made the server, or told it anew where it is.
+    Whatever,
+}
+
 /// Notes what a server told of its tools.
 #[derive(Clone, Debug)]
 pub struct NoteTools {
@@ -25,11 +35,14 @@ pub struct NoteTools {
     pub server: McpServerId,
     /// Its tools by name, each as canonical JSON; none where it did not answer.
     pub found: Option<BTreeMap<Box<str>, Box<str>>>,
+    /// What it is noted over.
+    pub over: Over,
     /// Who has just made the server, and so accepts what it begins with.
     pub accepted_by: Option<By>,
 }
 
-/// Notes what a server told of its tools, and gives the server as it stands then. What differs from what was accepted is held.
+/// Notes what a server told of its tools, and gives the server as it stands then. What differs from what was accepted is held. A list
+/// that may be older than what is known changes nothing: it would end a hold, or an acceptance, that came of a newer one.
 ///
 /// What a server tells when it is made is accepted by whoever makes it; where nothing was accepted yet and nobody makes it, as
 /// where it did not answer then, all of it is held.
@@ -44,6 +57,11 @@ pub fn note_tools(scope: &mut Scope<'_>, asked: &NoteTools) -> Result<McpServerV
     let all = servers_of(scope, asked.workspace)?;
     let server = all.by_id(asked.server).cloned().ok_or_else(Refusal::not_found)?;
     let known = scope.get::<McpTools>(asked.server)?;
+    if let Over::Known(hash) = asked.over
+        && known.as_ref().map(|it| it.hash()) != hash
+    {
+        return Ok(McpServerView { server, tools: known });
+    }
     let before = known.map_or_else(|| McpTools::new(asked.server, asked.workspace), |it| McpTools::clone(&it));
     let mut after = match &asked.found {
         Some(found) => before.told(found),

@@ -19,7 +19,7 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use svc_core::answer::Decided;
 use svc_core::refusal::{Kind, Refusal};
-use svc_core::rules::edge::mcp_tools::NoteTools;
+use svc_core::rules::edge::mcp_tools::{NoteTools, Over};
 use svc_core::rules::edge::proxied::{Reached, reach};
 use svc_core::rules::gate::verify::Verify;
 use svc_core::rules::gateway::payer::CallKey;
@@ -49,6 +49,8 @@ use crate::wire::mcp::{self, Asked, Era, Request, ToolCall};
 const SESSION: &str = "x-svc-client-session";
 /// Bytes of arguments that the gate is shown as they are.
 const INPUT_BYTES_MAX: usize = 64 * 1024;
+/// How often a list is asked for anew, or noted, before a call goes on.
+const NOTE_TURNS: usize = 8;
 /// What a client is told of a server that it reaches through this one.
 const INSTRUCTIONS: &str = "Every call of a tool here is asked about first. Where it is refused, read why and do not try to get around it; where a person has to approve it, show them the link and call the tool again with the same arguments once they have.";
 
@@ -158,24 +160,38 @@ struct Place<'a> {
 }
 
 impl Place<'_> {
-    /// The server's tools as it tells of them now; what it tells otherwise than before is noted first.
+    /// The server's tools as it tells of them now; what it tells otherwise than before is noted first. Another server may have noted
+    /// something newer than what is in memory here, so that it is asked again before anything is noted over that.
     ///
     /// # Errors
     /// What went wrong here; within, what went wrong there.
     async fn open(&self) -> Result<Result<Open, Trouble>, Refusal> {
         let Self { service, reached, .. } = self;
-        let listed = service.proxied.servers.list(&service.gate, reached).await;
-        let known = match (&listed, &reached.tools) {
-            (Ok(definitions), Some(known)) if known.reached && tells(known, definitions) => Arc::clone(known),
-            (Err(_), Some(known)) if !known.reached => Arc::clone(known),
-            _ => {
-                let (workspace, server) = (self.key.binding.workspace, reached.server.id);
-                let found = listed.as_ref().ok().map(|it| it.texts());
-                let noted = service.run(NoteTools { workspace, server, found, accepted_by: None }).await?;
-                noted.tools.ok_or_else(Refusal::internal)?
-            }
-        };
-        Ok(listed.map(|definitions| Open { definitions, known, reached: Arc::clone(reached) }))
+        let servers = &service.proxied.servers;
+        let mut listed = servers.list(&service.gate, reached).await;
+        let (mut known, mut is_new) = (reached.tools.clone(), false);
+        for _ in 0..NOTE_TURNS {
+            listed = match (listed, &known) {
+                (Ok(definitions), Some(known)) if known.reached && tells(known, &definitions) => {
+                    return Ok(Ok(Open { definitions, known: Arc::clone(known), reached: Arc::clone(reached) }));
+                }
+                (Err(trouble), Some(known)) if !known.reached => return Ok(Err(trouble)),
+                (Ok(stale), Some(_)) if !is_new => {
+                    is_new = true;
+                    servers.list_anew(&service.gate, reached, &stale).await
+                }
+                (told, _) => {
+                    let (workspace, server) = (self.key.binding.workspace, reached.server.id);
+                    let found = told.as_ref().ok().map(|it| it.texts());
+                    let over = Over::Known(known.as_ref().map(|it| it.hash()));
+                    let noted = service.run(NoteTools { workspace, server, found, over, accepted_by: None }).await?;
+                    (known, is_new) = (noted.tools, false);
+                    told
+                }
+            };
+        }
+        // It tells something else each time, here and to others: none of it is known to be what a person accepted.
+        Err(Refusal::not_ready())
     }
 
     fn unreachable(&self, trouble: &Trouble) -> Refusal {
