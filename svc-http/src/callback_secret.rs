@@ -22,10 +22,12 @@ pub fn draw() -> Result<Secret<String>, Failure<StoreError>> {
 /// # Errors
 /// [`Invalid`] where it is too short to be hard to guess, or holds what a header or a shell would change.
 pub fn parse(text: &str) -> Result<Secret<String>, Invalid> {
-    if (24..=256).contains(&text.len()) && text.bytes().all(|it| it.is_ascii_graphic()) {
+    // Others draw secrets of several words.
+    let is_sound = text.bytes().all(|it| matches!(it, b' '..=b'~')) && text == text.trim_ascii();
+    if (24..=256).contains(&text.len()) && is_sound {
         Ok(Secret::new(text.to_owned()))
     } else {
-        Err(Invalid::new("must be 24 to 256 visible ASCII characters without space"))
+        Err(Invalid::new("must be 24 to 256 visible ASCII characters, without space around them"))
     }
 }
 
@@ -62,11 +64,18 @@ mod tests {
         let (one, two) = (draw().unwrap(), draw().unwrap());
         assert_eq!((one.expose().len(), one.expose().starts_with("whsec_")), (49, true));
         assert_ne!(one.expose(), two.expose());
-        for good in [one.expose().clone(), "x".repeat(24), "~".repeat(256)] {
+        for good in [one.expose().clone(), "x".repeat(24), "~".repeat(256), "It's a Secret to Everybody".to_owned()] {
             assert!(parse(&good).is_ok(), "{good}");
         }
-        for bad in ["", "whsec_", &"x".repeat(23), &"x".repeat(257), &format!("{} ", "x".repeat(30)), &"é".repeat(30)]
-        {
+        for bad in [
+            "",
+            "whsec_",
+            &"x".repeat(23),
+            &"x".repeat(257),
+            &format!("{} ", "x".repeat(30)),
+            &format!("x\n{}", "x".repeat(30)),
+            &"é".repeat(30),
+        ] {
             assert!(parse(bad).is_err(), "{bad}");
         }
     }

@@ -4,6 +4,7 @@
 
 mod ascii;
 
+use std::borrow::Cow;
 use std::fmt;
 use std::io;
 use std::net::Ipv4Addr;
@@ -23,6 +24,7 @@ use svc_core::value::Timestamp;
 use tokio::net::TcpStream;
 use tokio::time::{Instant, timeout, timeout_at};
 use tokio_rustls::TlsConnector;
+use url::Host;
 
 use self::ascii::Ascii;
 use crate::config::{Config, Login, MailServer, Security};
@@ -133,8 +135,10 @@ impl Mailer {
         goodbye(connection).await;
         taken.map(|answer| answer.code().into()).map_err(|error| {
             let mut why = not_taken(&error);
-            if error.is_permanent() || error.is_client() {
+            if error.is_permanent() {
                 why.trouble = Trouble::Refused;
+            } else if error.is_client() {
+                why.trouble = Trouble::Recipient;
             }
             why
         })
@@ -147,7 +151,7 @@ impl Mailer {
 
     fn written(&self, mail: Mail) -> Result<Message, NotTaken> {
         // What is no address that mail has a form for never becomes one.
-        let to = Mailbox::new(None, mail.to.parse().map_err(|_| Trouble::Refused)?);
+        let to = Mailbox::new(None, plain_domain(&mail.to).parse().map_err(|_| Trouble::Recipient)?);
         let ms = u64::try_from(mail.at.as_millis()).unwrap_or(0);
         let automatic = HeaderValue::new(HeaderName::new_from_ascii_str("Auto-Submitted"), "auto-generated".to_owned());
         let message = Message::builder()
@@ -159,7 +163,7 @@ impl Mailer {
             .raw_header(automatic)
             .header(ContentType::TEXT_PLAIN)
             .body(mail.text);
-        message.map_err(|_| Trouble::Refused.into())
+        message.map_err(|_| Trouble::Recipient.into())
     }
 
     /// A connection to the server, secured and logged in as it is to be.
@@ -192,7 +196,7 @@ impl Mailer {
         let mut connection = self.hello(Ascii::new(Io::Plain(clear))).await?;
         if !connection.server_info().supports_feature(Extension::StartTls) {
             connection.abort().await;
-            return Err(Trouble::Tls.into());
+            return Err(Trouble::Unsecured.into());
         }
         if let Err(error) = connection.command("STARTTLS\r\n").await {
             connection.abort().await;
@@ -236,6 +240,14 @@ async fn goodbye(mut connection: AsyncSmtpConnection) {
 }
 
 /// What a failure in what is said means, once the connection is there: none of these is the message's own.
+/// An address whose domain is written in the form that every mail server knows (RFC 5890, A-labels); as it is where there is none.
+fn plain_domain(address: &str) -> Cow<'_, str> {
+    match address.rsplit_once('@').map(|(local, domain)| (local, domain, Host::parse(domain))) {
+        Some((local, domain, Ok(Host::Domain(plain)))) if !domain.is_ascii() => format!("{local}@{plain}").into(),
+        _ => address.into(),
+    }
+}
+
 fn not_taken(error: &Error) -> NotTaken {
     let trouble = if error.is_timeout() {
         Trouble::Timeout
@@ -252,6 +264,19 @@ fn not_taken(error: &Error) -> NotTaken {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A domain of any script is written so that a server without SMTPUTF8 takes it; nothing else of an address is touched.
+    #[test]
+    fn domains_are_written_in_their_plain_form() {
+        for (address, plain) in [
+            ("ann@ex\u{e4}mple.com", "ann@xn--exmple-cua.com"),
+            ("\u{e4}nn@example.com", "\u{e4}nn@example.com"),
+            ("Ann@Example.COM", "Ann@Example.COM"),
+            ("a@b@\u{a0}", "a@b@\u{a0}"),
+        ] {
+            assert_eq!(plain_domain(address), plain);
+        }
+    }
 
     /// What a try that took too long is said to have taken is what it may take.
     #[test]

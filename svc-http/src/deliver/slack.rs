@@ -4,7 +4,7 @@
 //! that markup begins with are escaped: it mentions nobody, links nowhere and presses nothing.
 
 use serde_json::{Value, json};
-use svc_core::rules::edge::button::is_said_on_page;
+use svc_core::rules::edge::button::has_no_yes;
 use svc_core::rules::edge::message::{About, Asked, Message};
 use svc_core::rules::gate::asked::Stands;
 
@@ -97,7 +97,7 @@ fn buttons(asked: &Asked, facts: &Facts) -> Vec<Value> {
     let word = |action: &str, text: &str, style: &str| json!({ "type": "button", "action_id": action, "text": plain_text(text), "style": style, "value": value });
     let mut buttons = Vec::with_capacity(3);
     if asked.question.stands == Stands::Waiting {
-        if !is_said_on_page(&asked.question) {
+        if !has_no_yes(&asked.question) {
             buttons.push(word(APPROVE, "Approve", "primary"));
         }
         buttons.push(word(DENY, "Deny", "danger"));

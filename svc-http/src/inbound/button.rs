@@ -4,7 +4,7 @@
 //! **Invariant:** a button is opened for the integration alone that it was sealed for.
 
 use serde_json::{Value, json};
-use svc_core::rules::edge::button::{Once, is_said_on_page};
+use svc_core::rules::edge::button::{Once, has_no_yes};
 use svc_core::rules::gate::asked::Question;
 use svc_core::rules::gate::decide::Choice;
 use svc_core::state::edge::{EVENT_KEPT, Integration, Received};
@@ -100,7 +100,7 @@ impl Button {
 #[must_use]
 pub fn buttons(gate: &Gate, integration: &Integration, question: &Question, now: Timestamp) -> Vec<Value> {
     let words = [(Choice::Approve, "approve"), (Choice::Deny, "deny")];
-    let offered = words.into_iter().filter(|(choice, _)| *choice == Choice::Deny || !is_said_on_page(question));
+    let offered = words.into_iter().filter(|(choice, _)| *choice == Choice::Deny || !has_no_yes(question));
     let sealed = |(choice, word)| {
         let token = Button::new(&question.approval, choice, now).seal(gate, integration)?;
         Some(json!({ "decision": word, "token": token }))

@@ -21,6 +21,12 @@ pub(crate) struct Answered {
     pub(crate) body: Bytes,
 }
 
+/// The seconds of a `retry-after`: more than can be counted is as many as can be.
+fn seconds(text: &str) -> Option<u32> {
+    let is_number = !text.is_empty() && text.bytes().all(|it| it.is_ascii_digit());
+    is_number.then(|| text.parse().unwrap_or(u32::MAX))
+}
+
 impl Caller {
     /// Posts JSON, under a bearer token where there is one, and reads the answer. No redirect is followed.
     ///
@@ -49,7 +55,7 @@ impl Caller {
             exchange(stream, request, async |answer| {
                 let status = answer.status().as_u16();
                 let retry_after = answer.headers().get(RETRY_AFTER).and_then(|it| it.to_str().ok());
-                let retry_after_s = retry_after.and_then(|it| it.parse().ok());
+                let retry_after_s = retry_after.and_then(seconds);
                 let body = Limited::new(answer.into_body(), ANSWER_MAX).collect().await;
                 let body = body.map_err(|_| Trouble::Protocol)?.to_bytes();
                 Ok(Answered { status, retry_after_s, body })
@@ -57,5 +63,17 @@ impl Caller {
             .await
         };
         timeout(CALL_TIME, asked).await.unwrap_or(Err(Trouble::Timeout))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// However long a service asks to be left alone, it is; what is no number of seconds says nothing.
+    #[test]
+    fn a_wait_is_a_number_of_seconds() {
+        let all = ["0", "60", "99999999999", "", "-1", "+1", "Thu, 01 Jan 1970 00:00:00 GMT"];
+        assert_eq!(all.map(seconds), [Some(0), Some(60), Some(u32::MAX), None, None, None, None]);
     }
 }

@@ -53,7 +53,7 @@ fn configuration() -> Value {
 }
 
 fn configured(each: &dyn Fn(&Value) -> Value, (name, own): (&str, Value)) -> Value {
-    let text = json!({ "type": "string", "minLength": 1, "maxLength": 500, "pattern": "^[!-~]+$" });
+    let text = json!({ "type": "string", "minLength": 1, "maxLength": 500, "pattern": "^[!-~]([ -~]*[!-~])?$" });
     let list = |item: Value| json!({ "type": "array", "maxItems": CODE_PLACES_MAX, "items": item });
     let uids: Vec<u16> = EventClass::ALL.iter().map(|it| it.uid()).collect();
     let classes = json!({

@@ -445,6 +445,11 @@ async fn subscriptions_are_followed_in_their_own_order() {
     let workspace = site.workspace();
     let began = site.now().as_seconds() - 1_000;
     for (number, (subscription, kind, price, at, becomes)) in [
+        // By a clock that is ahead of this one.
+        ("sub_0", "updated", "price_2", 1_010, Plan::Enterprise),
+        ("sub_0", "updated", "price_1", 1_005, Plan::Enterprise),
+        ("sub_0", "deleted", "price_1", 1_011, Plan::Free),
+        ("sub_0", "updated", "price_2", 1_010, Plan::Free),
         ("sub_1", "updated", "price_2", 20, Plan::Enterprise),
         ("sub_1", "updated", "price_1", 10, Plan::Enterprise),
         ("sub_1", "deleted", "price_2", 30, Plan::Free),

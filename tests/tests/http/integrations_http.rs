@@ -160,7 +160,7 @@ async fn faults_are_named() {
         (json!({}), &["kind"]),
         (json!({ "kind": "pager" }), &["kind"]),
         (json!({ "kind": "callbacks", "secret": "short" }), &["secret"]),
-        (json!({ "kind": "callbacks", "secret": "a secret with spaces in it, long enough" }), &["secret"]),
+        (json!({ "kind": "callbacks", "secret": "a secret of two\nlines in it, long enough" }), &["secret"]),
         (json!({ "kind": "callbacks", "config": { "url": "https://a.example" } }), &["config.url"]),
         (json!({ "kind": "callbacks", "config": [] }), &["config"]),
         (json!({ "kind": "callbacks", "state": "ok", "id": "int_1" }), &["id", "state"]),

@@ -116,6 +116,23 @@ async fn a_button_is_good_for_what_it_was_made_beside() {
     chat.site.stop().await;
 }
 
+/// A room gets no button for a yes that takes a second factor.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_room_is_offered_no_yes_with_a_second_factor() {
+    let mut chat = Chat::of(IntegrationKind::Relay, |settings| {
+        settings.step_up_above.insert("EUR".parse().unwrap(), 20_000);
+    })
+    .await;
+    let url = svc_core::value::text::UrlText::parse(&chat.slack.url("/room")).unwrap();
+    connect_kind(&chat.site, IntegrationKind::Chat, ConfigChange { url: Some(Some(url)), ..ConfigChange::default() });
+    chat.asked().await;
+    let shown = chat.slack.next().await.json();
+    let buttons = shown["buttons"].as_array().unwrap();
+    assert_eq!((buttons.len(), &buttons[0]["decision"]), (1, &json!("deny")), "{shown}");
+    chat.site.audit();
+    chat.site.stop().await;
+}
+
 /// Where two persons have to agree, a room gets no button for a yes, and one that there was before brings none; a no is heard.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_relay_brings_no_yes_of_two_persons() {

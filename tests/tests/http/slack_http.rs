@@ -119,6 +119,25 @@ async fn what_the_rule_refuses_is_told_beside_the_message() {
     chat.site.stop().await;
 }
 
+/// A yes that takes a second factor is offered by no button, which could not ask for it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_yes_with_a_second_factor_is_said_on_the_page() {
+    let mut chat = Chat::with(|settings| {
+        settings.step_up_above.insert("EUR".parse().unwrap(), 20_000);
+    })
+    .await;
+    chat.slack.answer([taken()]);
+    let asked = chat.asked().await;
+    let message = posted(&mut chat).await.json();
+    let buttons = message["blocks"].as_array().unwrap().last().unwrap()["elements"].as_array().unwrap().clone();
+    let actions: Vec<&str> = buttons.iter().map(|it| text(&it["action_id"])).collect();
+    assert_eq!(actions, ["deny", "open"]);
+    is_beside(&chat.pressed(OWNER, "approve", &asked).await, "This takes your second factor.");
+    is_instead(&chat.pressed(OWNER, "deny", &asked).await, "This is denied.");
+    chat.site.audit();
+    chat.site.stop().await;
+}
+
 /// Where two persons have to agree, nobody is offered a button for a yes, and a press of one takes the place of neither; a no is
 /// heard.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

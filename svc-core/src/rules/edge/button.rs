@@ -162,6 +162,12 @@ pub fn is_said_on_page(question: &Question) -> bool {
     is_owners || question.needed > 1
 }
 
+/// Whether no button says yes: as [`is_said_on_page`], and where who says so shows their second factor, which a button cannot.
+#[must_use]
+pub fn has_no_yes(question: &Question) -> bool {
+    is_said_on_page(question) || question.second_factor
+}
+
 fn action_of(question: &Question) -> Option<crate::value::id::ActionId> {
     question.approval.asked_action().map(|it| it.action)
 }

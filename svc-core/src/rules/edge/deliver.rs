@@ -257,8 +257,12 @@ fn give_up(scope: &mut Scope<'_>, job: &Job, integration: Option<&Integration>) 
 /// Records that a job was given up.
 fn record_end(scope: &mut Scope<'_>, job: &Job, why: Trouble) {
     let (host, kind) = (job.host(), job.over().map(IntegrationKind::as_str).unwrap_or_default());
-    let mut data = Object::new().text("host", &host).text("error", why.as_str()).int("tries", job.tries.into());
-    data = data.text("kind", kind);
+    let mut data = Object::new();
+    // Where mail goes, whoever serves has set.
+    if !host.is_empty() {
+        data = data.text("host", &host);
+    }
+    data = data.text("error", why.as_str()).int("tries", job.tries.into()).text("kind", kind);
     let (one, other) = about(job);
     for (name, id) in [&one, &other].into_iter().flatten() {
         data = data.text(name, id);

@@ -60,10 +60,13 @@ pub fn follow_subscription(scope: &mut Scope<'_>, asked: &FollowSubscription) ->
     Ok(heard)
 }
 
+/// How far the clock of whoever tells of subscriptions may be ahead: as much as a signature may be old.
+const AHEAD_MAX: Span = Span::minutes(5);
+
 fn put(scope: &mut Scope<'_>, workspace: WorkspaceId, told: &ToldOf) -> Result<&'static str, Halt> {
     let Some(before) = scope.get::<Workspace>(workspace)? else { return Ok("not_found") };
-    // What is said to come about later than now would outdate all that comes about until then.
-    let at = told.at.map_or_else(|| scope.now(), |it| it.min(scope.now()));
+    // What is said to come about much later than now would outdate all that comes about until then.
+    let at = told.at.map_or_else(|| scope.now(), |it| it.min(scope.now().plus(AHEAD_MAX)));
     let told_now = Subscription { id: told.subscription.clone(), at, plan: told.plan, deleted: told.deleted };
     let mut after = Workspace::clone(&before);
     if !Subscription::hear(&mut after.subscriptions, told_now) {

@@ -35,6 +35,8 @@ pub struct Question {
     pub whom: Option<Arc<Principal>>,
     /// How many persons have to agree, by the settings as they are now while it waits.
     pub needed: u8,
+    /// Whether who approves it shows their second factor again, by the settings as they are now.
+    pub second_factor: bool,
     /// Where it stands.
     pub stands: Stands,
     /// Who decided, and when, once it is decided.
@@ -298,6 +300,9 @@ pub fn question_for(scope: &mut Scope<'_>, who: Who<'_>, approval: Arc<Approval>
         None => None,
     };
     let needed = action.as_ref().map_or(approval.needed, |it| it.needed);
+    let payment = action.as_ref().and_then(|it| it.action.payment.as_ref()).map(|it| (it.currency, it.amount));
+    let workspace = scope.get::<Workspace>(approval.workspace)?.ok_or_else(Refusal::internal)?;
+    let second_factor = payment.is_some() && workspace.settings.needs_second_factor(payment);
     let (stands, decided) = stands(&approval, action.as_deref(), scope.now());
     let may_not = may_not(scope, who, &approval, stands, needed)?;
     let members = members(scope, &approval)?;
@@ -308,7 +313,7 @@ pub fn question_for(scope: &mut Scope<'_>, who: Who<'_>, approval: Arc<Approval>
         | ApprovalSubject::HoldLift(_)
         | ApprovalSubject::Budget(_) => None,
     };
-    Ok(Question { approval, action, members, whom, needed, stands, decided, may_not })
+    Ok(Question { approval, action, members, whom, needed, second_factor, stands, decided, may_not })
 }
 
 /// The agents that a freeze is asked for, the first [`MEMBERS_SHOWN`] of them.

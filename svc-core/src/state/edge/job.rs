@@ -234,6 +234,8 @@ pub enum Trouble {
     Protocol,
     /// What was to be sent could not be read.
     Records,
+    /// The mail server takes no address of that form, and was told nothing.
+    Recipient,
     /// The answer leads elsewhere.
     Redirect,
     /// The mail server takes the message never.
@@ -248,6 +250,8 @@ pub enum Trouble {
     Timeout,
     /// The certificate is not trusted, or not of that host.
     Tls,
+    /// The mail server offers no encryption.
+    Unsecured,
 }
 
 impl Trouble {
@@ -265,12 +269,14 @@ impl Trouble {
             Self::NoMail => "this server has no `mail.url`",
             Self::Protocol => "the answer is of no such protocol",
             Self::Records => "what is to be sent could not be read",
+            Self::Recipient => "the mail server takes no address of that form",
             Self::Redirect => "the answer is a redirect, which is not followed",
             Self::Refused => "the mail server refuses the message for good",
             Self::Resolve => "the host has no address",
             Self::Secret => "there is no secret in force to sign with",
             Self::Timeout => "there was no answer within 10 seconds",
             Self::Tls => "the certificate is not trusted or names another host",
+            Self::Unsecured => "the mail server offers no encryption",
         }
     }
 }
@@ -365,7 +371,9 @@ impl Job {
         self.remember(since, tried);
         match (tried.error, self.next_after()) {
             (None, _) => self.ended(JobState::Delivered { at: now }),
-            (Some(Trouble::Refused), _) | (Some(_), None) => self.ended(JobState::Failed { at: now }),
+            (Some(Trouble::Refused | Trouble::Recipient), _) | (Some(_), None) => {
+                self.ended(JobState::Failed { at: now })
+            }
             (Some(_), Some(after)) => {
                 self.state = JobState::Waiting { due: now.plus(spread(after, jitter)) };
                 self
@@ -587,7 +595,6 @@ mod tests {
         for round in 0..30 {
             job = job.again(at(round)).claimed(at(round)).unwrap().tried(NO, 0, at(round));
         }
-        assert_eq!((job.attempts.len(), job.claims), (ATTEMPTS_KEPT, 30));
-        assert_eq!(job.last().map(|it| it.at), Some(at(29)));
+        assert_eq!((job.attempts.len(), job.claims, job.last().map(|it| it.at)), (ATTEMPTS_KEPT, 30, Some(at(29))));
     }
 }
