@@ -176,6 +176,31 @@ def lowered_role(chromium, dev):
         page.get_by_text("Your role here, analyst, does not reach this page.").wait_for()
 
 
+def somebody_else(chromium, dev, cookie):
+    """Whoever signs in in another window changes nothing by what stands open in this one, and sees nothing of it."""
+    admin = approving.invited(dev, "admin")
+    with tabs.console(chromium, dev, cookie, "/keys") as page:
+
+        def become(somebody):
+            name, value = somebody.split("=", 1)
+            page.context.add_cookies([{"name": name, "value": value, "url": dev["baseUrl"]}])
+
+        page.get_by_role("button", name="New key").click()
+        dialog = tabs.opened(page, "New key")
+        dialog.get_by_label("Label").fill("Of the owner")
+        become(admin)
+        dialog.locator("button[type=submit]").click()
+        approving.says(page, "alert", "You are signed in as admin@example.com now.")
+        assert not page.get_by_role("dialog").count(), "what was typed is not there for another"
+        assert not [it for it in desk.api(dev, "keys")["data"] if it["label"] == "Of the owner"]
+        become(cookie)
+        ends_and_begins(page)
+        approving.says(page, "alert", "You are signed in as owner@localhost now.")
+        page.get_by_role("link", name="Agents").first.click()
+        tabs.heading(page, "Agents")
+        assert not page.get_by_role("alert").count()
+
+
 def let_in_again(chromium, dev, cookie):
     """A session that a workspace did not take for a while has a live line again; meanwhile that is said."""
     with tabs.console(chromium, dev, cookie) as page:
@@ -346,6 +371,7 @@ def test_the_console_stays_true():
         not_read(chromium, dev, cookie)
         unreadable_filters(chromium, dev, cookie)
         lowered_role(chromium, dev)
+        somebody_else(chromium, dev, cookie)
         let_in_again(chromium, dev, cookie)
         sign_out_that_fails(chromium, dev, cookie)
         long_list(chromium, dev, cookie)

@@ -6,7 +6,7 @@ import { Who, forget, useList, useRead } from "./list.js";
 import { follow } from "./live.js";
 import { GROUPS, PAGES } from "./pages.js";
 import { REACH } from "./rights.js";
-import { ROOT, ask, isDone, keepProof, session, signInAddress, singleAddress } from "./server.js";
+import { ROOT, ask, isDone, keepPerson, keepProof, session, signInAddress, singleAddress } from "./server.js";
 
 // Where this browser keeps which workspace was looked at last.
 const LAST = "workspace";
@@ -71,20 +71,38 @@ export function App() {
   const { address, go } = useAddress();
   const [me, setMe] = useState(/** @type {any} */ (null));
   const [ended, setEnded] = useState(false);
+  const was = useRef(/** @type {any} */ (null));
+  const know = useCallback((/** @type {any} */ got) => {
+    if (isDone(got)) {
+      keepProof(got.said.session.proof);
+      keepPerson(got.said.id);
+    }
+    // Who is known stays while the server does not answer.
+    setMe((/** @type {any} */ before) => (isDone(got) || !before || !isDone(before) ? got : before));
+  }, []);
   const look = useCallback(async () => {
     const got = await ask("GET", "api/me");
     // A session that has to set up a second factor may ask for nothing else: signing in leads on.
     if (got.status === 401 || got.status === 403) return location.replace(signInAddress());
-    if (isDone(got)) keepProof(got.said.session.proof);
-    // Who is known stays while the server does not answer.
-    setMe((/** @type {any} */ before) => (isDone(got) || !before || !isDone(before) ? got : before));
-  }, []);
+    know(got);
+  }, [know]);
   useEffect(() => {
     look();
     const end = () => setEnded(true);
+    // Somebody else may have signed in in another window; a session that has ended is told by its own event.
+    const whose = async () => {
+      const got = document.hidden ? null : await ask("GET", "api/me");
+      if (got && isDone(got)) know(got);
+    };
     session.addEventListener("ended", end);
-    return () => session.removeEventListener("ended", end);
-  }, [look]);
+    session.addEventListener("another", whose);
+    document.addEventListener("visibilitychange", whose);
+    return () => {
+      session.removeEventListener("ended", end);
+      session.removeEventListener("another", whose);
+      document.removeEventListener("visibilitychange", whose);
+    };
+  }, [look, know]);
   useEffect(() => {
     if (!address.wid && me && isDone(me)) {
       const all = me.said.workspaces.map((/** @type {any} */ it) => it.id);
@@ -96,15 +114,30 @@ export function App() {
   if (ended) return html`<${Ended} />`;
   if (!isDone(me)) return html`<main class="alone"><${Trouble} got=${me} again=${look} /></main>`;
   const workspace = me.said.workspaces.find((/** @type {any} */ it) => it.id === address.wid);
-  // Another role begins anew: nothing stays of what only the role before might read.
-  if (workspace) return html`<${Workspace} key=${`${workspace.id} ${workspace.role}`} me=${me.said} workspace=${workspace} address=${address} go=${go} look=${look} />`;
+  const now = workspace && { person: me.said.id, wid: workspace.id, role: workspace.role };
+  // Another person, or role, begins anew: nothing stays of what only the one before might read or do.
+  if (workspace) return html`<${Workspace} key=${Object.values(now).join(" ")} was=${was} now=${now} me=${me.said} workspace=${workspace} address=${address} go=${go} look=${look} />`;
   return address.wid || !me.said.workspaces.length ? html`<${Nowhere} me=${me.said} />` : html`<${Loading} />`;
 }
 
 /** Nothing of what was read stays for whoever sits here next. */
-const Ended = () => html`<main class="alone"><h1>You are no longer signed in</h1>
-  <p>Your session has ended. Sign in again to come back to this page.</p>
-  <p><a class="button main" href=${signInAddress()}>Sign in</a></p></main>`;
+function Ended() {
+  const title = useRef(/** @type {any} */ (null));
+  useEffect(() => {
+    document.title = "Signed out";
+    title.current?.focus();
+  }, []);
+  return html`<main class="alone"><h1 tabindex="-1" ref=${title}>You are no longer signed in</h1>
+    <p>Your session has ended. What you had typed and not sent is gone. Sign in again to come back to this page.</p>
+    <p><a class="button main" href=${signInAddress()}>Sign in</a></p></main>`;
+}
+
+/** What has changed under whoever looks at the same workspace. @param {any} was @param {any} now @param {any} me */
+function changed(was, now, me) {
+  if (!was || was.wid !== now.wid) return null;
+  if (was.person !== now.person) return html`You are signed in as <strong><${Quoted} text=${me.email} /></strong> now.`;
+  return was.role !== now.role ? html`Your role here is <strong>${now.role}</strong> now.` : null;
+}
 
 /** @param {{ me: any }} props */
 const Nowhere = ({ me }) => html`<main class="alone"><h1>There is no such workspace here</h1>
@@ -114,8 +147,12 @@ const Nowhere = ({ me }) => html`<main class="alone"><h1>There is no such worksp
     : html`<p>You are a member of no workspace. Whoever runs one can invite you.</p>`}
   <p><a href=${signInAddress()}>Your account and signing out</a></p></main>`;
 
-/** @param {{ me: any, workspace: any, address: any, go: any, look: () => any }} props */
-function Workspace({ me, workspace, address, go, look }) {
+/** @param {{ me: any, workspace: any, was: { current: any }, now: any, address: any, go: any, look: () => any }} props */
+function Workspace({ me, workspace, was, now, address, go, look }) {
+  const [news] = useState(() => ({ said: changed(was.current, now, me), moved: address.moved }));
+  useEffect(() => {
+    was.current = now;
+  }, []);
   const { wid } = address;
   const hearers = useRef(new Set());
   const followed = useRef(/** @type {import("./live.js").Line | null} */ (null));
@@ -175,7 +212,7 @@ function Workspace({ me, workspace, address, go, look }) {
     <a class="skip" href="#main">Skip to what this page is about</a>
     <${Bar} address=${address} isBarred=${!!barred} />
     <main id="main" tabindex="-1">
-      ${barred ? html`<${Barred} got=${barred} again=${retry} />` : html`<${Interrupted} line=${line} /><${Held} /><${Page} address=${address} />`}
+      ${barred ? html`<${Barred} got=${barred} again=${retry} />` : html`${news.said && news.moved === address.moved && html`<div class="note" role="alert"><p>${news.said} What was open here is closed, and nothing of it was sent.</p></div>`}<${Interrupted} line=${line} /><${Held} /><${Page} address=${address} />`}
     </main>
     <p class="said" role="status">${said}</p>
   <//>`;

@@ -20,6 +20,21 @@ let ahead = 0;
 /** This moment by the server's clock. */
 export const now = () => Date.now() + ahead;
 
+/** Whom this page was opened for. */
+let person = "";
+/** Keeps whom this page is for: nothing is changed in the name of somebody else who signs in in this browser. @param {string} id */
+export function keepPerson(id) {
+  person = id;
+}
+
+/** What stands in the way of a change: that somebody else is signed in by now. @returns {Promise<Got | null>} */
+async function another() {
+  const who = person ? await ask("GET", "api/me") : null;
+  if (!who || !isDone(who) || who.said.id === person) return null;
+  session.dispatchEvent(new Event("another"));
+  return { status: 409, said: {}, error: { message: "somebody else is signed in in this browser now; nothing was sent" }, wait: 0 };
+}
+
 /**
  * Sends JSON to the server, below its address; or a text of another type as it is.
  * @param {string} method
@@ -29,6 +44,8 @@ export const now = () => Date.now() + ahead;
  * @returns {Promise<Got>}
  */
 export async function ask(method, path, body, type) {
+  const stop = method === "GET" ? null : await another();
+  if (stop) return stop;
   const headers = { "content-type": type ?? "application/json", "x-svc-csrf": "1" };
   const sent = body === undefined ? undefined : type ? String(body) : JSON.stringify(body);
   const init = method === "GET" ? {} : { headers, body: sent };
