@@ -101,6 +101,7 @@ static FILES: [File; FILES_COUNT] = files![
     "icon.svg"
     "integration.js"
     "integrations.js"
+    "keyboard.js"
     "keys.js"
     "kit.js"
     "ledger.js"
@@ -130,13 +131,14 @@ static FILES: [File; FILES_COUNT] = files![
     "text.js"
     "upstreams.js"
 ];
-const FILES_COUNT: usize = 51;
+const FILES_COUNT: usize = 52;
 
 /// What every page needs at once: asked for together, not one after the other as each names the next.
 const FIRST: &[&str] = &[
     "app.js",
     "hooks.js",
     "htm.js",
+    "keyboard.js",
     "kit.js",
     "list.js",
     "live.js",

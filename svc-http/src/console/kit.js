@@ -3,6 +3,7 @@
 import { createContext, h } from "./preact.js";
 import { useContext, useEffect, useId, useLayoutEffect, useRef, useState } from "./hooks.js";
 import htm from "./htm.js";
+import { focused, leadBack, leadTo } from "./keyboard.js";
 import { ROOT, isDay, isDone, now, signInAddress, told } from "./server.js";
 import * as text from "./text.js";
 
@@ -252,7 +253,7 @@ const WrongFilter = ({ id, text: said }) => html`<small id=${`${id}-wrong`} clas
 
 /**
  * A dialog: what is behind it waits, Escape leaves it. A browser lets a second Escape close even one that may not be left yet; it is
- * shown again then.
+ * shown again then. None begins at a button that ends something.
  * @param {{ title: string, close: () => void, children?: any }} props
  */
 export function Dialog({ title, close, children }) {
@@ -260,11 +261,12 @@ export function Dialog({ title, close, children }) {
   const box = useRef(/** @type {any} */ (null));
   useLayoutEffect(() => {
     const dialog = box.current;
-    const from = /** @type {any} */ (document.activeElement);
+    const from = focused();
     dialog.showModal();
+    if (document.activeElement?.matches("button.danger")) leadTo(dialog.querySelector("h2"));
     return () => {
       dialog.close();
-      from?.focus?.();
+      leadBack(from);
     };
   }, []);
   const leave = (/** @type {any} */ event) => {
@@ -330,6 +332,11 @@ export function Form({ act, submit, kind = "main", done, cancel, children }) {
     setWrong(isWrong ? (typeof got === "string" ? { said: got } : got) : null);
     if (!isWrong && done) done(got);
   };
+  useLayoutEffect(() => {
+    // In a dialog that had to wait for what the form needs, whoever waited begins at its first field.
+    const dialog = form.current.closest("dialog[open]");
+    if (dialog && [dialog, document.body].includes(document.activeElement)) form.current.querySelector("input, select, textarea")?.focus();
+  }, []);
   useEffect(() => {
     if (!wrong) return;
     const first = form.current.querySelector("[aria-invalid=true]") ?? form.current.querySelector("[role=alert]");

@@ -166,10 +166,11 @@ function Edit({ of, close, done }) {
     say(was ? "The model is changed." : "The model is made.");
     done();
   };
-  if (!was && !providers.data) return html`<${Dialog} title="New model" close=${close}><${Shown} of=${providers}>${() => null}<//><p class="acts"><button type="button" onClick=${close}>Cancel</button></p><//>`;
+  const isReady = was || providers.data;
   return html`<${Dialog} title=${was ? "Change this model" : "New model"} close=${close}>
-    ${!was && html`<p>What is left empty is as the catalogue knows the model, and else as usual.</p>`}
-    <${Form} act=${save} submit=${was ? "Save" : "Make the model"} cancel=${close} done=${saved}>
+    ${!isReady && html`<${Shown} of=${providers}>${() => null}<//><p class="acts"><button type="button" onClick=${close}>Cancel</button></p>`}
+    ${isReady && !was && html`<p>What is left empty is as the catalogue knows the model, and else as usual.</p>`}
+    ${isReady && html`<${Form} act=${save} submit=${was ? "Save" : "Make the model"} cancel=${close} done=${saved}>
       ${was ? html`<p><strong><${Quoted} text=${nameOf(was)} /></strong></p>` : html`<div class="pair">
         <${Field} name="upstreamId" as="choice" label="Provider" options=${all.map((/** @type {any} */ it) => [it.id, it.name])} hint=${!all.length && "Make a provider first."} />
         <${Field} name="id" label="Id" needed more=${{ autocapitalize: "none", spellcheck: false }} hint="As its provider has it." />
@@ -177,7 +178,7 @@ function Edit({ of, close, done }) {
       <${Prices} of=${was?.prices} isNew=${!was} />
       <${Traits} of=${was} />
       <${Others} of=${others.map((member) => [MEMBERS[member], said(known, member)])} />
-    <//>
+    <//>`}
   <//>`;
 }
 

@@ -1,0 +1,163 @@
+"""A real browser at the console by the keyboard, where something goes away: a key that is held down ends nothing, whoever acts is led
+on, a secret that is shown once is not lost by the way back, and an agent is removed by the name that its page shows.
+"""
+
+import approving
+import browser
+import desk
+import person
+import tabs
+from tabs import console, heading, opened, press
+
+HELD = 12
+# What has the focus once two frames were drawn and what was planned behind them is done.
+AFTER = """() => new Promise((done) => {
+    requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(() => setTimeout(() => done(document.activeElement.tagName)))));
+})"""
+
+
+def focus_is(page, where):
+    """Waits until this has the focus."""
+    where.and_(page.locator(":focus")).wait_for()
+
+
+def hold_enter(page):
+    """Holds Enter down for as long as it takes to press it by mistake."""
+    for _ in range(HELD):
+        page.keyboard.down("Enter")
+    page.keyboard.up("Enter")
+
+
+def go_to(page, button):
+    """Goes to a button as the tabulator does, and presses nothing."""
+    button.focus()
+    focus_is(page, button)
+
+
+def held_down(chromium, dev, cookie):
+    """Enter that is held down opens a dialog and does no more: none begins at a button that ends something, and a repeated key
+    presses none."""
+    desk.api(dev, "keys", {"scope": "inference", "label": "Held down"})
+    sent = []
+    with console(chromium, dev, cookie, "/keys") as page:
+        page.on("request", lambda it: it.method in ("DELETE", "POST", "PATCH") and sent.append(it.method))
+        go_to(page, page.get_by_role("button", name="Revoke Held down"))
+        page.keyboard.press("Enter")
+        dialog = opened(page, "Revoke this key?")
+        focus_is(page, dialog.get_by_role("heading"))
+        page.keyboard.press("Enter")
+        press(page, "Cancel")
+        dialog.wait_for(state="detached")
+        hold_enter(page)
+        opened(page, "Revoke this key?")
+        hold_enter(page)
+        page.keyboard.press("Tab")
+        focus_is(page, dialog.get_by_role("button", name="Revoke it"))
+        page.keyboard.press("Escape")
+        dialog.wait_for(state="detached")
+        go_to(page, page.get_by_role("button", name="New key"))
+        page.keyboard.down("Enter")
+        dialog = opened(page, "New key")
+        focus_is(page, dialog.get_by_label("Label"))
+        hold_enter(page)
+        press(page, "Cancel")
+        dialog.wait_for(state="detached")
+        assert not sent, sent
+        go_to(page, page.get_by_role("button", name="Revoke Held down"))
+        page.keyboard.press("Enter")
+        opened(page, "Revoke this key?")
+        press(page, "Revoke it")
+        page.get_by_text("The key is revoked.").wait_for()
+        focus_is(page, page.get_by_role("heading", name="Keys", level=1))
+        assert sent == ["DELETE"], sent
+
+
+def led_on(chromium, dev, cookie):
+    """Where what was pressed goes away with its act, its part of the page has the focus, and else the page."""
+    wish = {"name": "Led on", "principalEmail": "owner@localhost", "mandates": [{"template": "saas-subscriptions"}]}
+    agent = desk.api(dev, "agents", wish)["id"]
+    with console(chromium, dev, cookie, f"/agents/{agent}") as page:
+        heading(page, "Led on")
+        row = page.get_by_role("region", name="Keys").get_by_role("button", name="Revoke")
+        row.wait_for()
+        go_to(page, row)
+        page.keyboard.press("Enter")
+        opened(page, "Revoke this key?")
+        press(page, "Revoke it")
+        focus_is(page, page.get_by_role("heading", name="Keys", level=2))
+        mandate = page.get_by_role("region", name="Mandates").get_by_role("button", name="Revoke")
+        go_to(page, mandate)
+        page.keyboard.press("Enter")
+        opened(page, "Revoke this mandate?")
+        press(page, "Revoke it")
+        focus_is(page, page.get_by_role("heading", name="Mandates", level=2))
+        for name, title, submit in (("Freeze", "Freeze this agent?", "Freeze it"), ("Start again", "Start this agent again?", "Start it again")):
+            go_to(page, page.get_by_role("button", name=name, exact=True))
+            page.keyboard.press("Enter")
+            opened(page, title)
+            page.keyboard.type("To see")
+            press(page, submit)
+            focus_is(page, page.get_by_role("heading", name="Led on", level=1))
+        page.goto(tabs.at(dev, "/activity?status=denied"))
+        press(page, "Show everything")
+        page.get_by_role("link", name="Show everything").wait_for(state="detached")
+        focus_is(page, page.get_by_role("heading", name="Activity", level=1))
+        # The same holds of what somebody else does, but whoever had left what goes away is led nowhere.
+        page.goto(tabs.at(dev, f"/agents/{agent}"))
+        go_to(page, page.get_by_role("button", name="Freeze", exact=True))
+        desk.api(dev, f"agents/{agent}/freeze", {"reason": "To see"})
+        focus_is(page, page.get_by_role("heading", name="Led on", level=1))
+        go_to(page, page.get_by_role("button", name="Start again", exact=True))
+        page.evaluate("document.activeElement.blur()")
+        desk.api(dev, f"agents/{agent}/restart", {"reason": "To see"})
+        page.get_by_role("button", name="Freeze", exact=True).wait_for()
+        assert page.evaluate(AFTER) == "BODY"
+
+
+def led_on_elsewhere(chromium, dev, cookie):
+    """What is removed on other pages leaves nobody nowhere."""
+    desk.api(dev, "teams", {"name": "Led on"})
+    desk.api(dev, "budgets", {"scope": {"kind": "workspace"}, "amount": 1_000_000, "period": "month"})
+    desk.api(dev, "task-classes", {"id": "led.on", "name": "Led on"})
+    for path, name, title, at in (
+        ("/team?tab=teams", "Remove Led on", "Remove this team?", "Teams"),
+        ("/budgets", "Remove", "Remove this budget?", "Budgets"),
+        ("/models/classes", "Remove Led on", "Remove this class of tasks?", "Classes of tasks"),
+    ):
+        with console(chromium, dev, cookie, path) as page:
+            remove = page.get_by_role("button", name=name).first
+            remove.wait_for()
+            go_to(page, remove)
+            page.keyboard.press("Enter")
+            dialog = opened(page, title)
+            focus_is(page, dialog.get_by_role("heading"))
+            press(page, "Remove it")
+            dialog.wait_for(state="detached")
+            focus_is(page, page.get_by_role("heading", name=at, level=1))
+
+
+def waited_for(chromium, dev, cookie):
+    """A dialog that first reads what its form needs has the focus all the while, and begins at the first field then."""
+    with console(chromium, dev, cookie, "/models") as page:
+        new = page.get_by_role("button", name="New model")
+        new.wait_for()
+        asked = []
+        page.route("**/upstreams?*", lambda it: asked.append(it))
+        with page.expect_request("**/upstreams?*"):
+            go_to(page, new)
+            page.keyboard.press("Enter")
+        dialog = opened(page, "New model")
+        focus_is(page, dialog.get_by_role("button", name="Cancel"))
+        asked[0].continue_()
+        focus_is(page, dialog.get_by_label("Provider", exact=True))
+        page.keyboard.press("Escape")
+        focus_is(page, new)
+
+
+def test_the_console_keeps_the_focus():
+    with browser.browsing() as (dev, chromium):
+        cookie = person.sign_in(dev)
+        held_down(chromium, dev, cookie)
+        led_on(chromium, dev, cookie)
+        led_on_elsewhere(chromium, dev, cookie)
+        waited_for(chromium, dev, cookie)
