@@ -1,5 +1,5 @@
 // One's own account: the password, the second factor, and where one is signed in, whatever the workspace.
-import { Badge, Button, Copy, Dialog, Facts, Field, Form, Heading, Pager, Quoted, Shown, Table, Time, at, html, usePlace } from "./kit.js";
+import { Badge, Button, Copy, Dialog, Facts, Field, Form, Heading, Once, Pager, Quoted, Shown, Table, Time, at, html, usePlace } from "./kit.js";
 import { useState } from "./hooks.js";
 import { useApi, useList } from "./list.js";
 import { ROOT, isDone, query } from "./server.js";
@@ -146,6 +146,7 @@ function SetUp({ made, close, done }) {
 const Codes = ({ codes, close }) => html`<${Dialog} title="Keep your recovery codes" close=${() => {}}>
   <p>Each stands in for your second factor once, where the phone is lost. Keep them where the phone is not: they are not shown again.</p>
   <ul class="codes">${codes.map((it) => html`<li key=${it}><code>${it}</code></li>`)}</ul>
+  <${Once} />
   <p class="acts"><${Copy} text=${codes.join("\n")} label="Copy all of them" /><${Button} kind="main" act=${close}>I have kept them<//></p>
 <//>`;
 
