@@ -350,7 +350,7 @@ def keys_and_change(chromium, dev, cookie, agent):
         dialog = opened(page, "Remove this agent for good?")
         dialog.get_by_label("Its name").fill("Desk")
         dialog.get_by_role("button", name="Remove it for good").click()
-        approving.says(dialog, "alert", "This is not its name.")
+        dialog.locator(".field", has=page.locator("[aria-invalid=true]")).get_by_text("This is not its name. Nothing was removed.").wait_for()
         dialog.get_by_label("Its name").fill("Desk helper")
         dialog.get_by_role("button", name="Remove it for good").click()
         page.get_by_text("Removed", exact=True).wait_for()

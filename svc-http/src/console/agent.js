@@ -7,6 +7,8 @@ import { Ending } from "./ending.js";
 import { Who, useApi, useList, useRead } from "./list.js";
 import { Mandates } from "./mandates.js";
 import { Others, usePinned } from "./meanwhile.js";
+import { wrongFields } from "./server.js";
+import { plain } from "./text.js";
 
 /** @param {{ item: string }} props */
 export function Page({ item }) {
@@ -162,7 +164,9 @@ function Change({ agent, close, done }) {
 function Remove({ agent, close, done }) {
   const api = useApi();
   const { say } = usePlace();
-  const remove = (/** @type {any} */ it) => (it.typed.trim() === agent.name.trim() ? api("DELETE", `agents/${agent.id}`) : "This is not its name. Nothing was removed.");
+  // Signs that nobody sees are named where it is shown, and nobody can type them.
+  const names = [agent.name, plain(agent.name)].map((it) => it.trim());
+  const remove = (/** @type {any} */ it) => (names.includes(it.typed.trim()) ? api("DELETE", `agents/${agent.id}`) : wrongFields({ typed: "This is not its name. Nothing was removed." }));
   const removed = () => {
     say("It is removed.");
     done();
