@@ -154,6 +154,101 @@ def waited_for(chromium, dev, cookie):
         focus_is(page, new)
 
 
+# The browser's way back, until the page has heard of it.
+BACK = """() => new Promise((done) => {
+    navigation.addEventListener("currententrychange", () => setTimeout(() => setTimeout(done)), { once: true });
+    history.back();
+})"""
+LEAVES = "dispatchEvent(new Event('beforeunload', { cancelable: true }))"
+
+
+def stays(page, title, secret):
+    """The way back leaves a secret that is shown once where it is, however often it is taken, and says why; once it is kept it leads
+    back as ever."""
+    shown = opened(page, title)
+    text, here = secret.inner_text(), page.url
+    assert not page.evaluate(LEAVES), "whoever leaves the page is asked"
+    for _ in range(3):
+        page.evaluate(BACK)
+        approving.says(shown, "alert", "This is shown only once, so the page has not gone back.")
+        assert (secret.inner_text(), page.url) == (text, here)
+    tabs.fits_at_twice(page, title)
+    press(page, "I have kept them" if "codes" in title else "I have kept it")
+    shown.wait_for(state="detached")
+    assert page.evaluate(LEAVES) and text not in page.content()
+
+
+def shown_once(chromium, dev, cookie):
+    """What is shown once is not lost by the way back: an agent's first key, a further one, a key, a token, an invitation, and a
+    second factor's recovery codes."""
+    with console(chromium, dev, cookie, "/stop") as page:
+        heading(page, "Stop everything")
+        for name, new, title, submit, fields in (
+            ("Keys", "New key", "The new key", "Make a key", {}),
+            ("Agents", "New agent", "The agent's key", "Make the agent", {"Name": "Shown once"}),
+            ("Team", "Invite somebody", "The invitation", "Invite", {"E-mail": "once@example.com"}),
+        ):
+            page.get_by_role("button", name="Menu").click()
+            page.get_by_role("link", name=name, exact=True).click()
+            heading(page, name)
+            page.get_by_role("button", name=new).first.click()
+            dialog = page.get_by_role("dialog")
+            dialog.wait_for()
+            for label, text in fields.items():
+                dialog.get_by_label(label, exact=True).fill(text)
+            dialog.get_by_role("button", name=submit, exact=True).click()
+            stays(page, title, page.locator(".secret code"))
+        page.evaluate(BACK)
+        heading(page, "Shown once")
+        page.get_by_role("button", name="New key").click()
+        page.get_by_role("button", name="Make a key").click()
+        stays(page, "The new key", page.locator(".secret code"))
+        page.get_by_role("button", name="Menu").click()
+        page.get_by_role("link", name="Keys", exact=True).click()
+        page.get_by_role("link", name="Service tokens").click()
+        page.get_by_role("button", name="New token").first.click()
+        dialog = opened(page, "New service token")
+        dialog.get_by_label("Name").fill("Once")
+        dialog.get_by_role("checkbox").first.check()
+        dialog.get_by_role("button", name="Make a token").click()
+        stays(page, "The new service token", page.locator(".secret code"))
+        page.get_by_role("button", name="Menu").click()
+        page.get_by_role("link", name="Account", exact=True).click()
+        page.get_by_role("button", name="Set it up").click()
+        dialog = opened(page, "Set up a second factor")
+        dialog.get_by_label("Code that the app shows").fill(browser.code(dialog.locator(".secret code").inner_text()))
+        dialog.get_by_role("button", name="Set it up").click()
+        stays(page, "Keep your recovery codes", page.locator(".codes li").first)
+
+
+def removed_by_its_name(chromium, dev, cookie):
+    """An agent whose name holds signs that nobody sees is removed by the name that its page shows; another is told at its field."""
+    agent = desk.api(dev, "agents", {"name": "Pay\u200broll \u202e1", "principalEmail": "owner@localhost"})["id"]
+    with console(chromium, dev, cookie, f"/agents/{agent}") as page:
+        page.get_by_role("button", name="Remove").click()
+        dialog = opened(page, "Remove this agent for good?")
+        named = dialog.get_by_label("Its name, to be sure")
+        page.keyboard.type("Payroll 1")
+        page.keyboard.press("Enter")
+        dialog.locator(".field").get_by_text("This is not its name. Nothing was removed.").wait_for()
+        focus_is(page, named)
+        assert dialog.locator("strong").inner_text() == "Pay\u2039U+200B\u203aroll \u2039U+202E\u203a1"
+        named.fill(dialog.locator("strong").inner_text())
+        page.keyboard.press("Enter")
+        page.get_by_text("It is removed.").wait_for()
+    assert desk.api(dev, f"agents/{agent}")["standing"] == "removed"
+
+
+def in_forced_colours(chromium, dev, cookie):
+    """The tab that is shown is told from the others where the system chooses the colours."""
+    colour = "it => getComputedStyle(it).borderBottomColor"
+    with console(chromium, dev, cookie, "/models", forced_colors="active") as page:
+        current = page.locator(".tabs [aria-current]")
+        current.wait_for()
+        others = {it.evaluate(colour) for it in page.locator(".tabs a:not([aria-current])").all()}
+        assert len(others) == 1 and current.evaluate(colour) not in others, others
+
+
 def test_the_console_keeps_the_focus():
     with browser.browsing() as (dev, chromium):
         cookie = person.sign_in(dev)
@@ -161,3 +256,6 @@ def test_the_console_keeps_the_focus():
         led_on(chromium, dev, cookie)
         led_on_elsewhere(chromium, dev, cookie)
         waited_for(chromium, dev, cookie)
+        removed_by_its_name(chromium, dev, cookie)
+        in_forced_colours(chromium, dev, cookie)
+        shown_once(chromium, dev, cookie)
