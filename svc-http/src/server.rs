@@ -14,7 +14,7 @@
 //! ```
 
 use std::io;
-use std::net::{SocketAddr, TcpListener};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -23,6 +23,7 @@ use svc_core::state::gate::receipt::PublicKeys;
 use svc_store::Gate;
 use tokio::net;
 use tokio::time::{Instant, sleep_until, timeout_at};
+use url::Host;
 
 use crate::config::{BaseUrl, Config};
 use crate::deliver::{Deliveries, Sender};
@@ -52,6 +53,8 @@ pub struct Server {
     shell: Arc<Shell<GateService>>,
     gate: Gate,
     guard: Outbound,
+    /// What judges addresses that strangers name.
+    strangers: Outbound,
     resolver: Arc<dyn Resolve>,
     trust: Trust,
     live: Arc<Live>,
@@ -93,6 +96,10 @@ impl Server {
         let listener = net::TcpListener::from_std(listener)?;
         let outbound =
             Outbound { allow_private_loopback: config.allow_private_callbacks, own_host: base_url.authority().into() };
+        // Callbacks and webhooks are named by those who have a credential. What anybody may name leads to private addresses only where
+        // the operator lets upstreams be there too, as `svc dev` does.
+        let is_here = config.allow_private_callbacks && config.outbound.allow.has(&Host::Ipv4(Ipv4Addr::LOCALHOST));
+        let strangers = Outbound { allow_private_loopback: is_here, ..outbound.clone() };
         let trust = Trust::with(config.outbound.ca_file.as_deref()).map_err(io::Error::other)?;
         let mut service = GateService::new(gate.clone(), keys, outbound.clone(), base_url.as_str());
         service.plans = config.plans;
@@ -129,6 +136,7 @@ impl Server {
             shell,
             gate,
             guard: outbound,
+            strangers,
             resolver,
             trust,
             live,
@@ -187,7 +195,7 @@ impl Server {
         });
         let watched = tokio::spawn(Arc::clone(&self.running).watch(self.gate.clone(), self.gate.changes()));
         let own = self.listener.local_addr().ok();
-        let reader = Caller::new(self.guard.clone(), own, Arc::clone(&self.resolver), self.trust.clone());
+        let reader = Caller::new(self.strangers, own, Arc::clone(&self.resolver), self.trust.clone());
         self.documents.read_with(reader);
         let reader = Caller::new(self.guard.clone(), own, Arc::clone(&self.resolver), self.trust.clone());
         self.key_sets.read_with(reader);

@@ -189,7 +189,7 @@ def somebody_else(chromium, dev, cookie):
         dialog = tabs.opened(page, "New key")
         dialog.get_by_label("Label").fill("Of the owner")
         become(admin)
-        dialog.locator("button[type=submit]").click()
+        dialog.get_by_role("button", name="Make a key").click()
         approving.says(page, "alert", "You are signed in as admin@example.com now.")
         assert not page.get_by_role("dialog").count(), "what was typed is not there for another"
         assert not [it for it in desk.api(dev, "keys")["data"] if it["label"] == "Of the owner"]

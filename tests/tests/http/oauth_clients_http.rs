@@ -16,6 +16,7 @@ use svc_core::value::id::{AccountId, PrincipalId};
 use svc_core::value::text::Email;
 use svc_core::value::{Id as _, Span, Timestamp};
 use svc_http::config::BaseUrl;
+use svc_http::upstream::Allowed;
 use svc_tests::client::{Client, Got};
 use svc_tests::oauth::{
     HOST, REDIRECT, VERIFIER, challenge, code, connect, cookies, exchange, flat, hidden, led, open, post, public,
@@ -36,6 +37,7 @@ async fn site() -> (Site, Arc<Names>) {
     let own = Arc::clone(&names);
     let site = Site::with(|plan| {
         plan.config.allow_private_callbacks = true;
+        plan.config.outbound.allow = Allowed::loopback();
         plan.config.outbound.ca_file = Some(tls("ca.pem"));
         plan.names = Some(own);
     })
@@ -66,6 +68,18 @@ async fn page(client: &mut Client, person: Option<&Person>, id: &str, redirect: 
 fn leads_nowhere(got: &Got, what: &str) {
     assert_eq!((got.status, got.header("location")), (400, None), "{what}: {}", got.text());
     assert!(got.text().contains("This did not work"), "{what}: {}", got.text());
+}
+
+/// What strangers name leads to no private address, also where callbacks may.
+#[tokio::test]
+async fn strangers_reach_no_private_address() {
+    let site = Site::with(|plan| plan.config.allow_private_callbacks = true).await;
+    let mut client = site.client().await;
+    for id in ["https://127.0.0.1:1/c", "https://10.0.0.1/c", "https://localhost:1/c"] {
+        let got = page(&mut client, None, id, "http://localhost/callback").await;
+        leads_nowhere(&got, id);
+        assert!(got.text().contains("its address may not be called"), "{id}: {}", got.text());
+    }
 }
 
 /// Where a proxy puts a path before every route, the pages lead to where a browser finds them: the forms, and on from
