@@ -196,6 +196,7 @@ def somebody_else(chromium, dev, cookie):
         become(cookie)
         ends_and_begins(page)
         approving.says(page, "alert", "You are signed in as owner@localhost now.")
+        page.get_by_role("button", name="Menu").click()
         page.get_by_role("link", name="Agents").first.click()
         tabs.heading(page, "Agents")
         assert not page.get_by_role("alert").count()
