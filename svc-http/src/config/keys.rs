@@ -219,7 +219,7 @@ pub const KEYS: &[Key] = &[
     key(
         "timeouts.drainMs",
         "30000",
-        "milliseconds that running requests get when the server stops",
+        "milliseconds that running requests get when the server stops; event streams end at once, and their readers go on at the next server with `last-event-id`",
         |config, given| {
             config.timeouts.drain = given.span()?;
             Ok(())
