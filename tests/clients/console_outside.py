@@ -394,15 +394,7 @@ def words_that_change(chromium, dev, cookie, member):
 
 def connections(chromium, dev, cookie):
     """A client that was let in is there with what it may, and is refused once it is ended."""
-    question = browser.question(dev["baseUrl"], 1)
-    back = person.allow(dev, question, "http://127.0.0.1:1/callback")
-    form = {
-        "grant_type": "authorization_code", "code": person.members(back)["code"], "client_id": person.members(question)["client_id"],
-        "redirect_uri": "http://127.0.0.1:1/callback", "code_verifier": browser.VERIFIER, "resource": dev["baseUrl"] + "/mcp",
-    }  # fmt: skip
-    status, _, text = person.browse(dev["baseUrl"] + "/oauth/token", form)
-    assert status == 200, text
-    token = json.loads(text)["access_token"]
+    token = tabs.let_in(dev)
     with tabs.console(chromium, dev, cookie, "/connections") as page:
         row = page.get_by_role("row").filter(has_text=browser.NAME)
         row.get_by_text("First agent").wait_for()

@@ -400,14 +400,7 @@ def two_tabs_of_models(chromium, dev, cookie):
 def let_in(dev, agent, times):
     """A client of one name that a person lets act as an agent, so many times."""
     for _ in range(times):
-        question = browser.question(dev["baseUrl"], 1)
-        back = person.allow({**dev, "agentId": agent}, question, "http://127.0.0.1:1/callback")
-        form = {
-            "grant_type": "authorization_code", "code": person.members(back)["code"], "client_id": person.members(question)["client_id"],
-            "redirect_uri": "http://127.0.0.1:1/callback", "code_verifier": browser.VERIFIER, "resource": dev["baseUrl"] + "/mcp",
-        }  # fmt: skip
-        status, _, text = person.browse(dev["baseUrl"] + "/oauth/token", form)
-        assert status == 200, text
+        tabs.let_in({**dev, "agentId": agent})
 
 
 def whole_lists(chromium, dev, cookie):

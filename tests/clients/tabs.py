@@ -7,6 +7,7 @@ import pathlib
 
 import approving
 import axe
+import browser
 import desk
 import person
 
@@ -27,6 +28,19 @@ def console(chromium, dev, cookie=None, path="", **more):
             page.route("**/assets/*/*", from_disk)
         page.goto(at(dev, path))
         yield page
+
+
+def let_in(dev):
+    """A client that a person has let act as the agent: its access token."""
+    question = browser.question(dev["baseUrl"], 1)
+    back = person.allow(dev, question, "http://127.0.0.1:1/callback")
+    form = {
+        "grant_type": "authorization_code", "code": person.members(back)["code"], "client_id": person.members(question)["client_id"],
+        "redirect_uri": "http://127.0.0.1:1/callback", "code_verifier": browser.VERIFIER, "resource": dev["baseUrl"] + "/mcp",
+    }  # fmt: skip
+    status, _, text = person.browse(dev["baseUrl"] + "/oauth/token", form)
+    assert status == 200, text
+    return json.loads(text)["access_token"]
 
 
 def from_disk(route):

@@ -116,6 +116,17 @@ async fn a_button_is_good_for_what_it_was_made_beside() {
     chat.site.stop().await;
 }
 
+/// What an agent asks, shown in a room with one button, for a no: its token.
+async fn asked_without_a_yes(chat: &mut Chat) -> (Value, String) {
+    let url = svc_core::value::text::UrlText::parse(&chat.slack.url("/room")).unwrap();
+    connect_kind(&chat.site, IntegrationKind::Chat, ConfigChange { url: Some(Some(url)), ..ConfigChange::default() });
+    let asked = chat.asked().await;
+    let shown = chat.slack.next().await.json();
+    let buttons = shown["buttons"].as_array().unwrap();
+    assert_eq!((buttons.len(), &buttons[0]["decision"]), (1, &json!("deny")), "{shown}");
+    (asked, text(&buttons[0]["token"]).to_owned())
+}
+
 /// A room gets no button for a yes that takes a second factor.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_room_is_offered_no_yes_with_a_second_factor() {
@@ -123,12 +134,7 @@ async fn a_room_is_offered_no_yes_with_a_second_factor() {
         settings.step_up_above.insert("EUR".parse().unwrap(), 20_000);
     })
     .await;
-    let url = svc_core::value::text::UrlText::parse(&chat.slack.url("/room")).unwrap();
-    connect_kind(&chat.site, IntegrationKind::Chat, ConfigChange { url: Some(Some(url)), ..ConfigChange::default() });
-    chat.asked().await;
-    let shown = chat.slack.next().await.json();
-    let buttons = shown["buttons"].as_array().unwrap();
-    assert_eq!((buttons.len(), &buttons[0]["decision"]), (1, &json!("deny")), "{shown}");
+    asked_without_a_yes(&mut chat).await;
     chat.site.audit();
     chat.site.stop().await;
 }
@@ -140,16 +146,10 @@ async fn a_relay_brings_no_yes_of_two_persons() {
         settings.second_person_above.insert("EUR".parse().unwrap(), 20_000);
     })
     .await;
-    let url = svc_core::value::text::UrlText::parse(&chat.slack.url("/room")).unwrap();
-    connect_kind(&chat.site, IntegrationKind::Chat, ConfigChange { url: Some(Some(url)), ..ConfigChange::default() });
-    let asked = chat.asked().await;
-    let shown = chat.slack.next().await.json();
-    let buttons = shown["buttons"].as_array().unwrap();
-    assert_eq!((buttons.len(), &buttons[0]["decision"]), (1, &json!("deny")), "{shown}");
+    let (asked, no) = asked_without_a_yes(&mut chat).await;
     let yes = button(&chat, &asked, Choice::Approve);
     let on_page = json!({ "decided": false, "approval": "waiting", "reason": "on_page" });
     assert_eq!(press(&mut chat, "1", &yes, OWNER).await, on_page);
-    let no = text(&buttons[0]["token"]).to_owned();
     assert_eq!(press(&mut chat, "2", &no, OWNER).await, json!({ "decided": true, "approval": "denied" }));
     chat.site.audit();
     chat.site.stop().await;

@@ -119,6 +119,17 @@ async fn what_the_rule_refuses_is_told_beside_the_message() {
     chat.site.stop().await;
 }
 
+/// What an agent asks, whose message has a button for a no and none for a yes.
+async fn asked_without_a_yes(chat: &mut Chat) -> Value {
+    chat.slack.answer([taken()]);
+    let asked = chat.asked().await;
+    let message = posted(chat).await.json();
+    let buttons = message["blocks"].as_array().unwrap().last().unwrap()["elements"].as_array().unwrap().clone();
+    let actions: Vec<&str> = buttons.iter().map(|it| text(&it["action_id"])).collect();
+    assert_eq!(actions, ["deny", "open"]);
+    asked
+}
+
 /// A yes that takes a second factor is offered by no button, which could not ask for it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_yes_with_a_second_factor_is_said_on_the_page() {
@@ -126,12 +137,7 @@ async fn a_yes_with_a_second_factor_is_said_on_the_page() {
         settings.step_up_above.insert("EUR".parse().unwrap(), 20_000);
     })
     .await;
-    chat.slack.answer([taken()]);
-    let asked = chat.asked().await;
-    let message = posted(&mut chat).await.json();
-    let buttons = message["blocks"].as_array().unwrap().last().unwrap()["elements"].as_array().unwrap().clone();
-    let actions: Vec<&str> = buttons.iter().map(|it| text(&it["action_id"])).collect();
-    assert_eq!(actions, ["deny", "open"]);
+    let asked = asked_without_a_yes(&mut chat).await;
     is_beside(&chat.pressed(OWNER, "approve", &asked).await, "This takes your second factor.");
     is_instead(&chat.pressed(OWNER, "deny", &asked).await, "This is denied.");
     chat.site.audit();
@@ -146,12 +152,7 @@ async fn a_yes_of_two_persons_is_said_on_the_page() {
         settings.second_person_above.insert("EUR".parse().unwrap(), 20_000);
     })
     .await;
-    chat.slack.answer([taken()]);
-    let asked = chat.asked().await;
-    let message = posted(&mut chat).await.json();
-    let buttons = message["blocks"].as_array().unwrap().last().unwrap()["elements"].as_array().unwrap().clone();
-    let actions: Vec<&str> = buttons.iter().map(|it| text(&it["action_id"])).collect();
-    assert_eq!(actions, ["deny", "open"]);
+    let asked = asked_without_a_yes(&mut chat).await;
     let admin = chat.site.member(Role::Admin);
     chat.link(&[("UADMIN", admin.principal)]);
     let path = format!("/api/w/{}/approvals/{}/approve", chat.site.workspace(), text(&asked["approval"]["id"]));
