@@ -3,6 +3,7 @@ import { Badge, Button, Choice, Dialog, Empty, Entries, Facts, Field, Filters, F
 import { useState } from "./hooks.js";
 import { Matter } from "./approvals.js";
 import { Who, useApi, useList, useRead } from "./list.js";
+import { AgentChoice, useAgents } from "./named.js";
 import { query as asQuery, readBy, wrongDays } from "./server.js";
 import { ASKS, count, dayOn, fromLocal } from "./text.js";
 
@@ -70,7 +71,7 @@ const Kind = ({ of: { type } }) => html`<code><${Quoted} text=${type} /></code>`
 
 /** @param {{ query: Record<string, string> }} props */
 function All({ query }) {
-  const { wid, may, go, zone } = usePlace();
+  const { wid, go, zone } = usePlace();
   const { agentId = "", status = "", type = "", from = "", to = "" } = query;
   const wrong = wrongDays({ from, to });
   const isWrong = Object.keys(wrong).length > 0;
@@ -78,14 +79,13 @@ function All({ query }) {
   const begin = from && fromLocal(`${from}T00:00`, zone);
   const end = to && fromLocal(`${dayOn(to, 1)}T00:00`, zone);
   const list = readBy(useList(isWrong ? null : "actions", { agentId, status, type, from: begin, to: end }, ["action", "incident", "approval"]), wrong);
-  const agents = useRead(may("ReadAgents") ? "agents?limit=500" : null, ["agent"]);
-  const named = ((agents.data && agents.data.data) || []).map((/** @type {any} */ it) => [it.id, it.name]);
+  const agents = useAgents();
   const address = (/** @type {Record<string, string>} */ more) => at(wid, "activity") + asQuery({ agentId, status, type, from, to, ...more });
   const set = (/** @type {string} */ name) => (/** @type {string} */ value) => go(address({ [name]: value }));
   const isFiltered = !!(agentId || status || type || from || to);
   return html`<${Heading} title="Activity" />
     <${Filters} of=${list}>
-      ${(named.length > 0 || agentId) && html`<${Choice} key="agent" label="Agent" fault="agentId" value=${agentId} options=${[["", "Every agent"], ...named]} choose=${set("agentId")} />`}
+      <${AgentChoice} key="agent" agents=${agents} fault="agentId" value=${agentId} choose=${set("agentId")} />
       <${Choice} key="status" label="Status" fault="status" value=${status} options=${[["", "Every status"], ...Object.entries(STATUSES).map(([is, it]) => [is, it[1]])]} choose=${set("status")} />
       <${Typed} label="Type" fault="type" value=${type} choose=${set("type")} said=${NO_TYPE} more=${{ list: "types" }}><datalist id="types">${Object.keys(ASKS).map((it) => html`<option key=${it} value=${it}></option>`)}</datalist><//>
       <${Typed} label="From" fault="from" as="date" value=${from} choose=${set("from")} more=${{ max: to }} />

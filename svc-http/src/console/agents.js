@@ -3,7 +3,7 @@ import { Badge, Button, Dialog, Empty, Field, Form, Heading, Money, Pager, Quote
 import { useCallback, useEffect, useRef, useState } from "./hooks.js";
 import { useApi, useList, useLive, useRead } from "./list.js";
 import { InOneLine, Terms, atTerms, bodyOf, useTemplates } from "./mandates.js";
-import { isDone } from "./server.js";
+import { isDone, query as asQuery } from "./server.js";
 import { count } from "./text.js";
 
 const PART = 25;
@@ -60,7 +60,9 @@ export function Page({ query }) {
   const list = useList("agents", {}, ["agent"], PART);
   const details = useDetails(list.items);
   const [isNew, setNew] = useState(query.new !== undefined);
-  const [part, setPart] = useState("");
+  // In the address, so that whoever looks at one of them comes back to what was found.
+  const part = query.name ?? "";
+  const setPart = (/** @type {string} */ name) => go(at(wid, "agents") + asQuery({ name }), true);
   const wanted = part.trim().toLowerCase();
   const shown = list.items.filter((/** @type {any} */ it) => it.name.toLowerCase().includes(wanted));
   const of = (/** @type {any} */ it) => details[it.id] ?? {};
@@ -73,7 +75,7 @@ export function Page({ query }) {
     { title: "Last seen", cell: (/** @type {any} */ it) => html`<${Time} at=${of(it).lastSeenAt} ago />` },
   ];
   return html`<${Heading} title="Agents">${may("ManageAgents") && html`<${Button} kind="main" act=${() => setNew(true)}>New agent<//>`}<//>
-    <${Shown} of=${list}>${(/** @type {any[]} */ items) =>
+    <${Shown} of=${list} many=${shown.length}>${(/** @type {any[]} */ items) =>
       items.length
         ? html`${(items.length > 5 || list.more) && html`<div class="filters"><span class="choice"><label for="part">Find by name${list.more && ", among those shown"}</label><input id="part" type="search" value=${part} onInput=${(/** @type {any} */ it) => setPart(it.currentTarget.value)} /></span></div>`}
           ${shown.length

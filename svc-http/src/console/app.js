@@ -10,7 +10,9 @@ import { ROOT, ask, isDone, keepPerson, keepProof, session, signInAddress, singl
 
 // Where this browser keeps which workspace was looked at last.
 const LAST = "workspace";
-const WAITING_SHOWN = 100;
+const WAITING_READ = 100;
+// Among so many the first is looked for that this person may decide.
+const WAITING_LOOKED_FOR = 1_000;
 const AWAY_MS = 8_000;
 
 /** A part of an address; one that is no text names nothing. @param {string} part */
@@ -285,12 +287,16 @@ function Bar({ address, isBarred }) {
   </header>`;
 }
 
-/** How much waits for this person: what they cannot decide is not counted. */
+/** How much waits for this person: what they cannot decide is not counted. Where more wait than are read, it is so much at least. */
 function Waiting() {
-  const list = useList("approvals", { state: "waiting" }, ["approval"], WAITING_SHOWN);
-  const n = list.items.filter((/** @type {any} */ it) => it.mayDecide).length;
+  const { items, more, next } = useList("approvals", { state: "waiting" }, ["approval"], WAITING_READ);
+  const n = items.filter((/** @type {any} */ it) => it.mayDecide).length;
+  const isLookedFor = !n && more && items.length < WAITING_LOOKED_FOR;
+  useEffect(() => {
+    if (isLookedFor) next();
+  }, [isLookedFor, items.length, next]);
   if (!n) return null;
-  const many = list.more ? `${WAITING_SHOWN}+` : String(n);
+  const many = more ? `${n}+` : String(n);
   return html` <span class="waiting" aria-hidden="true">${many}</span><span class="unseen">, ${many} waiting</span>`;
 }
 

@@ -35,7 +35,7 @@ export function Page({ query }) {
   return html`<${Heading} title="Applications"><${Button} kind="main" act=${() => setOpen({ act: "ask" })}>Ask for something<//><//>
     <p class="lead">${may("ManageApplications") ? "What members asked for that their role cannot do. To approve one makes the change as your own; fourteen days without a word end it." : "Ask here for what your role cannot do. An owner or admin decides; fourteen days without a word end it."}</p>
     <${Tabs} name="Which applications" of=${[{ label: "Waiting", href: address(null), on: state === "waiting" }, { label: "All", href: address("all"), on: state === "all" }]} />
-    <${Shown} of=${list}>${() =>
+    <${Shown} of=${list} many=${shown.length}>${() =>
       shown.length
         ? html`<ul class="items">${shown.map((/** @type {any} */ it) => html`<${Item} key=${it.id} of=${it} open=${setOpen} />`)}</ul><${Pager} of=${list} />`
         : list.more

@@ -1,6 +1,7 @@
 // What waits for a person, and what persons decided: the inbox. An approval is decided on its own page, which shows all of it.
 import { Badge, Choice, Empty, Filters, Heading, Money, Pager, Quoted, Said, Shown, Tabs, Time, at, html, useNow, usePlace } from "./kit.js";
-import { Who, useList, useRead, useRemembered } from "./list.js";
+import { Who, useList, useRemembered } from "./list.js";
+import { AgentChoice, useAgents } from "./named.js";
 import { query as asQuery, readBy } from "./server.js";
 import { ASKS, left } from "./text.js";
 
@@ -17,23 +18,22 @@ const MAY_NOT = /** @type {Record<string, string>} */ ({
 
 /** @param {{ query: Record<string, string> }} props */
 export function Page({ query }) {
-  const { wid, may, go } = usePlace();
+  const { wid, go } = usePlace();
   const state = query.state || "waiting";
   /** @type {Record<string, string>} */
   const wrong = STATES.some((it) => it[0] === state) ? {} : { state: NO_STATE };
   const [kind, agentId] = [query.kind ?? "", query.agentId ?? ""];
   const list = readBy(useList(wrong.state ? null : "approvals", { state: state === "all" ? null : state, kind, agentId }, ["approval", "action"]), wrong);
-  const agents = useRead(may("ReadAgents") ? "agents?limit=500" : null, ["agent"]);
+  const agents = useAgents();
   const address = (/** @type {Record<string, string>} */ more) => {
     const wish = { state, kind, agentId, ...more };
     return at(wid, "approvals") + asQuery({ ...wish, state: wish.state === "waiting" ? null : wish.state });
   };
-  const named = ((agents.data && agents.data.data) || []).map((/** @type {any} */ it) => [it.id, it.name]);
   return html`<${Heading} title="Approvals" />
     <${Tabs} name="Which approvals" of=${STATES.map(([is, label]) => ({ label, href: address({ state: is }), on: is === state }))} />
     <${Filters} of=${list}>
       <${Choice} label="What was asked" fault="kind" value=${kind} options=${KINDS} choose=${(/** @type {string} */ it) => go(address({ kind: it }))} />
-      ${(named.length > 0 || agentId) && html`<${Choice} label="Agent" fault="agentId" value=${agentId} options=${[["", "Every agent"], ...named]} choose=${(/** @type {string} */ it) => go(address({ agentId: it }))} />`}
+      <${AgentChoice} agents=${agents} fault="agentId" value=${agentId} choose=${(/** @type {string} */ it) => go(address({ agentId: it }))} />
     <//>
     <${Shown} of=${list} filters=${FILTERS}>${(/** @type {any[]} */ items) =>
       items.length

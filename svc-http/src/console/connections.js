@@ -3,7 +3,8 @@ import { Badge, Button, Choice, Empty, Facts, Heading, Pager, Quoted, Shown, Tab
 import { begun } from "./account.js";
 import { Ending } from "./ending.js";
 import { useState } from "./hooks.js";
-import { Who, useList, useRead, useRemembered } from "./list.js";
+import { Who, useList, useRemembered } from "./list.js";
+import { AgentChoice, useAgents } from "./named.js";
 import { query as asQuery } from "./server.js";
 
 // A longer list of mandates is folded.
@@ -20,12 +21,11 @@ const ENDED = /** @type {Record<string, string>} */ ({
 
 /** @param {{ query: Record<string, string> }} props */
 export function Page({ query }) {
-  const { wid, may, go, zone } = usePlace();
+  const { wid, go, zone } = usePlace();
   const { agentId = "" } = query;
   const state = query.state === "all" ? "all" : "active";
   const list = useList("connections", {}, ["agent", "hold"]);
-  const agents = useRead(may("ReadAgents") ? "agents?limit=500" : null, ["agent"]);
-  const named = ((agents.data && agents.data.data) || []).map((/** @type {any} */ it) => [it.id, it.name]);
+  const agents = useAgents();
   const [ending, setEnding] = useState(/** @type {any} */ (null));
   const shown = list.items.filter((/** @type {any} */ it) => (state === "all" || it.state === "active") && (!agentId || it.agentId === agentId));
   const address = (/** @type {object} */ more) => {
@@ -47,9 +47,9 @@ export function Page({ query }) {
     <p class="lead">A client that somebody has let in acts as one agent, by that agent's mandates: it asks before it acts, as the agent itself does. What the client calls itself is its own word.</p>
     <div class="filters">
       <${Choice} label="State" value=${state} options=${[["active", "In use"], ["all", "Those that ended too"]]} choose=${(/** @type {string} */ it) => go(address({ state: it }))} />
-      ${named.length > 0 && html`<${Choice} label="Agent" value=${agentId} options=${[["", "Every agent"], ...named]} choose=${(/** @type {string} */ it) => go(address({ agentId: it }))} />`}
+      <${AgentChoice} agents=${agents} value=${agentId} choose=${(/** @type {string} */ it) => go(address({ agentId: it }))} />
     </div>
-    <${Shown} of=${list}>${() =>
+    <${Shown} of=${list} many=${shown.length}>${() =>
       shown.length
         ? html`<${Table} caption="Connections" columns=${columns} rows=${shown} /><${Pager} of=${list} />`
         : list.more

@@ -99,7 +99,7 @@ function Keys({ tabs, isAll }) {
     <${Tabs} name="Kinds of credentials" of=${tabs} />
     <p class="lead">Programs call models with a key of their own: what they spend counts for whoever it is bound to. An agent's keys are on its page and listed here too. Last used is since the server was started.</p>
     <${Filter} path=${at(wid, "keys")} isAll=${isAll} list=${list} hidden=${list.items.length - shown.length} />
-    <${Shown} of=${list}>${() =>
+    <${Shown} of=${list} many=${shown.length}>${() =>
       shown.length
         ? html`<${Table} caption="Keys" columns=${columns} rows=${shown} /><${Pager} of=${list} />`
         : html`<${Empty} title="No key is in force."><p>Without one, no program can call a model through this server.</p><p><${Button} kind="main" act=${() => setOpen({ act: "make" })}>Make a key<//></p><//><${Pager} of=${list} />`}<//>
@@ -191,7 +191,7 @@ function Tokens({ tabs, isAll }) {
     <p class="lead">Machines administer agents with a service token: register them from templates, freeze them, read what waits and the evidence. None decides an approval, and none lifts a freeze.</p>
     ${!isMine && html`<${Empty} title="Service tokens are an owner's to make and to see."><p>Your role here is ${workspace.role}. Ask an owner.</p><//>`}
     ${isMine && html`<${Filter} path=${`${at(wid, "keys")}?tab=tokens`} isAll=${isAll} list=${list} hidden=${list.items.length - shown.length} />
-    <${Shown} of=${list}>${() =>
+    <${Shown} of=${list} many=${shown.length}>${() =>
       shown.length
         ? html`<${Table} caption="Service tokens" columns=${columns} rows=${shown} /><${Pager} of=${list} />`
         : html`<${Empty} title="No service token is in force."><p>Make one for a program that sets up agents, or for one that has to stop them.</p><p><${Button} kind="main" act=${make}>Make a token<//></p><//><${Pager} of=${list} />`}<//>`}

@@ -141,12 +141,21 @@ export function Trouble({ got, isWrite = false, again, filters = {} }) {
   </div>`;
 }
 
-/** Shows what was read once it is there; `filters`: what those are called that it was read by. @param {{ of: { data: any, got: any, again: () => void }, filters?: Record<string, string>, children: (data: any) => any }} props */
-export function Shown({ of, filters, children }) {
-  const { data, got, again } = of;
-  if (!got) return html`<${Loading} />`;
-  return html`${!isDone(got) && html`<${Trouble} got=${got} again=${again} filters=${filters} />`}${data && children(data)}`;
+/**
+ * Shows what was read once it is there; `filters`: what those are called that it was read by. Of a list it is said aloud how much is
+ * shown, whenever that changes; `many`: so much, where that is not all that was read.
+ * @param {{ of: { data: any, got: any, again: () => void, more?: boolean }, filters?: Record<string, string>, many?: number, children: (data: any) => any }} props
+ */
+export function Shown({ of, filters, many, children }) {
+  const { data, got, again, more } = of;
+  // It stands there before there is anything to say: browsers read aloud what changes in it.
+  const said = more === undefined ? null : html`<p key="said" class="unseen" role="status">${got && data ? shownOf(many ?? data.length, more) : ""}</p>`;
+  if (!got) return html`${said}<${Loading} key="loading" />`;
+  return html`${said}${!isDone(got) && html`<${Trouble} key="trouble" got=${got} again=${again} filters=${filters} />`}${data && children(data)}`;
 }
+
+/** @param {number} many @param {boolean} more */
+const shownOf = (many, more) => (many ? `${many.toLocaleString("en")} shown${more ? ", and there are more" : ""}` : more ? "None shown so far, and there are more" : "None shown");
 
 /**
  * A button that is busy for as long as its act takes, and acts once.

@@ -3,6 +3,7 @@ import { Badge, Button, Choice, Dialog, Empty, Facts, Filters, Heading, Id, Mone
 import { useEffect, useState } from "./hooks.js";
 import { About, brief } from "./about.js";
 import { Who, useApi, useList, useRead } from "./list.js";
+import { AgentChoice, useAgents } from "./named.js";
 import { check, commitments, discloses } from "./proof.js";
 import { ROOT, ask, isDone, query as asQuery, readBy, wrongDays } from "./server.js";
 import { count, fromLocal, plain } from "./text.js";
@@ -68,16 +69,15 @@ const instants = (from, to, zone) => ({ from: from && fromLocal(`${from}T00:00`,
 
 /** @param {{ query: Record<string, string> }} props */
 function All({ query }) {
-  const { wid, may, go, zone } = usePlace();
+  const { wid, go, zone } = usePlace();
   const { kind = "", about = "", from = "", to = "" } = query;
   const wrong = wrongDays({ from, to });
   const isWrong = Object.keys(wrong).length > 0;
   const list = readBy(useList(isWrong ? null : "ledger", { kind, about, ...(!isWrong && instants(from, to, zone)) }, TOLD), wrong);
-  const agents = useRead(may("ReadAgents") ? "agents?limit=500" : null, ["agent"]);
-  const named = ((agents.data && agents.data.data) || []).map((/** @type {any} */ it) => [it.id, it.name]);
+  const agents = useAgents();
   const set = (/** @type {string} */ name) => (/** @type {string} */ value) => go(at(wid, "ledger") + asQuery({ kind, about, from, to, [name]: value }));
   const isFiltered = !!(kind || about || from || to);
-  const isAgent = named.some((/** @type {any} */ it) => it[0] === about);
+  const isAgent = agents.of.some((it) => it[0] === about);
   const columns = [
     { title: "Record", cell: (/** @type {any} */ it) => html`<a href=${at(wid, "ledger", it.id)}>${worded(it.kind)}</a> <small>${it.seq}</small>` },
     { title: "About", cell: (/** @type {any} */ it) => html`<${About} id=${it.subject} />${it.data.agentId && it.data.agentId !== it.subject && html` <small>of <${Who} id=${it.data.agentId} /></small>`}` },
@@ -89,7 +89,7 @@ function All({ query }) {
     <p class="lead">Every decision, settlement and change, in order. Each record carries the hash of the one before it and stands in a signed tree, so that none can be changed or taken out unseen.</p>
     <${Filters} of=${list}>
       <${Choice} label="Kind" fault="kind" value=${kind} options=${KINDS.some((it) => it[0] === kind) ? KINDS : [...KINDS, [kind, worded(kind)]]} choose=${set("kind")} />
-      ${named.length > 0 && html`<${Choice} label="Agent" value=${isAgent ? about : ""} options=${[["", "Every agent"], ...named]} choose=${set("about")} />`}
+      ${agents.of.length > 0 && html`<${Choice} label=${agents.isCut ? "One of the newest agents" : "Agent"} value=${isAgent ? about : ""} options=${[["", "Every agent"], ...agents.of]} choose=${set("about")} />`}
       <${Typed} label="Names this id" fault="about" value=${isAgent ? "" : about} choose=${set("about")} more=${{ placeholder: "act_… or apv_…", autocomplete: "off" }} />
       <${Typed} label="From" fault="from" as="date" value=${from} choose=${set("from")} more=${{ max: to }} />
       <${Typed} label="To" fault="to" as="date" value=${to} choose=${set("to")} more=${{ min: from }} />
@@ -101,10 +101,10 @@ function All({ query }) {
         : list.more
           ? html`<${Empty} title="No such record so far back."><p>Older records were not looked at yet.</p><${Pager} of=${list} /><//>`
           : html`<${Empty} title=${isFiltered ? "No such record." : "Nothing is recorded yet."}>${isFiltered ? html`<p><a href=${at(wid, "ledger")}>Show everything</a></p>` : html`<p>What agents ask and people decide appears here within a second.</p>`}<//>`}<//>
-    ${isTaking && html`<${Bundle} agents=${named} close=${() => setTaking(false)} />`}`;
+    ${isTaking && html`<${Bundle} agents=${agents} close=${() => setTaking(false)} />`}`;
 }
 
-/** Downloads of what others can check. @param {{ agents: any[], close: () => void }} props */
+/** Downloads of what others can check. @param {{ agents: { of: [string, string][], isCut: boolean }, close: () => void }} props */
 function Bundle({ agents, close }) {
   const { wid, zone } = usePlace();
   const [wish, set] = useState({ from: "", to: "", agentId: "", redact: false });
@@ -119,7 +119,7 @@ function Bundle({ agents, close }) {
     <div class="filters">
       <span class="choice"><label for="begin">First day</label><input id="begin" type="date" value=${wish.from} max=${wish.to} onChange=${day("from")} /></span>
       <span class="choice"><label for="end">Last day</label><input id="end" type="date" value=${wish.to} min=${wish.from} onChange=${day("to")} /></span>
-      ${agents.length > 0 && html`<${Choice} label="Of" value=${wish.agentId} options=${[["", "All agents"], ...agents]} choose=${(/** @type {string} */ it) => change({ agentId: it })} />`}
+      <${AgentChoice} agents=${agents} label="Of" all="All agents" value=${wish.agentId} choose=${(/** @type {string} */ it) => change({ agentId: it })} />
     </div>
     <div class="field check"><input id="redact" type="checkbox" checked=${wish.redact} onChange=${(/** @type {any} */ it) => change({ redact: it.currentTarget.checked })} /><label for="redact">Without names, summaries and other texts</label><small>The records keep their hashes either way. Texts that were erased are in no bundle.</small></div>
     <p><small>${wish.from || wish.to ? "Days are the workspace's." : "Without a day: the last 24 hours."} At most 100,000 records; a longer one names where the next begins.</small></p>

@@ -1,7 +1,7 @@
 // What things of a workspace are called, for lists of ids and for choosing one. Who may not read the list of a kind learns the
 // names that reports tell.
-import { Quoted, html, usePlace } from "./kit.js";
-import { useRead } from "./list.js";
+import { Choice, Quoted, Typed, html, usePlace } from "./kit.js";
+import { useRead, useRemembered } from "./list.js";
 
 const MOST = 500;
 /** @type {Record<string, [string, string, (it: any) => [string, string]]>} by kind: the right to read its list, the list, an item's id and name */
@@ -33,3 +33,26 @@ const isThere = ({ standing, state }) => standing !== "removed" && state !== "re
 
 /** One thing by its name. @param {{ kind: string, id?: string, names: { of: Map<string, string> } }} props */
 export const Named = ({ id = "", names }) => html`<${Quoted} text=${names.of.get(id) ?? id} />`;
+
+/** Every agent that the list tells, removed ones too, by id and name; `isCut` where there are more. */
+export function useAgents() {
+  const { may } = usePlace();
+  const { data } = useRead(may("ReadAgents") ? `agents?limit=${MOST}` : null, ["agent"]);
+  /** @type {[string, string][]} */
+  const of = ((data && data.data) || []).map((/** @type {any} */ it) => [it.id, it.name]);
+  return { of, isCut: !!data && data.nextCursor !== null };
+}
+
+/**
+ * A filter by agent. Where there are more than can be offered, another one is named by its id.
+ * @param {{ agents: { of: [string, string][], isCut: boolean }, value: string, choose: (id: string) => void, label?: string, all?: string, fault?: string }} props
+ */
+export function AgentChoice({ agents: { of, isCut }, value, choose, label = "Agent", all = "Every agent", fault }) {
+  const isOffered = !value || of.some((it) => it[0] === value);
+  const other = useRemembered(isCut && !isOffered && value.startsWith("agt_") ? `agents/${value}` : null);
+  /** @type {[string, string][]} */
+  const options = [["", all], ...of, .../** @type {[string, string][]} */ (other ? [[value, other.name]] : [])];
+  if (!of.length && !value) return null;
+  return html`<${Choice} label=${label} fault=${isCut ? undefined : fault} value=${value} options=${options} choose=${choose} />
+    ${isCut && html`<${Typed} label="Or an older one, by its id" fault=${fault} value=${isOffered ? "" : value} choose=${choose} more=${{ placeholder: "agt_…", autocomplete: "off" }} />`}`;
+}

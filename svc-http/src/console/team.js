@@ -90,7 +90,7 @@ function Members({ tabs, query }) {
       <${Choice} label=${`Shown${list.more ? ", of those read so far" : ""}`} value=${state} options=${SHOWN} choose=${(/** @type {string} */ it) => pick({ state: it === "here" ? "" : it })} />
       <${Choice} label="Role" value=${role} options=${[["", "Any"], ...ROLES.map(([is, label]) => [is, label])]} choose=${(/** @type {string} */ it) => pick({ role: it })} />
     </div>
-    <${Shown} of=${list}>${() =>
+    <${Shown} of=${list} many=${shown.length}>${() =>
       shown.length
         ? html`<${Table} caption="Members" columns=${columns} rows=${shown} /><${Pager} of=${list} />`
         : html`<${Empty} title=${isFiltered ? "Nobody is shown by this choice." : "Nobody is here."}><p>${isFiltered ? html`<a href=${at(wid, "team")}>Show all members</a>` : "Whoever is invited appears here."}</p><//><${Pager} of=${list} />`}<//>

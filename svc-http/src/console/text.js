@@ -179,18 +179,19 @@ export function localTime(at, zone) {
 }
 
 /**
- * The instant of what a field of local date and time holds, in a zone; `null` where it is none.
+ * The instant of what a field of local date and time holds, in a zone; `null` where it is none. Where clocks are turned back, an
+ * hour that comes twice is meant as it comes first; one that is left out is counted on by the clock before it, so that a day which
+ * has no midnight begins with its first minute.
  * @param {string} local
  * @param {string} [zone]
  */
 export function fromLocal(local, zone) {
   const wanted = Date.parse(`${local}Z`);
-  if (Number.isNaN(wanted)) return null;
-  let at = wanted;
-  // Twice: the first step may cross the hour at which the zone's offset changes.
-  for (let turn = 0; turn < 2; turn += 1) at += wanted - Date.parse(`${localTime(at, zone)}Z`);
-  const found = new Date(at);
-  return Number.isNaN(found.getTime()) ? null : found.toISOString();
+  // A day to each side, as far as it goes, holds the one change that there may be.
+  const [before, after] = [wanted - DAY, wanted + DAY].map((at) => (Number.isNaN(new Date(at).getTime()) ? NaN : wanted - (Date.parse(`${localTime(at, zone)}Z`) - at)));
+  if (before === undefined || after === undefined || Number.isNaN(before)) return null;
+  const isThere = (/** @type {number} */ at) => Date.parse(`${localTime(at, zone)}Z`) === wanted;
+  return new Date(isThere(before) || !isThere(after) ? before : after).toISOString();
 }
 
 /**
