@@ -88,6 +88,8 @@ pub struct GateService {
     pub gate: Gate,
     keys: Keys,
     outbound: Outbound,
+    /// What judges addresses of providers of identity and of their keys.
+    pub(crate) strangers: Outbound,
     /// Those who watch.
     pub(crate) live: Arc<Live>,
     /// The address that links are made with, without a slash at its end.
@@ -232,6 +234,7 @@ impl GateService {
         Self {
             gate,
             keys: Keys::new(keys),
+            strangers: outbound.clone(),
             outbound,
             live,
             base_url: base_url.to_owned(),

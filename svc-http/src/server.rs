@@ -53,7 +53,7 @@ pub struct Server {
     shell: Arc<Shell<GateService>>,
     gate: Gate,
     guard: Outbound,
-    /// What judges addresses that strangers name.
+    /// What judges addresses that strangers name, and those of providers of identity and of their keys.
     strangers: Outbound,
     resolver: Arc<dyn Resolve>,
     trust: Trust,
@@ -96,12 +96,13 @@ impl Server {
         let listener = net::TcpListener::from_std(listener)?;
         let outbound =
             Outbound { allow_private_loopback: config.allow_private_callbacks, own_host: base_url.authority().into() };
-        // Callbacks and webhooks are named by those who have a credential. What anybody may name leads to private addresses only where
-        // the operator lets upstreams be there too, as `svc dev` does.
+        // The flag is for callbacks and webhooks alone. What else is named by others leads to private addresses only where the operator
+        // lets upstreams be there too, as `svc dev` does.
         let is_here = config.allow_private_callbacks && config.outbound.allow.has(&Host::Ipv4(Ipv4Addr::LOCALHOST));
         let strangers = Outbound { allow_private_loopback: is_here, ..outbound.clone() };
         let trust = Trust::with(config.outbound.ca_file.as_deref()).map_err(io::Error::other)?;
         let mut service = GateService::new(gate.clone(), keys, outbound.clone(), base_url.as_str());
+        service.strangers = strangers.clone();
         service.plans = config.plans;
         service.telemetry = Arc::new(Telemetry::from_environment()?);
         let telemetry = Arc::clone(&service.telemetry);
@@ -195,12 +196,10 @@ impl Server {
         });
         let watched = tokio::spawn(Arc::clone(&self.running).watch(self.gate.clone(), self.gate.changes()));
         let own = self.listener.local_addr().ok();
-        let reader = Caller::new(self.strangers, own, Arc::clone(&self.resolver), self.trust.clone());
-        self.documents.read_with(reader);
-        let reader = Caller::new(self.guard.clone(), own, Arc::clone(&self.resolver), self.trust.clone());
-        self.key_sets.read_with(reader);
-        let reader = Caller::new(self.guard.clone(), own, Arc::clone(&self.resolver), self.trust.clone());
-        self.providers.call_with(reader);
+        let reader = || Caller::new(self.strangers.clone(), own, Arc::clone(&self.resolver), self.trust.clone());
+        self.documents.read_with(reader());
+        self.key_sets.read_with(reader());
+        self.providers.call_with(reader());
         let caller = Caller::new(self.guard.clone(), own, Arc::clone(&self.resolver), self.trust.clone());
         self.slack.call_with(caller);
         let caller = Caller::new(self.guard, own, self.resolver, self.trust);

@@ -64,6 +64,10 @@ struct Place<'a> {
 }
 
 impl Place<'_> {
+    fn guards(&self) -> wire::Guards<'_> {
+        wire::Guards { receivers: &self.service.outbound, providers: &self.service.strangers }
+    }
+
     fn list(&self, call: &Call) -> Result<Answer, Refusal> {
         let mut query = Query::of(&call.uri);
         let page = query.page("integrations", self.workspace);
@@ -75,7 +79,7 @@ impl Place<'_> {
     }
 
     async fn create(&self, call: &Call) -> Result<Answer, Refusal> {
-        let asked = wire::read_new(&call.body, &self.service.outbound)?;
+        let asked = wire::read_new(&call.body, self.guards())?;
         if asked.kind == IntegrationKind::Mail && self.service.mailer.is_none() {
             return Err(Refusal::not_allowed(
                 "this server sends no mail: whoever runs it sets `mail.url` and `mail.from`",
@@ -93,7 +97,7 @@ impl Place<'_> {
         // A body that is read in vain is told of before that there is nothing to change.
         let found = self.find(call);
         let kind = found.as_ref().ok().map(|it| it.slot.kind);
-        let (enabled, config) = wire::read_change(&call.body, kind, &self.service.outbound)?;
+        let (enabled, config) = wire::read_change(&call.body, kind, self.guards())?;
         let found = found?;
         let config = self.configured(found.slot, config)?;
         let (by, workspace, id) = (self.by.clone(), self.workspace, found.id);

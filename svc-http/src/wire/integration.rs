@@ -19,6 +19,15 @@ use crate::callback_secret;
 /// How long the secret before stays good where nothing is said, in hours.
 const OVERLAP_HOURS: u16 = 24;
 
+/// What judges the addresses that integrations name.
+#[derive(Clone, Copy, Debug)]
+pub struct Guards<'a> {
+    /// Those of receivers of calls.
+    pub receivers: &'a Outbound,
+    /// Those of providers of identity and of their keys.
+    pub providers: &'a Outbound,
+}
+
 /// A wish for an integration.
 #[derive(Debug)]
 pub struct NewIntegration {
@@ -34,13 +43,13 @@ pub struct NewIntegration {
 ///
 /// # Errors
 /// `invalid_json`, or `invalid_request` naming every fault.
-pub fn read_new(body: &[u8], guard: &Outbound) -> Result<NewIntegration, Refusal> {
+pub fn read_new(body: &[u8], guards: Guards<'_>) -> Result<NewIntegration, Refusal> {
     let json = parse(body)?;
     let mut fields = Fields::of(&json)?;
     fields.only(&["kind", "secret", "config"]);
     let kind = fields.required("kind", |it| IntegrationKind::parse(text(it)?));
     let secret = secret(&mut fields, kind);
-    let config = config::read(&mut fields, kind, guard);
+    let config = config::read(&mut fields, kind, guards);
     fields.finish(kind.map(|kind| NewIntegration { kind, secret, config }))
 }
 
@@ -51,14 +60,14 @@ pub fn read_new(body: &[u8], guard: &Outbound) -> Result<NewIntegration, Refusal
 pub fn read_change(
     body: &[u8],
     kind: Option<IntegrationKind>,
-    guard: &Outbound,
+    guards: Guards<'_>,
 ) -> Result<(Option<bool>, Configured), Refusal> {
     let json = parse_or_empty(body)?;
     let mut fields = Fields::of(&json)?;
     fields.only(&["enabled", "config"]);
     // `null` returns it to what it begins with.
     let enabled = if fields.is_null("enabled") { Some(true) } else { fields.optional("enabled", truth) };
-    let config = config::read(&mut fields, kind, guard);
+    let config = config::read(&mut fields, kind, guards);
     fields.finish(Some((enabled, config)))
 }
 
@@ -188,7 +197,13 @@ mod tests {
     fn null_is_the_default_of_enabled() {
         let told = [r#"{"enabled":null}"#, r#"{"enabled":false}"#, "{}"].map(|it| {
             let guard = Outbound { allow_private_loopback: false, own_host: "svc.example".into() };
-            read_change(it.as_bytes(), Some(IntegrationKind::Callbacks), &guard).unwrap().0
+            read_change(
+                it.as_bytes(),
+                Some(IntegrationKind::Callbacks),
+                Guards { receivers: &guard, providers: &guard },
+            )
+            .unwrap()
+            .0
         });
         assert_eq!(told, [Some(true), Some(false), None]);
     }

@@ -166,12 +166,35 @@ async fn removed_agents_hide_none_that_runs() {
     let shown = page(&mut client, Some(&owner), &id, REDIRECT).await.text();
     assert_eq!(shown.matches("name=\"agentId\"").count(), 100);
     assert!(shown.contains(&agents[251].to_string()) && shown.contains("Not all of your agents"), "{shown}");
+    assert!(!shown.contains(" checked"), "of several a person chooses: {shown}");
     for agent in &agents[1..] {
         site.gate.execute(RemoveAgent { workspace: site.workspace(), agent: *agent, by: By::Program }).unwrap();
     }
     let shown = page(&mut client, Some(&owner), &id, REDIRECT).await.text();
     assert_eq!(shown.matches("name=\"agentId\"").count(), 1);
     assert!(shown.contains(&agents[0].to_string()) && !shown.contains("Not all of your agents"), "{shown}");
+    assert!(shown.contains(" checked") && shown.contains("no mandate in force"), "{shown}");
+}
+
+/// Whoever has agents that are all stopped is told so, and not that there are none; one that may do something says how much it was
+/// given.
+#[tokio::test]
+async fn stopped_agents_are_told_from_none() {
+    let site = Site::start().await;
+    let (mut client, owner) = (site.client().await, site.member(Role::Owner));
+    let id = public(&mut client).await;
+    let shown = page(&mut client, Some(&owner), &id, REDIRECT).await.text();
+    assert!(shown.contains("There is no agent that you may connect"), "{shown}");
+    let agent = site.agent(&[OFFICE]);
+    let shown = page(&mut client, Some(&owner), &id, REDIRECT).await.text();
+    assert!(shown.contains("1 mandate in force"), "{shown}");
+    let freeze = format!("/api/w/{}/agents/{}/freeze", site.workspace(), agent.id);
+    owner.ask(&mut client, "POST", &freeze, Some(&json!({ "reason": "a look" }))).await.ok();
+    let shown = page(&mut client, Some(&owner), &id, REDIRECT).await.text();
+    assert!(
+        shown.contains("Each of your agents is stopped") && !shown.contains("name=\"choice\" value=\"allow\""),
+        "{shown}"
+    );
 }
 
 /// A client whose id is the address of its description goes the whole way without registering. The description is read

@@ -19,7 +19,7 @@ use svc_core::value::link::Index;
 use svc_core::value::text::Label;
 use svc_store::Gate;
 
-use super::page::{self, Choice};
+use super::page::{self, Choice, Choices};
 use super::sign_in::{self, QUESTION, is_question};
 use crate::answer::Answer;
 use crate::dispatch::Call;
@@ -118,7 +118,7 @@ async fn show(service: &GateService, person: &SignedIn, wish: Wish, question: &s
     let (own, places) = (person.clone(), service.workspaces(person.account.id, false)?);
     let single: Vec<_> = places.iter().filter(|it| it.workspace.settings.sign_in.require_sso).cloned().collect();
     let reading = move || agents(&gate, &own, &places);
-    let (agents, is_cut) = match service.aside.run(person.account.id.bits(), reading).await {
+    let choices = match service.aside.run(person.account.id.bits(), reading).await {
         Err(refusal) if refusal.message() == Refusal::must_enroll().message() => return Ok(page::unready(base)),
         Err(refusal) if refusal.message() == Refusal::needs_sso().message() => {
             let ways = single.iter().map(|it| (it.workspace.id.to_string(), it.workspace.name.as_str()));
@@ -132,13 +132,12 @@ async fn show(service: &GateService, person: &SignedIn, wish: Wish, question: &s
     let asked = AskConsent { session: person.row.id, wish: wish.clone(), token: token.digest };
     service.run(asked).await?;
     let form = page::Form { base, request: token.text.expose(), next: question };
-    Ok(page::consent(form, &wish, person.account.email.as_str(), &agents, is_cut))
+    Ok(page::consent(form, &wish, person.account.email.as_str(), &choices))
 }
 
-/// The agents that a person may connect, of every workspace they are in, newest first, and whether there may be more. Very many may
-/// be read for it.
-fn agents(gate: &Gate, person: &SignedIn, places: &[InWorkspace]) -> Result<(Vec<Choice>, bool), Refusal> {
-    let (mut choices, mut is_cut) = (Vec::new(), false);
+/// The agents that a person may connect, of every workspace they are in, newest first. Very many may be read for it.
+fn agents(gate: &Gate, person: &SignedIn, places: &[InWorkspace]) -> Result<Choices, Refusal> {
+    let mut choices = Choices::default();
     for InWorkspace { workspace, principal, role } in places {
         let (index, prefix) = match role {
             Role::Owner | Role::Admin => (Index::AgentsOf, workspace.id.bits()),
@@ -150,23 +149,27 @@ fn agents(gate: &Gate, person: &SignedIn, places: &[InWorkspace]) -> Result<(Vec
             let found = gate.scan(&range).map_err(refusal)?;
             read += found.len();
             range.after = found.last().map(|it| (it.order, it.row.key));
-            good.extend(connectable_of(gate, person, workspace.id, &found)?);
+            let (there, has_stopped) = connectable_of(gate, person, workspace.id, &found)?;
+            good.extend(there);
+            choices.has_stopped |= has_stopped;
             let is_last = found.len() < READ_AT_ONCE;
             if is_last || good.len() > AGENTS_MAX || read >= READ_MAX {
-                is_cut |= !is_last || good.len() > AGENTS_MAX;
+                choices.is_cut |= !is_last || good.len() > AGENTS_MAX;
                 break;
             }
         }
-        choices.extend(good.iter().take(AGENTS_MAX).map(|it| Choice {
+        let now = gate.now();
+        choices.agents.extend(good.iter().take(AGENTS_MAX).map(|it| Choice {
             id: it.id.to_string(),
             name: it.name.as_str().to_owned(),
             workspace: workspace.name.as_str().to_owned(),
+            mandates: it.mandates_in_force(now).count(),
         }));
     }
-    if choices.is_empty() {
+    if choices.agents.is_empty() {
         is_let_in(gate, person, places)?;
     }
-    Ok((choices, is_cut))
+    Ok(choices)
 }
 
 /// That a workspace takes the person's session; else why the first does not: it may ask for another proof than the session was
@@ -183,26 +186,30 @@ fn is_let_in(gate: &Gate, person: &SignedIn, places: &[InWorkspace]) -> Result<(
     told
 }
 
-/// Those of the agents found that a person may connect.
+/// Those of the agents found that a person may connect, and whether others are stopped that they might else.
 fn connectable_of(
     gate: &Gate,
     person: &SignedIn,
     workspace: WorkspaceId,
     found: &[Found],
-) -> Result<Vec<Arc<Agent>>, Refusal> {
+) -> Result<(Vec<Arc<Agent>>, bool), Refusal> {
     let keys: Vec<Key> = found.iter().map(|it| it.row.key).collect();
     let read = gate.read(|scope| {
         scope.want(&keys)?;
         let Some((in_place, role)) = unless_refused(person_in(scope, person, workspace))? else {
-            return Ok(Vec::new());
+            return Ok((Vec::new(), false));
         };
-        let mut good = Vec::new();
+        let (mut good, mut has_stopped) = (Vec::new(), false);
         for it in found {
-            if let Key::Agent(id) = it.row.key {
-                good.extend(unless_refused(connectable(scope, &in_place, role, id))?);
+            let Key::Agent(id) = it.row.key else { continue };
+            match connectable(scope, &in_place, role, id) {
+                Ok(agent) => good.push(agent),
+                // What is removed, or is not theirs, is not found.
+                Err(Halt::Refuse(refusal)) => has_stopped |= refusal.kind() == Kind::Forbidden,
+                Err(Halt::Load) => return Err(Halt::Load),
             }
         }
-        Ok(good)
+        Ok((good, has_stopped))
     });
     read.map_err(refusal)
 }

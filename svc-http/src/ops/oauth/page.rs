@@ -42,10 +42,33 @@ pub(super) struct Choice {
     pub(super) id: String,
     pub(super) name: String,
     pub(super) workspace: String,
+    /// How many of its mandates are in force.
+    pub(super) mandates: usize,
 }
 
-/// The question to a person: may this client act as one of these agents? `is_cut` where there may be more of them.
-pub(super) fn consent(form: Form<'_>, wish: &Wish, email: &str, agents: &[Choice], is_cut: bool) -> Answer {
+/// The agents that a person may connect.
+#[derive(Debug, Default)]
+pub(super) struct Choices {
+    pub(super) agents: Vec<Choice>,
+    /// Whether there may be more of them.
+    pub(super) is_cut: bool,
+    /// Whether others were passed over as they are stopped.
+    pub(super) has_stopped: bool,
+}
+
+impl Choices {
+    /// What is said where none may be chosen.
+    fn none(&self) -> &'static str {
+        if self.has_stopped {
+            return "Each of your agents is stopped: it is frozen, or a hold stops it. Whoever may can start it again; then open this page anew.";
+        }
+        "There is no agent that you may connect. Make one first, or ask an admin."
+    }
+}
+
+/// The question to a person: may this client act as one of these agents?
+pub(super) fn consent(form: Form<'_>, wish: &Wish, email: &str, choices: &Choices) -> Answer {
+    let agents = &choices.agents;
     let name = quoted(wish.name.as_str());
     let host = escape(wish.redirect.host());
     let known = match wish.client.strip_prefix("https://").and_then(|it| it.split('/').next()) {
@@ -56,17 +79,23 @@ pub(super) fn consent(form: Form<'_>, wish: &Wish, email: &str, agents: &[Choice
         "<h1>Connect {name}</h1>\n<p><strong>{name}</strong> wants to act as one of your agents. The application chose that name itself; nobody has checked it. Afterwards you are sent to <strong>{host}</strong>.{known}</p>\n<p>It may ask for actions, use models and call tools as the agent you choose. It cannot approve anything. You can end it at any time.</p>\n{}",
         form.begin("/oauth/authorize")
     );
-    if is_cut {
+    if choices.is_cut {
         main.push_str("<p>Not all of your agents are shown: only the newest that are running. To act as another one, give the application that agent's key instead.</p>\n");
     }
     if agents.is_empty() {
-        main.push_str("<p>There is no agent that you may connect. Make one first, or ask an admin.</p>\n");
+        main.push_str(&format!("<p>{}</p>\n", choices.none()));
     } else {
         main.push_str("<fieldset>\n<legend>Act as</legend>\n");
-        for (place, agent) in agents.iter().enumerate() {
-            let checked = if place == 0 { " checked" } else { "" };
+        // Of several none is chosen before somebody has: an Allow in a hurry would be for whichever stands first.
+        let checked = if agents.len() == 1 { " checked" } else { "" };
+        for agent in agents {
+            let mandates = match agent.mandates {
+                0 => "no mandate in force".to_owned(),
+                1 => "1 mandate in force".to_owned(),
+                many => format!("{many} mandates in force"),
+            };
             main.push_str(&format!(
-                "<label><input type=\"radio\" name=\"agentId\" value=\"{}\" required{checked}> {} <small>{} · <code>{}</code></small></label>\n",
+                "<label><input type=\"radio\" name=\"agentId\" value=\"{}\" required{checked}> {} <small>{} · {mandates} · <code>{}</code></small></label>\n",
                 escape(&agent.id),
                 quoted(&agent.name),
                 quoted(&agent.workspace),

@@ -14,6 +14,7 @@ use svc_core::value::secret::Secret;
 use svc_core::value::text::UrlText;
 use svc_core::value::{Invalid, Timestamp};
 
+use super::Guards;
 use crate::inbound::jwks::Jwks;
 use crate::wire::{Fields, integer, list_of, text};
 
@@ -59,15 +60,16 @@ pub struct Configured {
 }
 
 /// Reads what is configured of an integration of this kind.
-pub(super) fn read(fields: &mut Fields<'_>, kind: Option<IntegrationKind>, guard: &Outbound) -> Configured {
+pub(super) fn read(fields: &mut Fields<'_>, kind: Option<IntegrationKind>, guards: Guards<'_>) -> Configured {
     if fields.is_null("config") {
         return Configured { change: emptied(), bot_token: Some(None) };
     }
     let read = fields.nested("config", |config| {
         config.only(members(kind));
-        let (code, signals, client_id) = (code(config), signals(config, guard), client_id(config));
+        let (code, signals, client_id) = (code(config), signals(config, guards.providers), client_id(config));
         if kind == Some(IntegrationKind::Oidc)
-            && let Some(Some(Err(fault))) = signals.issuer.as_ref().map(|it| it.as_deref().map(|it| issuer(it, guard)))
+            && let Some(Some(Err(fault))) =
+                signals.issuer.as_ref().map(|it| it.as_deref().map(|it| issuer(it, guards.providers)))
         {
             config.fault("issuer", fault);
         }
@@ -77,7 +79,7 @@ pub(super) fn read(fields: &mut Fields<'_>, kind: Option<IntegrationKind>, guard
             config.texts("to", (0, MAILED_MAX), PrincipalId::parse)
         };
         let (repositories, branches, members) = (code.repositories, code.branches, linked(config, kind));
-        let ConfigChange { url, classes, .. } = export(config, guard);
+        let ConfigChange { url, classes, .. } = export(config, guards.receivers);
         let change = ConfigChange { repositories, branches, client_id, to, url, classes, members, ..signals };
         Some(Configured { change, bot_token: bot_token(config) })
     });
