@@ -11,6 +11,7 @@ use svc_core::testing::people::invitation;
 use svc_core::testing::world::BASE_URL;
 use svc_core::value::domain::Domain;
 use svc_core::value::id::{AccountId, PrincipalId};
+use svc_http::upstream::Allowed;
 use url::Url;
 
 use crate::client::{Client, Got};
@@ -52,6 +53,7 @@ impl Stage {
         let site = Site::with(|plan| {
             plan.settings = settings(false);
             plan.config.allow_private_callbacks = true;
+            plan.config.outbound.allow = Allowed::loopback();
             plan.config.trusted_proxies = vec!["127.0.0.1/32".parse().unwrap()];
             plan.config.outbound.ca_file = Some(tls("ca.pem"));
             (plan.names, plan.proof_port) = (Some(names), Some(port));

@@ -70,11 +70,18 @@ fn leads_nowhere(got: &Got, what: &str) {
     assert!(got.text().contains("This did not work"), "{what}: {}", got.text());
 }
 
-/// What strangers name leads to no private address, also where callbacks may.
+/// What strangers name leads to no private address, also where callbacks may, and no provider of identity is looked for there.
 #[tokio::test]
 async fn strangers_reach_no_private_address() {
     let site = Site::with(|plan| plan.config.allow_private_callbacks = true).await;
-    let mut client = site.client().await;
+    let (mut client, owner) = (site.client().await, site.member(Role::Owner));
+    for (kind, member) in [("oidc", "issuer"), ("ssf", "jwksUrl")] {
+        let body = json!({ "kind": kind, "config": { member: "https://127.0.0.1:1/c" } });
+        let got =
+            owner.ask(&mut client, "POST", &format!("/api/w/{}/integrations", site.workspace()), Some(&body)).await;
+        let fields = got.fields();
+        assert!(got.status == 400 && fields.contains(&format!("config.{member}")), "{kind}: {}", got.text());
+    }
     for id in ["https://127.0.0.1:1/c", "https://10.0.0.1/c", "https://localhost:1/c"] {
         let got = page(&mut client, None, id, "http://localhost/callback").await;
         leads_nowhere(&got, id);
@@ -166,35 +173,14 @@ async fn removed_agents_hide_none_that_runs() {
     let shown = page(&mut client, Some(&owner), &id, REDIRECT).await.text();
     assert_eq!(shown.matches("name=\"agentId\"").count(), 100);
     assert!(shown.contains(&agents[251].to_string()) && shown.contains("Not all of your agents"), "{shown}");
-    assert!(!shown.contains(" checked"), "of several a person chooses: {shown}");
+    assert!(!shown.contains("required checked"), "of several a person chooses: {shown}");
     for agent in &agents[1..] {
         site.gate.execute(RemoveAgent { workspace: site.workspace(), agent: *agent, by: By::Program }).unwrap();
     }
     let shown = page(&mut client, Some(&owner), &id, REDIRECT).await.text();
     assert_eq!(shown.matches("name=\"agentId\"").count(), 1);
     assert!(shown.contains(&agents[0].to_string()) && !shown.contains("Not all of your agents"), "{shown}");
-    assert!(shown.contains(" checked") && shown.contains("no mandate in force"), "{shown}");
-}
-
-/// Whoever has agents that are all stopped is told so, and not that there are none; one that may do something says how much it was
-/// given.
-#[tokio::test]
-async fn stopped_agents_are_told_from_none() {
-    let site = Site::start().await;
-    let (mut client, owner) = (site.client().await, site.member(Role::Owner));
-    let id = public(&mut client).await;
-    let shown = page(&mut client, Some(&owner), &id, REDIRECT).await.text();
-    assert!(shown.contains("There is no agent that you may connect"), "{shown}");
-    let agent = site.agent(&[OFFICE]);
-    let shown = page(&mut client, Some(&owner), &id, REDIRECT).await.text();
-    assert!(shown.contains("1 mandate in force"), "{shown}");
-    let freeze = format!("/api/w/{}/agents/{}/freeze", site.workspace(), agent.id);
-    owner.ask(&mut client, "POST", &freeze, Some(&json!({ "reason": "a look" }))).await.ok();
-    let shown = page(&mut client, Some(&owner), &id, REDIRECT).await.text();
-    assert!(
-        shown.contains("Each of your agents is stopped") && !shown.contains("name=\"choice\" value=\"allow\""),
-        "{shown}"
-    );
+    assert!(shown.contains("required checked") && shown.contains("no mandate in force"), "{shown}");
 }
 
 /// A client whose id is the address of its description goes the whole way without registering. The description is read

@@ -286,6 +286,22 @@ async fn an_answer_cannot_be_forged() {
     assert_eq!(scene.client.ask("GET", &path, &headers, b"").await.status, 403);
 }
 
+/// Whoever has agents that are all stopped is told so, and not that there are none; one that may act says how much it was given.
+#[tokio::test]
+async fn stopped_agents_are_told_from_none() {
+    let mut scene = Scene::new().await;
+    let (challenge, member) = (challenge(VERIFIER), scene.site.member(Role::Member));
+    let wish = wish(&scene.id, &challenge);
+    let shown = open(&mut scene.client, Some(&member), &wish).await.text();
+    assert!(shown.contains("There is no agent that you may connect"), "{shown}");
+    let shown = open(&mut scene.client, Some(&scene.owner), &wish).await.text();
+    assert!(shown.contains("1 mandate in force"), "{shown}");
+    let freeze = format!("/api/w/{}/agents/{}/freeze", scene.site.workspace(), scene.agent.id);
+    scene.owner.ask(&mut scene.client, "POST", &freeze, Some(&json!({ "reason": "a look" }))).await.ok();
+    let shown = open(&mut scene.client, Some(&scene.owner), &wish).await.text();
+    assert!(shown.contains("Each of your agents is stopped") && !shown.contains("value=\"allow\""), "{shown}");
+}
+
 /// Whoever is not signed in signs in on the way, from a page of this server alone.
 #[tokio::test]
 async fn a_person_signs_in_on_the_way() {

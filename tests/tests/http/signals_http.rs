@@ -14,6 +14,7 @@ use svc_core::value::Id as _;
 use svc_core::value::Span;
 use svc_core::value::id::{PrincipalId, WorkspaceId};
 use svc_core::value::text::{Email, Label, UrlText};
+use svc_http::upstream::Allowed;
 use svc_tests::client::{Client, Got};
 use svc_tests::people::Person;
 use svc_tests::receiver::{Receiver, Reply, connect_kind};
@@ -37,7 +38,11 @@ struct Provider {
 
 impl Provider {
     async fn new(keys: impl FnOnce(&str) -> SignalKeys) -> Self {
-        let site = Site::with(|plan| plan.config.allow_private_callbacks = true).await;
+        let site = Site::with(|plan| {
+            plan.config.allow_private_callbacks = true;
+            plan.config.outbound.allow = Allowed::loopback();
+        })
+        .await;
         let pair = EcdsaKeyPair::generate(&ECDSA_P256_SHA256_FIXED_SIGNING).unwrap();
         let set = key_set(&pair, "one");
         let change = ConfigChange {
