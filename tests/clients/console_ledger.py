@@ -5,6 +5,7 @@ the step that it breaks, and what is downloaded is what others take for whole.
 import hashlib
 import json
 import pathlib
+import re
 import subprocess
 
 import approving
@@ -16,6 +17,19 @@ import person
 EVIL = "<img src=x onerror=alert(1)> \u202e" + "W" * 40
 # A browser in which no key of Ed25519 can be made.
 NO_ED25519 = "const old = crypto.subtle.generateKey; crypto.subtle.generateKey = function (how, ...rest) { return how === 'Ed25519' ? Promise.reject(new Error('unknown')) : old.call(this, how, ...rest); }"
+
+# Where clocks change: a day without a midnight, an hour that is left out, one that comes twice, and a plain one.
+LOCAL = [
+    ("2026-09-06T00:00", "America/Santiago", "2026-09-06T04:00:00.000Z"),
+    ("2026-04-04T23:30", "America/Santiago", "2026-04-05T02:30:00.000Z"),
+    ("2026-03-29T02:30", "Europe/Berlin", "2026-03-29T01:30:00.000Z"),
+    ("2026-10-25T02:30", "Europe/Berlin", "2026-10-25T00:30:00.000Z"),
+    ("2026-07-01T12:00", "Asia/Kolkata", "2026-07-01T06:30:00.000Z"),
+]
+READ_LOCAL = """async (all) => {
+  const { fromLocal } = await import(new URL("text.js", document.querySelector("script[type=module]").src));
+  return all.map(([local, zone]) => fromLocal(local, zone));
+}"""
 
 
 def verdict(page, *steps):
@@ -37,7 +51,10 @@ def ledger(chromium, dev, cookie):
         page.get_by_role("rowheader").nth(1).wait_for(state="detached")
         page.get_by_label("Kind").select_option("integration")
         page.get_by_text("No such record.").wait_for()
+        page.get_by_role("status").get_by_text("None shown", exact=True).wait_for()
+        assert page.evaluate(READ_LOCAL, LOCAL) == [it[2] for it in LOCAL], "days and hours are as the zone has them"
         page.get_by_role("link", name="Show everything").first.click()
+        page.get_by_role("status").get_by_text(re.compile("^[1-9][0-9]* shown")).wait_for()
         page.get_by_label("Agent").select_option(label="First agent")
         page.get_by_role("link", name="Session started").first.wait_for(state="detached")
         page.get_by_label("From").fill("2020-01-01")

@@ -293,9 +293,32 @@ def not_among_those_shown(chromium, dev, cookie):
         page.get_by_text("None of those shown has this in its name.").wait_for()
         page.get_by_text("Older agents were not looked at yet.").wait_for()
         page.get_by_role("button", name="Show more").click()
+        page.get_by_role("link", name="First agent").click()
+        page.get_by_role("heading", name="First agent", level=1).wait_for()
+        page.go_back()
+        found = page.get_by_label("Find by name, among those shown")
+        found.wait_for()
+        assert found.input_value() == "First agent", "what was looked for is kept through the way back"
+        page.get_by_role("button", name="Show more").click()
         page.get_by_role("link", name="First agent").wait_for()
+        page.get_by_role("status").get_by_text("1 shown", exact=True).wait_for()
         page.get_by_label("Find by name", exact=True).fill("Nobody has this")
         page.get_by_text("No agent has this in its name.").wait_for()
+
+
+def more_than_are_offered(chromium, dev, cookie):
+    """Where there are more agents than a filter offers, another one is named by its id, and then by its name."""
+    first = next(it for it in desk.api(dev, "agents?limit=500")["data"] if it["name"] == "First agent")
+    with tabs.console(chromium, dev, cookie) as page:
+        browser.answer_with(page, "**/agents?limit=500", lambda it: it.update(nextCursor="more", data=it["data"][:2]))
+        page.goto(at(dev, "/activity"))
+        page.get_by_label("Or an older one, by its id").fill(first["id"])
+        page.keyboard.press("Tab")
+        page.wait_for_url(f"**/activity?agentId={first['id']}")
+        chosen = page.get_by_label("Agent", exact=True)
+        chosen.locator("option:checked").get_by_text("First agent").wait_for(state="attached")
+        chosen.select_option(label="Every agent")
+        page.wait_for_url("**/activity")
 
 
 def on_half_a_screen(chromium, dev, cookie, agent):
@@ -380,4 +403,5 @@ def test_the_console_stays_true():
         slash_after_it(chromium, dev, cookie)
         zone_of_the_workspace(chromium, dev, cookie)
         not_among_those_shown(chromium, dev, cookie)
+        more_than_are_offered(chromium, dev, cookie)
         as_axe_sees_what_is_outside(chromium, dev, cookie, port)
