@@ -62,7 +62,12 @@ export function Page({ query }) {
   const [isNew, setNew] = useState(query.new !== undefined);
   // In the address, so that whoever looks at one of them comes back to what was found.
   const part = query.name ?? "";
-  const setPart = (/** @type {string} */ name) => go(at(wid, "agents") + asQuery({ name }), true);
+  const [isLooking, setLooking] = useState(!!part);
+  const setPart = (/** @type {string} */ name) => {
+    // The field stays when what was typed into it is deleted.
+    setLooking(true);
+    go(at(wid, "agents") + asQuery({ name }), true);
+  };
   const wanted = part.trim().toLowerCase();
   const shown = list.items.filter((/** @type {any} */ it) => it.name.toLowerCase().includes(wanted));
   const of = (/** @type {any} */ it) => details[it.id] ?? {};
@@ -77,12 +82,12 @@ export function Page({ query }) {
   return html`<${Heading} title="Agents">${may("ManageAgents") && html`<${Button} kind="main" act=${() => setNew(true)}>New agent<//>`}<//>
     <${Shown} of=${list} many=${shown.length}>${(/** @type {any[]} */ items) =>
       items.length
-        ? html`${(items.length > 5 || list.more) && html`<div class="filters"><span class="choice"><label for="part">Find by name${list.more && ", among those shown"}</label><input id="part" type="search" value=${part} onInput=${(/** @type {any} */ it) => setPart(it.currentTarget.value)} /></span></div>`}
+        ? html`${(items.length > 5 || list.more || part || isLooking) && html`<div class="filters"><span class="choice"><label for="part">Find by name${list.more && ", among those shown"}</label><input id="part" type="search" value=${part} onInput=${(/** @type {any} */ it) => setPart(it.currentTarget.value)} /></span></div>`}
           ${shown.length
             ? html`<${Table} caption="Agents" columns=${columns} rows=${shown} />`
             : list.more
               ? html`<${Empty} title="None of those shown has this in its name."><p>Older agents were not looked at yet.</p><//>`
-              : html`<${Empty} title="No agent has this in its name." />`}
+              : html`<${Empty} title="No agent has this in its name."><p><a href=${at(wid, "agents")}>Show all of them</a></p><//>`}
           <${Pager} of=${list} />`
         : html`<${None} make=${() => setNew(true)} />`}<//>
     ${isNew && may("ManageAgents") && html`<${NewAgent} close=${() => setNew(false)} made=${(/** @type {string} */ id) => go(at(wid, "agents", id))} />`}`;

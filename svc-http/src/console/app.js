@@ -13,6 +13,7 @@ const LAST = "workspace";
 const WAITING_READ = 100;
 // Among so many the first is looked for that this person may decide.
 const WAITING_LOOKED_FOR = 1_000;
+const AGAIN_MS = 30_000;
 const AWAY_MS = 8_000;
 
 /** A part of an address; one that is no text names nothing. @param {string} part */
@@ -214,7 +215,7 @@ function Workspace({ me, workspace, was, now, address, go, look }) {
     <a class="skip" href="#main">Skip to what this page is about</a>
     <${Bar} address=${address} isBarred=${!!barred} />
     <main id="main" tabindex="-1">
-      ${barred ? html`<${Barred} got=${barred} again=${retry} />` : html`${news.said && news.moved === address.moved && html`<div class="note" role="alert"><p>${news.said} What was open here is closed, and nothing of it was sent.</p></div>`}<${Interrupted} line=${line} /><${Held} /><${Page} address=${address} />`}
+      ${barred ? html`<${Barred} got=${barred} again=${retry} />` : html`${news.said && news.moved === address.moved && html`<div class="note" role="alert"><p>${news.said} What was open here is closed. What you had typed and not sent is gone.</p></div>`}<${Interrupted} line=${line} /><${Held} /><${Page} address=${address} />`}
     </main>
     <p class="said" role="status">${said}</p>
   <//>`;
@@ -289,12 +290,14 @@ function Bar({ address, isBarred }) {
 
 /** How much waits for this person: what they cannot decide is not counted. Where more wait than are read, it is so much at least. */
 function Waiting() {
-  const { items, more, next } = useList("approvals", { state: "waiting" }, ["approval"], WAITING_READ);
+  const { items, more, next, got } = useList("approvals", { state: "waiting" }, ["approval"], WAITING_READ);
   const n = items.filter((/** @type {any} */ it) => it.mayDecide).length;
   const isLookedFor = !n && more && items.length < WAITING_LOOKED_FOR;
   useEffect(() => {
-    if (isLookedFor) next();
-  }, [isLookedFor, items.length, next]);
+    if (!isLookedFor) return;
+    const timer = setTimeout(next, isDone(got) ? 0 : AGAIN_MS);
+    return () => clearTimeout(timer);
+  }, [isLookedFor, got, next]);
   if (!n) return null;
   const many = more ? `${n}+` : String(n);
   return html` <span class="waiting" aria-hidden="true">${many}</span><span class="unseen">, ${many} waiting</span>`;

@@ -2,7 +2,7 @@
 import { Badge, Button, Dialog, Dollars, Empty, Field, Form, Heading, Pager, Quoted, Shown, Table, Time, html, usePlace } from "./kit.js";
 import { useState } from "./hooks.js";
 import { Who, useApi, useList, useRead } from "./list.js";
-import { ask, query as asQuery } from "./server.js";
+import { query as asQuery } from "./server.js";
 import { count, dollars } from "./text.js";
 
 // More of a comparison at once is slow to show.
@@ -66,7 +66,7 @@ function Compare({ named, close, done }) {
       return "The file has changed since you chose it. Choose it again.";
     }
     const to = dayAfter(last);
-    if (!text.trimStart().startsWith("{") && !text.trimStart().startsWith("[")) return ask("POST", `api/w/${wid}/billing-imports${asQuery({ upstreamId, from, to })}`, text, "text/csv");
+    if (!text.trimStart().startsWith("{") && !text.trimStart().startsWith("[")) return api("POST", `billing-imports${asQuery({ upstreamId, from, to })}`, text, "text/csv");
     let said = null;
     try {
       said = JSON.parse(text);

@@ -143,15 +143,27 @@ export function Trouble({ got, isWrite = false, again, filters = {} }) {
 
 /**
  * Shows what was read once it is there; `filters`: what those are called that it was read by. Of a list it is said aloud how much is
- * shown, whenever that changes; `many`: so much, where that is not all that was read.
- * @param {{ of: { data: any, got: any, again: () => void, more?: boolean }, filters?: Record<string, string>, many?: number, children: (data: any) => any }} props
+ * shown once it was filtered or asked for more, and not whenever something happens; `many`: so much, where that is not all that was read.
+ * @param {{ of: { data: any, got: any, again: () => void, more?: boolean, step?: string }, filters?: Record<string, string>, many?: number, children: (data: any) => any }} props
  */
 export function Shown({ of, filters, many, children }) {
   const { data, got, again, more } = of;
+  const told = useShown(of, many);
   // It stands there before there is anything to say: browsers read aloud what changes in it.
-  const said = more === undefined ? null : html`<p key="said" class="unseen" role="status">${got && data ? shownOf(many ?? data.length, more) : ""}</p>`;
+  const said = more === undefined ? null : html`<p key="said" class="unseen" role="status">${got && data ? told : ""}</p>`;
   if (!got) return html`${said}<${Loading} key="loading" />`;
   return html`${said}${!isDone(got) && html`<${Trouble} key="trouble" got=${got} again=${again} filters=${filters} />`}${data && children(data)}`;
+}
+
+/** How much of a list is shown, as it was when that changed by what a person asked for. @param {{ data: any, more?: boolean, step?: string }} of @param {number} [many] */
+function useShown({ data, more = false, step }, many) {
+  const held = useRef({ step: /** @type {string | undefined} */ (undefined), read: -1, many: -1, said: "" });
+  if (!data || step === undefined) return "";
+  const [before, now] = [held.current, { step, read: data.length, many: many ?? data.length }];
+  // What is there first is led to by the page's heading.
+  const isAsked = before.step !== undefined && (before.step !== step || (before.read === now.read && before.many !== now.many));
+  held.current = { ...now, said: isAsked ? shownOf(now.many, more) : before.said };
+  return held.current.said;
 }
 
 /** @param {number} many @param {boolean} more */
@@ -208,6 +220,8 @@ export function Pager({ of }) {
     if (of.more || !from.current) return;
     const { list, many } = from.current;
     from.current = null;
+    // Whoever has gone on meanwhile stays where they are.
+    if (document.activeElement && document.activeElement !== document.body) return;
     const row = rows(list)[many];
     const first = row?.querySelector("a[href], button") ?? row;
     if (first === row) row?.setAttribute("tabindex", "-1");
@@ -240,9 +254,15 @@ export function Choice({ label, value, options, choose, fault }) {
 export function Typed({ label, value, choose, fault, said, as = "text", more = {}, children }) {
   const id = useId();
   const wrong = useWrong(fault);
-  const leave = (/** @type {any} */ event) => choose(event.currentTarget.value.trim());
+  // What is being typed stays while the page is drawn anew.
+  const [draft, setDraft] = useState(/** @type {string | null} */ (null));
+  const type = (/** @type {any} */ event) => setDraft(event.currentTarget.value);
+  const leave = (/** @type {any} */ event) => {
+    setDraft(null);
+    choose(event.currentTarget.value.trim());
+  };
   return html`<span class="choice"><label for=${id}>${label}</label>
-    <input id=${id} type=${as} value=${as === "date" && !isDay(value) ? "" : value} onChange=${leave} autocapitalize="none" spellcheck=${false} ...${marks(id, wrong)} ...${more} />
+    <input id=${id} type=${as} value=${draft ?? (as === "date" && !isDay(value) ? "" : value)} onInput=${type} onChange=${leave} onBlur=${() => setDraft(null)} autocapitalize="none" spellcheck=${false} ...${marks(id, wrong)} ...${more} />
     ${children}${wrong && html`<${WrongFilter} id=${id} text=${said ?? wrong} />`}</span>`;
 }
 

@@ -12,11 +12,12 @@ const PARTS_MAX = 4;
 
 /** Addresses below a workspace; one that begins with `/` is that of something of the person's own, whatever the workspace. */
 export function useApi() {
-  const { wid } = usePlace();
+  const { wid, me } = usePlace();
+  const whom = me.id;
   return useCallback(
-    /** @param {string} method @param {string} path @param {unknown} [body] */
-    (method, path, body) => ask(method, path.startsWith("/") ? `api${path}` : `api/w/${wid}/${path}`, body),
-    [wid],
+    /** @param {string} method @param {string} path @param {unknown} [body] @param {string} [type] */
+    (method, path, body, type) => ask(method, path.startsWith("/") ? `api${path}` : `api/w/${wid}/${path}`, body, type, whom),
+    [wid, whom],
   );
 }
 
@@ -90,7 +91,7 @@ export function useRead(path, kinds = []) {
 
 /** What stands in a list, with the cursor that its part begins at. @typedef {{ it: any, begin: string | null }} Row */
 
-const NOTHING = { asked: /** @type {string | null} */ (null), got: /** @type {any} */ (null), rows: /** @type {Row[]} */ ([]), items: /** @type {any[]} */ ([]), cursor: /** @type {string | null} */ (null), isRead: false };
+const NOTHING = { asked: /** @type {string | null} */ (null), got: /** @type {any} */ (null), rows: /** @type {Row[]} */ ([]), items: /** @type {any[]} */ ([]), cursor: /** @type {string | null} */ (null), further: 0, isRead: false };
 
 /** The rows of an answer that no row has already. @param {any} got @param {string | null} begin @param {Row[]} there @returns {Row[]} */
 function rowsOf(got, begin, there) {
@@ -194,7 +195,7 @@ export function useList(path, filters = {}, kinds = [], size = PAGE) {
     if (isLate()) return;
     if (!isDone(found.got)) return put({ got: found.got });
     parts.current += 1;
-    put({ got: found.got, rows: [...rows, ...found.rows], cursor: found.cursor });
+    put({ got: found.got, rows: [...rows, ...found.rows], cursor: found.cursor, further: current.current.further + 1 });
   }), [inTurn, read, put]);
   useEffect(() => {
     parts.current = 1;
@@ -210,7 +211,9 @@ export function useList(path, filters = {}, kinds = [], size = PAGE) {
   useMended(held.got, again);
   const isCurrent = held.asked === asked;
   const items = isCurrent ? held.items : NOTHING.items;
-  return { got: isCurrent ? held.got : null, data: isCurrent && held.isRead ? items : null, items, more: isCurrent && !!held.cursor, next, again };
+  // What a person asked for: which list, and how many further parts of it.
+  const step = `${held.asked} ${held.further}`;
+  return { got: isCurrent ? held.got : null, data: isCurrent && held.isRead ? items : null, items, more: isCurrent && !!held.cursor, step, next, again };
 }
 
 /**

@@ -27,24 +27,33 @@ export function keepPerson(id) {
   person = id;
 }
 
-/** What stands in the way of a change: that somebody else is signed in by now. @returns {Promise<Got | null>} */
-async function another() {
-  const who = person ? await ask("GET", "api/me") : null;
-  if (!who || !isDone(who) || who.said.id === person) return null;
+/**
+ * What stands in the way of a change that somebody was about to make: that somebody else is signed in by now, or that nobody knows.
+ * @param {string} whom
+ * @returns {Promise<Got | null>}
+ */
+async function another(whom) {
+  const who = whom ? await ask("GET", "api/me") : null;
+  // Whose session is not taken hears so of the change itself.
+  if (!who || who.status === 401 || who.status === 403) return null;
+  if (!isDone(who)) return { status: who.status || 503, said: {}, error: { message: "the server did not say who is signed in here, so nothing was sent" }, wait: who.wait };
+  if (who.said.id === whom) return null;
   session.dispatchEvent(new Event("another"));
   return { status: 409, said: {}, error: { message: "somebody else is signed in in this browser now; nothing was sent" }, wait: 0 };
 }
 
 /**
- * Sends JSON to the server, below its address; or a text of another type as it is.
+ * Sends JSON to the server, below its address; or a text of another type as it is. `whom`: in whose name a change is made, as it was
+ * when they began; whoever the page is for may be somebody else by the time it is sent.
  * @param {string} method
  * @param {string} path
  * @param {unknown} [body]
  * @param {string} [type]
+ * @param {string} [whom]
  * @returns {Promise<Got>}
  */
-export async function ask(method, path, body, type) {
-  const stop = method === "GET" ? null : await another();
+export async function ask(method, path, body, type, whom = person) {
+  const stop = method === "GET" ? null : await another(whom);
   if (stop) return stop;
   const headers = { "content-type": type ?? "application/json", "x-svc-csrf": "1" };
   const sent = body === undefined ? undefined : type ? String(body) : JSON.stringify(body);
