@@ -14,7 +14,7 @@
 //! ```
 
 use std::io;
-use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -94,12 +94,7 @@ impl Server {
     ) -> io::Result<Self> {
         listener.set_nonblocking(true)?;
         let listener = net::TcpListener::from_std(listener)?;
-        let outbound =
-            Outbound { allow_private_loopback: config.allow_private_callbacks, own_host: base_url.authority().into() };
-        // The flag is for callbacks and webhooks alone. What else is named by others leads to private addresses only where the operator
-        // lets upstreams be there too, as `svc dev` does.
-        let is_here = config.allow_private_callbacks && config.outbound.allow.has(&Host::Ipv4(Ipv4Addr::LOCALHOST));
-        let strangers = Outbound { allow_private_loopback: is_here, ..outbound.clone() };
+        let (outbound, strangers) = guards(config, base_url);
         let trust = Trust::with(config.outbound.ca_file.as_deref()).map_err(io::Error::other)?;
         let mut service = GateService::new(gate.clone(), keys, outbound.clone(), base_url.as_str());
         service.strangers = strangers.clone();
@@ -251,6 +246,16 @@ impl Drain {
         let (now, last) = (Instant::now(), LAST_TIME.min(time / 4));
         Self { cut: now + (time - last), close: now + (time - last / 2), end: now + time }
     }
+}
+
+/// What judges addresses of callbacks and webhooks, for which alone the flag is, and what judges those that strangers name, of providers
+/// of identity and of their keys: these lead to private addresses only where the operator lets upstreams be there too, as `svc dev` does.
+fn guards(config: &Config, base_url: &BaseUrl) -> (Outbound, Outbound) {
+    let own_host: Box<str> = base_url.authority().into();
+    let here = [Host::Ipv4(Ipv4Addr::LOCALHOST), Host::Ipv6(Ipv6Addr::LOCALHOST), Host::Domain("localhost".to_owned())];
+    let is_here = config.allow_private_callbacks && here.iter().any(|it| config.outbound.allow.has(it));
+    let guard = |allow_private_loopback| Outbound { allow_private_loopback, own_host: own_host.clone() };
+    (guard(config.allow_private_callbacks), guard(is_here))
 }
 
 /// The socket that metrics are read at.

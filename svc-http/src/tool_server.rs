@@ -110,21 +110,19 @@ impl ToolServers {
         }
     }
 
-    /// The tools of a server as it tells of them now: another list than `stale`, which may be one that somebody else has just asked for.
+    /// The tools of a server as it tells of them from now on: asked for after this, by whomever.
     ///
     /// # Errors
     /// [`Trouble`] where it gives none.
-    pub(crate) async fn list_anew(
-        &self,
-        gate: &Gate,
-        reached: &Reached,
-        stale: &Arc<Definitions>,
-    ) -> Result<Arc<Definitions>, Trouble> {
+    pub(crate) async fn list_anew(&self, gate: &Gate, reached: &Reached) -> Result<Arc<Definitions>, Trouble> {
         let known = self.known.of(gate, &self.upstreams, reached)?;
+        let since = Instant::now();
         let _turn = known.turn().await;
-        match known.listed(gate.now(), LIST_LIFE).filter(|it| !Arc::ptr_eq(it, stale)) {
-            Some(listed) => Ok(listed),
-            None => self.fetch(&known, gate.now()).await,
+        match (known.asked_since(since), known.failed_since(since)) {
+            (Some(listed), _) => Ok(listed),
+            // Of a server that does not answer each of many would else wait for its own time-out, behind all before it.
+            (None, Some(trouble)) => Err(trouble),
+            (None, None) => self.fetch(&known, gate.now()).await,
         }
     }
 
@@ -139,10 +137,11 @@ impl ToolServers {
     }
 
     async fn fetch(&self, known: &Arc<Known>, now: Timestamp) -> Result<Arc<Definitions>, Trouble> {
-        let changes = known.changes();
+        let (changes, asked) = (known.changes(), Instant::now());
         let late = |_| Err(Trouble::Failed(Failed::sent(Reason::Total)));
         let read = timeout(LIST_TIME, self.pages(known)).await.unwrap_or_else(late);
-        read.map(|definitions| known.keep(definitions, now, changes)).inspect_err(|trouble| known.fail(trouble))
+        read.map(|definitions| known.keep(definitions, (now, asked), changes))
+            .inspect_err(|trouble| known.fail(trouble))
     }
 
     async fn pages(&self, known: &Arc<Known>) -> Result<Definitions, Trouble> {

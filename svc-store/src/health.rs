@@ -9,6 +9,9 @@ use svc_core::value::{Span, Timestamp};
 /// nothing else would tell that the disk has room once more. While it is asked it counts as failing still: a database that is
 /// silent takes longer than this over the next commit.
 const RESTS: Span = Span::seconds(5);
+/// How long after a failure it counts that another try is under way: a database that is silent keeps one waiting for less. A lane whose
+/// turns write nothing shows neither that it fails nor that it is well.
+const TRIED: Span = Span::seconds(60);
 
 /// When a commit failed last for want of the store.
 #[derive(Debug)]
@@ -64,8 +67,9 @@ impl Health {
     /// lane is gone.
     pub(crate) fn is_failing(&self, now: Timestamp) -> bool {
         let failed_ms = self.failed_ms.load(Ordering::Acquire);
-        let is_tried = failed_ms != i64::MIN && self.at_work.load(Ordering::Acquire) > 0;
-        self.ended.load(Ordering::Acquire) || is_tried || now.since(Timestamp::from_millis(failed_ms)) < RESTS
+        let since = now.since(Timestamp::from_millis(failed_ms));
+        let is_tried = since < TRIED && self.at_work.load(Ordering::Acquire) > 0;
+        self.ended.load(Ordering::Acquire) || is_tried || since < RESTS
     }
 }
 
@@ -84,6 +88,7 @@ mod tests {
         assert!(!health.is_failing(now.plus(RESTS)));
         let tries = health.begins();
         assert!(health.is_failing(now.plus(RESTS)), "nobody knows yet");
+        assert!(!health.is_failing(now.plus(TRIED)), "what reads alone is no sign of it");
         drop(tries);
         assert!(!health.is_failing(now.plus(RESTS)));
         health.well();

@@ -54,7 +54,8 @@ pub(super) struct Known {
 /// Its list of tools.
 #[derive(Debug, Default)]
 struct Listed {
-    known: Option<(Timestamp, Arc<Definitions>)>,
+    /// With when it was asked for.
+    known: Option<(Timestamp, Instant, Arc<Definitions>)>,
     /// How often the server has said that it has other tools now.
     changes: u64,
 }
@@ -166,7 +167,13 @@ impl Known {
     /// The list, where it is younger than `life` at `now`.
     pub(super) fn listed(&self, now: Timestamp, life: Span) -> Option<Arc<Definitions>> {
         let listed = held(&self.listed);
-        listed.known.as_ref().filter(|(at, _)| now.since(*at) < life).map(|(_, it)| Arc::clone(it))
+        listed.known.as_ref().filter(|(at, ..)| now.since(*at) < life).map(|(.., it)| Arc::clone(it))
+    }
+
+    /// The list, where it was asked for at `since` or later.
+    pub(super) fn asked_since(&self, since: Instant) -> Option<Arc<Definitions>> {
+        let listed = held(&self.listed);
+        listed.known.as_ref().filter(|(_, asked, _)| *asked >= since).map(|(.., it)| Arc::clone(it))
     }
 
     /// How often the server has said that it has other tools now.
@@ -185,11 +192,11 @@ impl Known {
     }
 
     /// Keeps the list that was asked for after so many changes, unless there was one since.
-    pub(super) fn keep(&self, definitions: Definitions, now: Timestamp, changes: u64) -> Arc<Definitions> {
+    pub(super) fn keep(&self, definitions: Definitions, at: (Timestamp, Instant), changes: u64) -> Arc<Definitions> {
         let definitions = Arc::new(definitions);
         let mut listed = held(&self.listed);
         if listed.changes == changes {
-            listed.known = Some((now, Arc::clone(&definitions)));
+            listed.known = Some((at.0, at.1, Arc::clone(&definitions)));
         }
         definitions
     }

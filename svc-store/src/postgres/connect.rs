@@ -206,8 +206,11 @@ impl Door {
 
 type Connected<S> = Result<(Client, Connection<Socket, S>), tokio_postgres::Error>;
 
-/// Has a connection's bytes moved for as long as it lasts, and notes where the server warns: before anything that it says afterwards is
-/// passed on.
+/// The function of PostgreSQL's in which a commit waits for its standbys.
+const SYNC_WAIT: &str = "SyncRepWaitForLSN";
+
+/// Has a connection's bytes moved for as long as it lasts, and notes where the server warns of a standby that it did not wait for:
+/// before anything that it says afterwards is passed on.
 fn drive<S>(connected: Connected<S>) -> Result<(Client, Arc<AtomicBool>), StoreError>
 where
     S: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin + Send + 'static,
@@ -219,7 +222,10 @@ where
         // How it ended, whoever asks next is told.
         while let Some(Ok(message)) = std::future::poll_fn(|cx| connection.poll_message(cx)).await {
             let AsyncMessage::Notice(told) = message else { continue };
-            noted.fetch_or(told.parsed_severity() == Some(Severity::Warning), Ordering::AcqRel);
+            // A commit may be warned in for other reasons, ids or a queue that run out, which say nothing of it. These warnings have no
+            // code of their own and are translated; the name of the function is what tells them apart.
+            let is_of_wait = told.routine().is_none_or(|it| it == SYNC_WAIT);
+            noted.fetch_or(is_of_wait && told.parsed_severity() == Some(Severity::Warning), Ordering::AcqRel);
         }
     });
     Ok((client, warned))

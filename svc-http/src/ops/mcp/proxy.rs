@@ -176,9 +176,9 @@ impl Place<'_> {
                     return Ok(Ok(Open { definitions, known: Arc::clone(known), reached: Arc::clone(reached) }));
                 }
                 (Err(trouble), Some(known)) if !known.reached => return Ok(Err(trouble)),
-                (Ok(stale), Some(_)) if !is_new => {
+                (Ok(_), Some(_)) if !is_new => {
                     is_new = true;
-                    servers.list_anew(&service.gate, reached, &stale).await
+                    servers.list_anew(&service.gate, reached).await
                 }
                 (told, _) => {
                     let (workspace, server) = (self.key.binding.workspace, reached.server.id);

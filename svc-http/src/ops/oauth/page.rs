@@ -59,7 +59,7 @@ pub(super) struct Choices {
 impl Choices {
     /// What is said where none may be chosen.
     fn none(&self) -> &'static str {
-        if self.has_stopped {
+        if self.has_stopped && !self.is_cut {
             return "Each of your agents is stopped: it is frozen, or a hold stops it. Whoever may can start it again; then open this page anew.";
         }
         "There is no agent that you may connect. Make one first, or ask an admin."
