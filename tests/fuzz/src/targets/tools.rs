@@ -1,7 +1,7 @@
 //! What MCP servers behind this one send.
 
 use http::{HeaderName, HeaderValue};
-use svc_core::state::edge::{MCP_DEFINITIONS_BYTES_MAX, MCP_TOOLS_MAX};
+use svc_core::state::edge::{MCP_DEFINITIONS_BYTES_MAX, MCP_NAME_MAX, MCP_TOOLS_MAX};
 use svc_core::value::canonical::canonical;
 use svc_core::value::json::Json;
 use svc_http::tool_server::reading::{self, Message};
@@ -68,7 +68,9 @@ pub fn list(data: &[u8]) {
         assert_eq!(definition.get("name").and_then(Json::as_str), Some(&**name));
         assert!(definition.get("inputSchema").and_then(Json::as_object).is_some());
         assert!(definition.get("_meta").is_none() && definition.get("icons").is_none());
-        assert!((1..=100).contains(&name.len()) && name.bytes().all(|it| it.is_ascii_graphic()));
+        // Beyond what an action's name holds a tool is listed as held, as only its length is in the way.
+        let is_of_name = |it: u8| it.is_ascii_alphanumeric() || b"_.-".contains(&it);
+        assert!((1..=MCP_NAME_MAX).contains(&name.len()) && name.bytes().all(is_of_name), "{name}");
     }
     for (name, value) in &page.headers {
         assert!(name.starts_with("mcp-param-") && HeaderName::from_bytes(name.as_bytes()).is_ok(), "{name}");
@@ -86,5 +88,12 @@ pub fn list_seeds() -> Vec<Vec<u8>> {
     inputs(&[
         "{\"id\":\"\u{e9}\",\"n\":{\"x\":3}}\n{\"tools\":[{\"name\":\"read_one\",\"description\":\"Reads.\",\"inputSchema\":{\"type\":\"object\",\"properties\":{\"id\":{\"type\":\"string\",\"x-mcp-header\":\"Id\"},\"n\":{\"properties\":{\"x\":{\"x-mcp-header\":\"N\"}}}}},\"annotations\":{\"readOnlyHint\":true},\"_meta\":{\"a\":1},\"icons\":[]}],\"nextCursor\":\"n\"}",
         "{}\n{\"tools\":[{\"name\":\"a\",\"inputSchema\":{\"type\":\"object\",\"minimum\":1.50,\"maximum\":1e15}},{\"name\":\"a\",\"inputSchema\":{}},{\"name\":\"__proto__\",\"inputSchema\":{\"type\":\"object\",\"__proto__\":{}}},{\"name\":7},null],\"nextCursor\":null}",
+        // One byte longer than a name that can be called, as long as a name may be, and longer.
+        &format!(
+            "{{}}\n{{\"tools\":[{}]}}",
+            [101, MCP_NAME_MAX, MCP_NAME_MAX + 1]
+                .map(|it| format!(r#"{{"name":"{}","inputSchema":{{"type":"object"}}}}"#, "n".repeat(it)))
+                .join(",")
+        ),
     ])
 }
