@@ -241,6 +241,7 @@ async fn names(caller: &OnceLock<Caller>, url: &str, workspace: WorkspaceId) -> 
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a test may panic")]
     use serde_json::{Value, json};
+    use svc_core::state::edge::outbound::Private;
 
     use super::*;
 
@@ -250,7 +251,7 @@ mod tests {
         let mut said = json!({ "issuer": ISSUER, "authorization_endpoint": "https://idp.example/login?tenant=a",
             "token_endpoint": "https://idp.example/token", "jwks_uri": "https://keys.idp.example/set" });
         change(said.as_object_mut().unwrap());
-        let guard = Outbound { allow_private_loopback: false, own_host: "gate.example.com".into() };
+        let guard = Outbound { private: Private::Nowhere, own_host: "gate.example.com".into() };
         Description::read(&Json::parse(said.to_string().as_bytes()).unwrap(), ISSUER, &guard)
     }
 

@@ -224,7 +224,7 @@ impl GateService {
     pub fn new(gate: Gate, keys: PublicKeys, outbound: Outbound, base_url: &str) -> Self {
         let live = Live::new(gate.clone());
         let upstreams = Upstreams::new(
-            Allowed::default(),
+            &Allowed::default(),
             Times::default(),
             &outbound.own_host,
             None,

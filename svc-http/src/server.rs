@@ -14,16 +14,15 @@
 //! ```
 
 use std::io;
-use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
+use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::time::Duration;
 
-use svc_core::state::edge::outbound::Outbound;
+use svc_core::state::edge::outbound::{Outbound, Private};
 use svc_core::state::gate::receipt::PublicKeys;
 use svc_store::Gate;
 use tokio::net;
 use tokio::time::{Instant, sleep_until, timeout_at};
-use url::Host;
 
 use crate::config::{BaseUrl, Config};
 use crate::deliver::{Deliveries, Sender};
@@ -111,7 +110,7 @@ impl Server {
         service.mailer.clone_from(&mailer);
         let resolver: Arc<dyn Resolve> = Arc::new(SystemResolver);
         let upstreams = Upstreams::new(
-            config.outbound.allow.clone(),
+            &config.outbound.allow,
             config.timeouts.calls,
             base_url.authority(),
             listener.local_addr().ok(),
@@ -249,13 +248,15 @@ impl Drain {
 }
 
 /// What judges addresses of callbacks and webhooks, for which alone the flag is, and what judges those that strangers name, of providers
-/// of identity and of their keys: these lead to private addresses only where the operator lets upstreams be there too, as `svc dev` does.
+/// of identity and of their keys: beside the flag these lead to the private hosts that the operator lets upstreams have, and to no other.
 fn guards(config: &Config, base_url: &BaseUrl) -> (Outbound, Outbound) {
-    let own_host: Box<str> = base_url.authority().into();
-    let here = [Host::Ipv4(Ipv4Addr::LOCALHOST), Host::Ipv6(Ipv6Addr::LOCALHOST), Host::Domain("localhost".to_owned())];
-    let is_here = config.allow_private_callbacks && here.iter().any(|it| config.outbound.allow.has(it));
-    let guard = |allow_private_loopback| Outbound { allow_private_loopback, own_host: own_host.clone() };
-    (guard(config.allow_private_callbacks), guard(is_here))
+    let own_host = base_url.authority();
+    let strict = || Outbound { private: Private::Nowhere, own_host: own_host.into() };
+    if config.allow_private_callbacks {
+        (Outbound { private: Private::Anywhere, ..strict() }, config.outbound.allow.guard(own_host))
+    } else {
+        (strict(), strict())
+    }
 }
 
 /// The socket that metrics are read at.

@@ -161,14 +161,14 @@ impl Default for Slack {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a test may panic")]
-    use svc_core::state::edge::outbound::Outbound;
+    use svc_core::state::edge::outbound::{Outbound, Private};
 
     use super::*;
 
     /// Presses are answered at Slack's own hosts alone.
     #[test]
     fn answers_go_to_slack_alone() {
-        let guard = Outbound { allow_private_loopback: false, own_host: "svc.example".into() };
+        let guard = Outbound { private: Private::Nowhere, own_host: "svc.example".into() };
         let is_own = |slack: &Slack, url: &str| slack.is_own(&OutboundUrl::parse(url, &guard).unwrap());
         let slack = Slack::default();
         for (url, own) in [

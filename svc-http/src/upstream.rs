@@ -104,8 +104,8 @@ pub struct Upstreams(Arc<Inner>);
 #[derive(Debug)]
 struct Inner {
     dial: Dial,
-    allowed: Allowed,
-    own_host: Box<str>,
+    /// What judges addresses: hosts that the operator named may be private ones.
+    guard: Outbound,
     times: Times,
     pool: Arc<Pool>,
     /// How many futures have to run to their end.
@@ -138,7 +138,7 @@ impl Upstreams {
     /// A caller that never calls this server, which listens on `own` and is called `own_host`.
     #[must_use]
     pub fn new(
-        allowed: Allowed,
+        allowed: &Allowed,
         times: Times,
         own_host: &str,
         own: Option<SocketAddr>,
@@ -147,7 +147,7 @@ impl Upstreams {
     ) -> Self {
         let dial = Dial::new(own, resolver, trust);
         let (pool, outliving) = (Pool::new(), watch::Sender::default());
-        Self(Arc::new(Inner { dial, allowed, own_host: own_host.into(), times, pool, outliving }))
+        Self(Arc::new(Inner { dial, guard: allowed.guard(own_host), times, pool, outliving }))
     }
 
     /// Asks another resolver from now on.
@@ -175,17 +175,12 @@ impl Upstreams {
     pub fn may_reach(&self, base_url: &str, address: IpAddr) -> bool {
         self.base(base_url).is_ok_and(|it| {
             let place = SocketAddr::new(address, it.origin.port);
-            self.guard(&it.origin).is_allowed(address) && !self.0.dial.is_own(place)
+            self.0.guard.is_allowed(&it.origin.host, address) && !self.0.dial.is_own(place)
         })
     }
 
-    /// What judges the addresses of a host.
-    fn guard(&self, origin: &Origin) -> Outbound {
-        Outbound { allow_private_loopback: self.0.allowed.has(&origin.host), own_host: self.0.own_host.clone() }
-    }
-
     fn base(&self, base_url: &str) -> Result<Base, Invalid> {
-        Base::parse(base_url, &self.0.allowed, &self.0.own_host)
+        Base::parse(base_url, &self.0.guard)
     }
 
     /// Runs `future` to its end, even if what is given is dropped before.
@@ -285,9 +280,9 @@ impl Upstreams {
 
     /// A new connection.
     async fn dial(&self, origin: &Origin) -> Result<Connection, Reason> {
-        let guard = self.guard(origin);
-        let may = |ip| guard.is_allowed(ip);
-        let here = guard.allow_private_loopback;
+        let guard = &self.0.guard;
+        let may = |ip| guard.is_allowed(&origin.host, ip);
+        let here = guard.may_be_private(&origin.host);
         let place = Place { host: &origin.host, port: origin.port, tls: origin.tls, may: &may, here };
         let slot = self.0.pool.place().ok_or(Reason::Busy)?;
         let io = self.0.dial.dial(&place).await.map_err(|error| match error {

@@ -53,7 +53,7 @@ impl Stage {
         let site = Site::with(|plan| {
             plan.settings = settings(false);
             plan.config.allow_private_callbacks = true;
-            plan.config.outbound.allow = Allowed::loopback();
+            plan.config.outbound.allow = Allowed::parse(["127.0.0.1", DOMAIN]).unwrap();
             plan.config.trusted_proxies = vec!["127.0.0.1/32".parse().unwrap()];
             plan.config.outbound.ca_file = Some(tls("ca.pem"));
             (plan.names, plan.proof_port) = (Some(names), Some(port));

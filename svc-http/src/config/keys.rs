@@ -124,7 +124,7 @@ pub const KEYS: &[Key] = &[
     }),
     list(
         "outbound.allow",
-        "hosts on private addresses that upstreams may have, by plain http too; `svc dev` allows loopback where this names nothing, and 127.0.0.1 while its demonstration upstream answers there",
+        "hosts on private addresses that upstreams may have, by plain http too, and with `--allow-private-callbacks` identity providers and clients' documents; `svc dev` allows loopback where this names nothing, and 127.0.0.1 while its demonstration upstream answers there",
         |config, given| {
             let hosts = Allowed::parse(given.texts.iter().map(String::as_str));
             config.outbound.allow =

@@ -60,7 +60,7 @@ mod tests {
     #![allow(clippy::unwrap_used, clippy::panic, reason = "a test may panic")]
     use std::cell::Cell;
 
-    use svc_core::state::edge::outbound::Outbound;
+    use svc_core::state::edge::outbound::{Outbound, Private};
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
     use tokio::net::TcpListener;
     use tokio::time::advance;
@@ -117,7 +117,7 @@ mod tests {
     async fn whoever_goes_away_keeps_nobody_from_the_keys() {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}/keys", listener.local_addr().unwrap());
-        let guard = Outbound { allow_private_loopback: true, own_host: "gate.example.com".into() };
+        let guard = Outbound { private: Private::Anywhere, own_host: "gate.example.com".into() };
         let sets = KeySets::default();
         sets.read_with(Caller::new(guard, None, Arc::new(SystemResolver), Trust::default()));
         let mut asking = Box::pin(sets.at(&url, |_| true));

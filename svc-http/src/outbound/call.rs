@@ -78,8 +78,8 @@ impl Caller {
             host: &host,
             port,
             tls: url.scheme() != "http",
-            may: &|ip| self.guard.is_allowed(ip),
-            here: self.guard.allow_private_loopback,
+            may: &|ip| self.guard.is_allowed(&host, ip),
+            here: self.guard.may_be_private(&host),
         };
         let stream = self.dial.dial(&place).await.map_err(|error| match error {
             DialError::Resolve => Trouble::Resolve,
@@ -164,11 +164,15 @@ fn trouble(error: &hyper::Error) -> Trouble {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a test may panic")]
+    use std::net::Ipv4Addr;
+    use svc_core::state::edge::outbound::Private;
+
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
     use tokio::net::TcpListener;
 
     use super::*;
     use crate::outbound::{Resolving, SystemResolver};
+    use crate::upstream::Allowed;
 
     /// A resolver that never answers.
     #[derive(Debug)]
@@ -181,7 +185,7 @@ mod tests {
     }
 
     fn caller(resolver: impl Resolve) -> Caller {
-        let guard = Outbound { allow_private_loopback: true, own_host: "gate.example.com".into() };
+        let guard = Outbound { private: Private::Anywhere, own_host: "gate.example.com".into() };
         Caller::new(guard, None, Arc::new(resolver), Trust::default())
     }
 
@@ -212,6 +216,31 @@ mod tests {
         for bytes in [Some(ANSWER_MAX), None] {
             assert_eq!(caller.fetch(&url, usize::MAX).await.map(|it| it.body.len()).ok(), bytes);
         }
+    }
+
+    /// A resolver that has every name on this machine.
+    #[derive(Debug)]
+    struct Here;
+
+    impl Resolve for Here {
+        fn resolve<'a>(&'a self, _host: &'a str) -> Resolving<'a> {
+            Box::pin(async { Ok(vec![Ipv4Addr::LOCALHOST.into()]) })
+        }
+    }
+
+    /// A name that leads to this machine is connected to where the operator named it, and no other name is.
+    #[tokio::test]
+    async fn who_was_not_named_is_not_found_here() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let guard = Allowed::parse(["idp.internal"]).unwrap().guard("gate.example.com");
+        let caller = Caller::new(guard, None, Arc::new(Here), Trust::default());
+        let stranger = caller.post(post(&format!("https://stranger.example:{port}/"))).await;
+        assert_eq!(stranger, Err(Trouble::Address));
+        let url = format!("https://idp.internal:{port}/");
+        let (named, came) = tokio::join!(caller.post(post(&url)), async { listener.accept().await.map(drop) });
+        // Whoever listens there speaks no TLS: that is found out by asking.
+        assert!(came.is_ok() && named != Err(Trouble::Address), "{named:?}");
     }
 
     /// A call that gets nowhere is given up after ten seconds, whatever it waits for.

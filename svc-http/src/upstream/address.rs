@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use svc_core::state::edge::outbound::{Outbound, OutboundUrl};
+use svc_core::state::edge::outbound::{Outbound, OutboundUrl, Private};
 use svc_core::value::Invalid;
 use url::{Host, Url};
 
@@ -76,19 +76,21 @@ impl Allowed {
         self.0.is_empty()
     }
 
-    pub(crate) fn has(&self, host: &Host<String>) -> bool {
-        self.0.contains(host)
+    /// What judges addresses where these hosts, and no others, may be private.
+    #[must_use]
+    pub fn guard(&self, own_host: &str) -> Outbound {
+        Outbound { private: Private::At(self.0.as_slice().into()), own_host: own_host.into() }
     }
 }
 
 impl Base {
-    /// Reads the base address of an upstream: what [`OutboundUrl`] admits, or an address by http or https whose host is one
-    /// of `allowed`.
+    /// Reads the base address of an upstream: what [`OutboundUrl`] admits, or an address by http whose host may be
+    /// private.
     ///
     /// # Errors
     /// [`Invalid`] says which of these it breaks.
-    pub(crate) fn parse(text: &str, allowed: &Allowed, own_host: &str) -> Result<Self, Invalid> {
-        let (origin, url) = judged(text, allowed, own_host)?;
+    pub(crate) fn parse(text: &str, guard: &Outbound) -> Result<Self, Invalid> {
+        let (origin, url) = judged(text, guard)?;
         if url.query().is_some() {
             return Err(Invalid::new("must not hold a query"));
         }
@@ -108,23 +110,22 @@ fn is_name(text: &str) -> bool {
     text.strip_suffix('.').unwrap_or(text).split('.').all(is_label)
 }
 
-/// Reads an address by https that [`OutboundUrl`] admits, or one by http or https whose host is one of `allowed`: who is
-/// connected to, and the address.
+/// Reads an address by https that [`OutboundUrl`] admits, or one by http whose host may be private: who is connected to, and
+/// the address.
 ///
 /// # Errors
 /// [`Invalid`] says which of these it breaks.
-pub(super) fn judged(text: &str, allowed: &Allowed, own_host: &str) -> Result<(Origin, Url), Invalid> {
+pub(super) fn judged(text: &str, guard: &Outbound) -> Result<(Origin, Url), Invalid> {
     let asked = Url::parse(text).map_err(|_| Invalid::new("must be an absolute https URL"))?;
     let host = asked.host().map(|it| it.to_owned()).ok_or_else(|| Invalid::new("must name a host"))?;
-    let is_allowed = allowed.has(&host);
-    let guard = Outbound { allow_private_loopback: is_allowed, own_host: own_host.into() };
+    let is_allowed = guard.may_be_private(&host);
     let tls = asked.scheme() != "http";
     let judged = match text.get(..5) {
         // What may be called by http has to be what else may be called by https.
         Some(scheme) if !tls && is_allowed && scheme.eq_ignore_ascii_case("http:") => {
-            OutboundUrl::parse(&format!("https:{}", text.get(5..).unwrap_or_default()), &guard)?
+            OutboundUrl::parse(&format!("https:{}", text.get(5..).unwrap_or_default()), guard)?
         }
-        _ => OutboundUrl::parse(text, &guard)?,
+        _ => OutboundUrl::parse(text, guard)?,
     };
     let url = Url::parse(judged.as_str()).map_err(|_| Invalid::new("must be an absolute https URL"))?;
     let port = asked.port_or_known_default().ok_or_else(|| Invalid::new("must name a port"))?;
@@ -141,7 +142,7 @@ mod tests {
 
     fn parse(text: &str, allowed: &[&str]) -> Option<Base> {
         let allowed = Allowed::parse(allowed.iter().copied()).unwrap();
-        Base::parse(text, &allowed, "gate.example.com").ok()
+        Base::parse(text, &allowed.guard("gate.example.com")).ok()
     }
 
     /// Public hosts by https; private ones, and plain http, only where the operator named the host.

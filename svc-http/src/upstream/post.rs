@@ -47,7 +47,7 @@ impl Endpoint {
     /// # Errors
     /// The address is one that may not be called, or the header is none or is svc's own to set.
     pub fn new(upstreams: &Upstreams, url: &str, header: Option<(&str, &Secret<String>)>) -> Result<Self, Invalid> {
-        let (origin, url) = judged(url, &upstreams.0.allowed, &upstreams.0.own_host)?;
+        let (origin, url) = judged(url, &upstreams.0.guard)?;
         let query = url.query().map(|it| format!("?{it}")).unwrap_or_default();
         let line = format!("POST {}{query} HTTP/1.1\r\n", url.path()).into();
         // Room for all of it: a text that grows leaves copies behind.

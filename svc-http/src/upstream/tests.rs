@@ -23,7 +23,7 @@ fn mock() -> Mock {
 fn upstreams(own: Option<SocketAddr>, resolver: impl Resolve) -> Upstreams {
     let times = Times { first_token: secs(20), idle: secs(20), total: secs(40) };
     let allowed = Allowed::loopback();
-    Upstreams::new(allowed, times, "gate.example.com", own, Arc::new(resolver), Trust::default())
+    Upstreams::new(&allowed, times, "gate.example.com", own, Arc::new(resolver), Trust::default())
 }
 
 const fn secs(secs: u64) -> Duration {

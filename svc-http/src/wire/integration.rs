@@ -191,12 +191,13 @@ pub const STATES: [&str; 5] = ["waiting", "sending", "delivered", "failed", "rep
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a test may panic")]
     use super::*;
+    use svc_core::state::edge::outbound::Private;
 
     /// `null` returns `enabled` to what an integration begins with; what is not named stays.
     #[test]
     fn null_is_the_default_of_enabled() {
         let told = [r#"{"enabled":null}"#, r#"{"enabled":false}"#, "{}"].map(|it| {
-            let guard = Outbound { allow_private_loopback: false, own_host: "svc.example".into() };
+            let guard = Outbound { private: Private::Nowhere, own_host: "svc.example".into() };
             read_change(
                 it.as_bytes(),
                 Some(IntegrationKind::Callbacks),

@@ -37,7 +37,7 @@ async fn site() -> (Site, Arc<Names>) {
     let own = Arc::clone(&names);
     let site = Site::with(|plan| {
         plan.config.allow_private_callbacks = true;
-        plan.config.outbound.allow = Allowed::loopback();
+        plan.config.outbound.allow = Allowed::parse([PLACE]).unwrap();
         plan.config.outbound.ca_file = Some(tls("ca.pem"));
         plan.names = Some(own);
     })
@@ -279,6 +279,12 @@ async fn a_document_that_is_none_is_no_client() {
         format!("https://{PLACE}:{port}/{}", "x".repeat(2_048)),
     ] {
         leads_nowhere(&page(&mut client, None, &bad, REDIRECT).await, &bad);
+    }
+    // One host on loopback was named by the operator; its neighbours are strangers still.
+    for host in ["127.0.0.1", "localhost"] {
+        let got = page(&mut client, None, &format!("https://{host}:{port}/client.json"), REDIRECT).await;
+        leads_nowhere(&got, host);
+        assert!(got.text().contains("its address may not be called"), "{host}: {}", got.text());
     }
     assert!(desk.is_quiet());
     site.stop().await;

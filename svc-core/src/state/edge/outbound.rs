@@ -19,18 +19,41 @@ const URL_CHARS_MAX: usize = 2_048;
 /// What this deployment lets be called.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outbound {
-    /// Whether private addresses, and `http://` to loopback literals, are let through: for development alone.
-    pub allow_private_loopback: bool,
+    /// Which hosts may have private addresses, and `http://` where they are loopback literals.
+    pub private: Private,
     /// The host of this server's own base address with its port, where that is not its scheme's own: never called.
     pub own_host: Box<str>,
 }
 
+/// Hosts that may have private addresses. Link-local addresses are never private in this sense: clouds answer with
+/// credentials there.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Private {
+    /// None: as what strangers name is judged.
+    #[default]
+    Nowhere,
+    /// These, which the operator named; they are compared as they are written.
+    At(Box<[Host<String>]>),
+    /// All: for development alone.
+    Anywhere,
+}
+
 impl Outbound {
-    /// Whether a resolved address may be connected to: one of the public internet or, in development, a private one.
-    /// Link-local addresses are never private in this sense: clouds answer with credentials there.
+    /// Whether a host may have private addresses.
     #[must_use]
-    pub fn is_allowed(&self, address: IpAddr) -> bool {
-        is_public(address) || (self.allow_private_loopback && is_private(address))
+    pub fn may_be_private(&self, host: &Host<String>) -> bool {
+        match &self.private {
+            Private::Nowhere => false,
+            Private::At(hosts) => hosts.contains(host),
+            Private::Anywhere => true,
+        }
+    }
+
+    /// Whether an address that `host` resolved to may be connected to: one of the public internet or, where the host may
+    /// have one, a private one.
+    #[must_use]
+    pub fn is_allowed(&self, host: &Host<String>, address: IpAddr) -> bool {
+        is_public(address) || (is_private(address) && self.may_be_private(host))
     }
 
     /// Whether host and port are this server's. Its name is its own at every port; an address may carry other servers,
@@ -44,7 +67,7 @@ impl Outbound {
         let Ok(own) = Host::parse(own) else { return false };
         let local = is_local_name(&own) || literal(&own).is_some_and(is_private);
         let same_port = own_port.map_or(matches!(port, 80 | 443), |own| own == port);
-        rooted(&own) == rooted(host) && (same_port || !(local && self.allow_private_loopback))
+        rooted(&own) == rooted(host) && (same_port || !(local && self.may_be_private(host)))
     }
 }
 
@@ -73,7 +96,7 @@ impl OutboundUrl {
         let loopback = literal(&host).is_some_and(is_loopback);
         match url.scheme() {
             "https" => {}
-            "http" if policy.allow_private_loopback && loopback => {}
+            "http" if loopback && policy.may_be_private(&host) => {}
             _ => return Err(Invalid::new("must be an https URL")),
         }
         if !url.username().is_empty() || url.password().is_some() || authority.contains('@') {
@@ -155,10 +178,10 @@ fn is_loopback(address: IpAddr) -> bool {
 
 /// Refuses hosts that always mean this machine, this service, or a place that may not be called.
 fn called(host: &Host<String>, port: u16, policy: &Outbound) -> Result<(), Invalid> {
-    if literal(host).is_some_and(|it| !policy.is_allowed(it)) {
+    if literal(host).is_some_and(|it| !policy.is_allowed(host, it)) {
         return Err(Invalid::new("must not name an address that is not public"));
     }
-    if is_local_name(host) && !policy.allow_private_loopback {
+    if is_local_name(host) && !policy.may_be_private(host) {
         return Err(Invalid::new("must not name this machine"));
     }
     if let Host::Domain(name) = rooted(host)

@@ -113,7 +113,7 @@ impl Doctor<'_> {
         let Config { listen, timeouts, .. } = self.config;
         let own = self.config.base_url(*listen);
         let resolver = Arc::new(SystemResolver);
-        Upstreams::new(allowed.clone(), timeouts.calls, own.authority(), Some(*listen), resolver, Trust::default())
+        Upstreams::new(allowed, timeouts.calls, own.authority(), Some(*listen), resolver, Trust::default())
     }
 
     /// Whether its key can be shown; one that has none needs none.

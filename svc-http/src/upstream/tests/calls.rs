@@ -147,7 +147,7 @@ async fn only_judged_addresses_are_called() {
         assert_eq!((failed.reason, failed.was_sent), (reason, false), "{url}");
     }
     let strict = Upstreams::new(
-        Allowed::default(),
+        &Allowed::default(),
         Times::default(),
         "gate.example.com",
         None,

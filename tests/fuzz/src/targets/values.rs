@@ -1,6 +1,6 @@
 //! Single values: names, texts, instants, addresses.
 
-use svc_core::state::edge::outbound::{Outbound, OutboundUrl};
+use svc_core::state::edge::outbound::{Outbound, OutboundUrl, Private};
 use svc_core::state::gate::{ActionKind, ActionPattern, OutcomeStatus};
 use svc_core::value::currency::Currency;
 use svc_core::value::digest::Digest;
@@ -10,6 +10,7 @@ use svc_core::value::id::{ActionId, AgentId, ReceiptId, WorkspaceId};
 use svc_core::value::period::{Period, Zone};
 use svc_core::value::text::{Detail, Email, IdempotencyKey, Label, Note, SessionId, Source, Summary, UrlText};
 use svc_core::value::{Span, Timestamp};
+use url::Host;
 
 use super::inputs;
 
@@ -147,13 +148,16 @@ pub fn calendar_seeds() -> Vec<Vec<u8>> {
 pub fn outbound(data: &[u8]) {
     let Some((first, rest)) = data.split_first() else { return };
     let Ok(text) = std::str::from_utf8(rest) else { return };
-    let policy = Outbound { allow_private_loopback: first % 2 == 1, own_host: "gate.example.com:8443".into() };
+    let policy = Outbound {
+        private: if first % 2 == 1 { Private::Anywhere } else { Private::Nowhere },
+        own_host: "gate.example.com:8443".into(),
+    };
     let Ok(url) = OutboundUrl::parse(text, &policy) else { return };
     assert_eq!(OutboundUrl::parse(url.as_str(), &policy).as_ref(), Ok(&url), "{text}");
     assert!(!url.host().is_empty() && !url.host().contains("gate.example.com") || url.host().len() > 16, "{text}");
     let bare = url.host().trim_matches(['[', ']']);
     if let Ok(address) = bare.parse() {
-        assert!(policy.is_allowed(address), "{text}");
+        assert!(policy.is_allowed(&Host::parse(url.host()).expect("a host is read again"), address), "{text}");
     }
     assert!(UrlText::try_from(url).is_ok(), "{text}");
 }

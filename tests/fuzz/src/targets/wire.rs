@@ -1,7 +1,7 @@
 //! Bodies of the gate's routes. The first line of an input is the header `idempotency-key`, the rest the body.
 
 use http::{HeaderMap, HeaderValue};
-use svc_core::state::edge::outbound::Outbound;
+use svc_core::state::edge::outbound::{Outbound, Private};
 use svc_core::value::Id;
 use svc_core::value::canonical::canonical;
 use svc_core::value::id::AgentId;
@@ -110,7 +110,7 @@ pub fn settle_seeds() -> Vec<Vec<u8>> {
 /// # Panics
 /// Where it is neither.
 pub fn callback(data: &[u8]) {
-    let guard = Outbound { allow_private_loopback: false, own_host: "gate.example.com".into() };
+    let guard = Outbound { private: Private::Nowhere, own_host: "gate.example.com".into() };
     match callbacks::read(data, &guard) {
         Err(refusal) => is_the_callers(&refusal),
         Ok(url) => assert!(url.as_str().starts_with("https://"), "{url}"),

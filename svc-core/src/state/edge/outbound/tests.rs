@@ -5,11 +5,15 @@ use proptest::prelude::*;
 use super::*;
 
 fn strict() -> Outbound {
-    Outbound { allow_private_loopback: false, own_host: "gate.example.com".into() }
+    Outbound { private: Private::Nowhere, own_host: "gate.example.com".into() }
 }
 
 fn lenient() -> Outbound {
-    Outbound { allow_private_loopback: true, own_host: "127.0.0.1:8080".into() }
+    Outbound { private: Private::Anywhere, own_host: "127.0.0.1:8080".into() }
+}
+
+fn named() -> Host<String> {
+    Host::Domain("host.example.com".to_owned())
 }
 
 fn address(text: &str) -> IpAddr {
@@ -67,11 +71,11 @@ fn every_special_range_ends_where_it_ends() {
     };
     for (before, first, last, after) in RANGES {
         for inside in [first, last].map(|it| address(it)) {
-            assert!(!is_public(inside) && !strict().is_allowed(inside), "{inside}");
+            assert!(!is_public(inside) && !strict().is_allowed(&named(), inside), "{inside}");
             assert!(OutboundUrl::parse(&in_url(inside), &strict()).is_err(), "{inside}");
         }
         for outside in [before, after].into_iter().filter(|it| !it.is_empty()).map(|it| address(it)) {
-            assert!(is_public(outside) && strict().is_allowed(outside), "{outside}");
+            assert!(is_public(outside) && strict().is_allowed(&named(), outside), "{outside}");
             assert!(OutboundUrl::parse(&in_url(outside), &strict()).is_ok(), "{outside}");
         }
     }
@@ -264,11 +268,47 @@ fn development_reaches_its_own_network() {
     }
 }
 
+/// Who named hosts has let those alone be private: not others of their networks, nor what is never called.
+#[test]
+fn private_is_what_was_named() {
+    let named = ["localhost", "127.0.0.1", "[::1]", "idp.internal", "10.0.0.5"].map(|it| Host::parse(it).unwrap());
+    let policy = Outbound { private: Private::At(named.into()), own_host: "127.0.0.1:8080".into() };
+    for (url, may) in [
+        ("http://127.0.0.1:9/x", true),
+        ("https://localhost:9/", true),
+        ("https://[::1]:9/", true),
+        ("https://10.0.0.5/", true),
+        ("https://idp.internal/", true),
+        ("http://10.0.0.5/", false),
+        ("https://10.0.0.6/", false),
+        ("https://127.0.0.2/", false),
+        ("http://127.0.0.2:9/", false),
+        ("https://other.localhost/", false),
+        ("https://[fd00::1]/", false),
+        ("http://127.0.0.1:8080/", false),
+    ] {
+        assert_eq!(OutboundUrl::parse(url, &policy).is_ok(), may, "{url}");
+    }
+    let host = |text: &str| Host::parse(text).unwrap();
+    for (name, at, may) in [
+        ("idp.internal", "10.1.2.3", true),
+        ("idp.internal", "::1", true),
+        ("idp.internal", "169.254.169.254", false),
+        ("idp.internal", "fe80::1", false),
+        ("idp.internal.", "10.1.2.3", false),
+        ("stranger.example", "10.1.2.3", false),
+        ("stranger.example", "127.0.0.1", false),
+        ("stranger.example", "93.184.216.34", true),
+    ] {
+        assert_eq!(policy.is_allowed(&host(name), address(at)), may, "{name} at {at}");
+    }
+}
+
 /// The server's own name is its own at every port, with or without the final dot; its address alone at its port.
 #[test]
 fn own_hosts_are_not_called() {
     let own = |own: &str, url: &str| {
-        let policy = Outbound { allow_private_loopback: true, own_host: own.into() };
+        let policy = Outbound { private: Private::Anywhere, own_host: own.into() };
         OutboundUrl::parse(url, &policy).is_err()
     };
     assert!(own("gate.example.com:8443", "https://gate.example.com/"));
@@ -293,7 +333,7 @@ proptest! {
         ],
         allow in any::<bool>(),
     ) {
-        let policy = Outbound { allow_private_loopback: allow, ..strict() };
+        let policy = Outbound { private: if allow { Private::Anywhere } else { Private::Nowhere }, ..strict() };
         if let Ok(url) = OutboundUrl::parse(&text, &policy) {
             let again = OutboundUrl::parse(url.as_str(), &policy).unwrap();
             prop_assert_eq!(again.as_str(), url.as_str());
