@@ -150,7 +150,8 @@ impl Setting {
         if let Err(must) = self.key.set(config, &given) {
             let shown = if self.key.is_secret { String::new() } else { format!(" is `{}` and", self.texts.join(",")) };
             let told = format!("{}{shown} {must}", self.origin);
-            let told = self.texts.iter().fold(told, |told, text| told.replace(text.trim(), &without_user(text.trim())));
+            let named = self.texts.iter().map(|it| it.trim()).filter(|it| it.contains('@'));
+            let told = named.fold(told, |told, text| told.replace(text, &without_user(text)));
             found.faults.push(Fault::plain(told));
         }
     }
@@ -301,6 +302,9 @@ fn nearest_env(name: &str) -> String {
     KEYS.iter().map(Key::env).min_by_key(|env| distance(env, name)).unwrap_or_default()
 }
 
+/// Edits between two names. What is far longer than any key is a slip of the finger in none, and is not compared.
 fn distance(a: &str, b: &str) -> usize {
-    strsim::damerau_levenshtein(a, b)
+    const NAME_MAX: usize = 128;
+    let longer = a.len().max(b.len());
+    if longer > NAME_MAX { longer } else { strsim::damerau_levenshtein(a, b) }
 }
