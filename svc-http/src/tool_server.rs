@@ -116,13 +116,17 @@ impl ToolServers {
     /// [`Trouble`] where it gives none.
     pub(crate) async fn list_anew(&self, gate: &Gate, reached: &Reached) -> Result<Arc<Definitions>, Trouble> {
         let known = self.known.of(gate, &self.upstreams, reached)?;
+        self.anew(&known, || gate.now()).await
+    }
+
+    async fn anew(&self, known: &Arc<Known>, now: impl Fn() -> Timestamp) -> Result<Arc<Definitions>, Trouble> {
         let since = Instant::now();
         let _turn = known.turn().await;
         match (known.asked_since(since), known.failed_since(since)) {
             (Some(listed), _) => Ok(listed),
             // Of a server that does not answer each of many would else wait for its own time-out, behind all before it.
             (None, Some(trouble)) => Err(trouble),
-            (None, None) => self.fetch(&known, gate.now()).await,
+            (None, None) => self.fetch(known, now()).await,
         }
     }
 
@@ -335,5 +339,102 @@ async fn whole(answered: Answered) -> Result<Box<RawValue>, Trouble> {
                 Heard::Note(_) => {}
             }
         },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test may panic")]
+    use std::sync::Mutex;
+
+    use svc_core::state::edge::McpCredential;
+    use svc_core::value::text::UrlText;
+    use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
+    use tokio::net::{TcpListener, TcpStream};
+    use tokio::task::JoinSet;
+
+    use super::*;
+    use crate::outbound::{SystemResolver, Trust};
+    use crate::upstream::{Allowed, Endpoint};
+
+    /// Methods that an MCP server was asked for.
+    type Heard = Arc<Mutex<Vec<String>>>;
+
+    /// Answers one request, of the era with handshakes; a list is refused while `fails`.
+    async fn answer(mut stream: TcpStream, heard: &Heard, fails: bool) -> std::io::Result<()> {
+        let (mut reader, mut length, mut line) = (BufReader::new(&mut stream), 0, String::new());
+        while reader.read_line(&mut line).await? > 2 {
+            if let Some((_, value)) =
+                line.split_once(':').filter(|(name, _)| name.eq_ignore_ascii_case("content-length"))
+            {
+                length = value.trim().parse().unwrap();
+            }
+            line.clear();
+        }
+        let mut body = vec![0; length];
+        reader.read_exact(&mut body).await?;
+        let asked: serde_json::Value = serde_json::from_slice(&body)?;
+        let method = asked["method"].as_str().unwrap();
+        heard.lock().unwrap().push(method.to_owned());
+        let result = match method {
+            "initialize" => Some(serde_json::json!({ "protocolVersion": "2025-11-25", "capabilities": {} })),
+            "tools/list" if !fails => Some(serde_json::json!({ "tools": [] })),
+            _ => None,
+        };
+        let (status, text) = match result {
+            Some(it) => (200, serde_json::json!({ "jsonrpc": "2.0", "id": asked["id"], "result": it }).to_string()),
+            None if method.starts_with("notifications/") => (202, String::new()),
+            None if method == "tools/list" => (500, String::new()),
+            None => (404, String::new()),
+        };
+        let kind = "content-type: application/json\r\nconnection: close";
+        let text = format!("HTTP/1.1 {status} x\r\n{kind}\r\ncontent-length: {}\r\n\r\n{text}", text.len());
+        stream.write_all(text.as_bytes()).await
+    }
+
+    /// A client, an MCP server that it knows, and what that server hears.
+    async fn meet(fails: bool) -> (ToolServers, Arc<Known>, Heard) {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}/mcp", listener.local_addr().unwrap());
+        let heard = Heard::default();
+        let own = Arc::clone(&heard);
+        tokio::spawn(async move {
+            while let Ok((stream, _)) = listener.accept().await {
+                answer(stream, &own, fails).await.unwrap();
+            }
+        });
+        let times = Times { first_token: SHORT.first_token, idle: SHORT.idle, total: SHORT.total };
+        let allowed = Allowed::loopback();
+        let resolver = Arc::new(SystemResolver);
+        let upstreams = Upstreams::new(&allowed, times, "gate.example.com", None, resolver, Trust::default());
+        let endpoint = Endpoint::new(&upstreams, &url, None).unwrap();
+        let known = Known::new(UrlText::parse(&url).unwrap(), McpCredential::None, None, endpoint);
+        (ToolServers::new(upstreams), Arc::new(known), heard)
+    }
+
+    /// How often a server is asked for its list where so many want it anew at once, and one more after them.
+    async fn asked(count: usize, fails: bool) -> usize {
+        let (servers, known, heard) = meet(fails).await;
+        let now = || Timestamp::from_millis(0);
+        let mut waiting = JoinSet::new();
+        for _ in 0..count {
+            let (servers, known) = (servers.clone(), Arc::clone(&known));
+            waiting.spawn(async move { servers.anew(&known, now).await.is_err() });
+        }
+        assert!(waiting.join_all().await.into_iter().all(|it| it == fails));
+        assert_eq!(servers.anew(&known, now).await.is_err(), fails);
+        let heard = heard.lock().unwrap();
+        heard.iter().filter(|it| *it == "tools/list").count()
+    }
+
+    /// A list that was asked for before is none that is asked for anew: who come while one is under way share the next. That there is
+    /// none is all of theirs, as each would else wait for the server's time-out behind the others. Whoever comes later asks.
+    #[tokio::test]
+    async fn who_wait_for_a_list_share_it() {
+        for (count, fails, lists) in
+            [(0, false, 1), (1, false, 2), (8, false, 3), (0, true, 1), (1, true, 2), (8, true, 2)]
+        {
+            assert_eq!(asked(count, fails).await, lists, "{count} at once, {fails}");
+        }
     }
 }

@@ -96,18 +96,8 @@ impl KnownServers {
         };
         let header = header.as_ref().map(|(name, value)| (*name, value));
         let endpoint = Endpoint::new(upstreams, server.url.as_str(), header).map_err(|_| Trouble::Unusable)?;
-        let known = Arc::new(Known {
-            url: server.url.clone(),
-            credential: server.credential.clone(),
-            secret: reached.secret.clone(),
-            endpoint,
-            next_id: AtomicU64::new(1),
-            turn: tokio::sync::Mutex::default(),
-            failed: Mutex::default(),
-            places: Arc::new(Semaphore::new(CALLS_MAX)),
-            spoken: Mutex::default(),
-            listed: Mutex::default(),
-        });
+        let secret = reached.secret.clone();
+        let known = Arc::new(Known::new(server.url.clone(), server.credential.clone(), secret, endpoint));
         if all.len() >= SERVERS_MAX {
             let any = all.keys().next().copied();
             any.and_then(|it| all.remove(&it));
@@ -123,6 +113,27 @@ impl KnownServers {
 }
 
 impl Known {
+    /// A server that nothing is known of yet, reached at `endpoint`.
+    pub(super) fn new(
+        url: UrlText,
+        credential: McpCredential,
+        secret: Option<Arc<McpSecret>>,
+        endpoint: Endpoint,
+    ) -> Self {
+        Self {
+            url,
+            credential,
+            secret,
+            endpoint,
+            next_id: AtomicU64::new(1),
+            turn: tokio::sync::Mutex::default(),
+            failed: Mutex::default(),
+            places: Arc::new(Semaphore::new(CALLS_MAX)),
+            spoken: Mutex::default(),
+            listed: Mutex::default(),
+        }
+    }
+
     pub(super) const fn endpoint(&self) -> &Endpoint {
         &self.endpoint
     }
