@@ -67,3 +67,18 @@ fn broken_off(how: &str) {
     assert_eq!(rows[0].record, Some(row("lost")));
     let _ = applied(&mut writer, &update(&row("after"), rows[0].stamp));
 }
+
+/// Other warnings beside a commit, as of ids that run out, say nothing of it.
+#[test]
+fn what_is_warned_of_otherwise_is_kept() {
+    let server = Database::start();
+    let store = open(&server.address());
+    let mut writer = store.writer().unwrap();
+    let _ = applied(&mut writer, &insert(&sample::payload(sample::id(9), "before")));
+    let warn = "BEGIN RAISE WARNING 'ids run out'; RETURN NULL; END";
+    server.sql(&format!("CREATE FUNCTION warn() RETURNS trigger LANGUAGE plpgsql AS $body${warn}$body$"));
+    server.sql("CREATE TRIGGER warns AFTER INSERT ON svc.records FOR EACH ROW EXECUTE FUNCTION warn()");
+    let _ = applied(&mut writer, &insert(&row("kept")));
+    assert_eq!(writer.load(&[row("").key()]).unwrap()[0].record, Some(row("kept")));
+    assert!(server.said().contains("ids run out"), "it is warned");
+}
