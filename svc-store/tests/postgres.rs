@@ -445,6 +445,14 @@ fn databases_of_others_are_left_alone() {
     server.sql_in("fresh", "GRANT USAGE ON SCHEMA svc TO weak; GRANT SELECT ON ALL TABLES IN SCHEMA svc TO weak");
     let told = weak(&fresh);
     assert!(matches!(told, Err(StoreError::NoRight(_))), "{told:?}");
+    server.sql_in("fresh", "GRANT ALL ON ALL TABLES IN SCHEMA svc TO weak; GRANT USAGE ON SEQUENCE svc.stamp TO weak");
+    assert_eq!(weak(&fresh).unwrap(), postgres::SCHEMA);
+    // What it takes differs from release to release.
+    let name = "SELECT oid::regprocedure FROM pg_proc WHERE proname='pg_logical_emit_message' AND proargtypes[2]='text'::regtype";
+    let revoke = format!("BEGIN EXECUTE format('REVOKE EXECUTE ON FUNCTION %s FROM PUBLIC', ({name})); END");
+    server.sql_in("fresh", &format!("DO $body${revoke}$body$"));
+    let told = weak(&fresh);
+    assert!(matches!(told, Err(StoreError::NoRight(_))), "{told:?}");
 }
 
 /// A release that has brought the database up to date ends the commits of the one before, though that runs on.

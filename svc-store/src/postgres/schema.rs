@@ -55,21 +55,30 @@ const MAY_MAKE: &str = "SELECT has_database_privilege(current_database(), 'CREAT
 const MAY_WRITE: &str = "SELECT has_schema_privilege('svc', 'USAGE') AND has_table_privilege('svc.meta', 'SELECT') \
      AND (SELECT bool_and(has_table_privilege(it, may)) FROM unnest(ARRAY['svc.records', 'svc.links']) it, \
      unnest(ARRAY['SELECT', 'INSERT', 'UPDATE', 'DELETE']) may) AND has_sequence_privilege('svc.stamp', 'USAGE')";
+/// Whether it may have a commit confirmed that changes nothing, as it does after one of which nobody knows: everybody may unless
+/// somebody took that away. Releases of PostgreSQL differ in what the function takes after its text.
+const MAY_CONFIRM: &str = "SELECT coalesce(bool_and(has_function_privilege(oid, 'EXECUTE')), false) FROM pg_catalog.pg_proc \
+     WHERE proname = 'pg_logical_emit_message' AND pronamespace = 'pg_catalog'::regnamespace AND proargtypes[2] = 'text'::regtype";
 
 /// That the role may do what comes next: make the tables, or read and write them.
 ///
 /// # Errors
 /// [`StoreError::NoRight`], or that the database does not answer.
 pub(super) async fn is_permitted(client: &Client, found: Option<i64>) -> Result<(), StoreError> {
-    let (asked, lacks) = match found {
+    let (next, lacks) = match found {
         None => (MAY_MAKE, "it may not make a schema in this database (CREATE)"),
         Some(_) => (
             MAY_WRITE,
             "it lacks USAGE of the schema `svc` or of its sequence, or the right to read and write its tables",
         ),
     };
-    let row = client.query_one(asked, &[]).await.map_err(|cause| database(&cause))?;
-    if row.get(0) { Ok(()) } else { Err(no_right(lacks)) }
+    for (asked, lacks) in [(next, lacks), (MAY_CONFIRM, "it lacks EXECUTE of `pg_logical_emit_message`")] {
+        let row = client.query_one(asked, &[]).await.map_err(|cause| database(&cause))?;
+        if !row.get::<_, bool>(0) {
+            return Err(no_right(lacks));
+        }
+    }
+    Ok(())
 }
 
 /// That the database has this release's schema.
