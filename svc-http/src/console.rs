@@ -118,6 +118,7 @@ static FILES: [File; FILES_COUNT] = files![
     "preact.js"
     "prices.js"
     "proof.js"
+    "returning.js"
     "rights.js"
     "routing.js"
     "server.js"
@@ -131,7 +132,7 @@ static FILES: [File; FILES_COUNT] = files![
     "text.js"
     "upstreams.js"
 ];
-const FILES_COUNT: usize = 52;
+const FILES_COUNT: usize = 53;
 
 /// What every page needs at once: asked for together, not one after the other as each names the next.
 const FIRST: &[&str] = &[
@@ -145,6 +146,7 @@ const FIRST: &[&str] = &[
     "main.js",
     "pages.js",
     "preact.js",
+    "returning.js",
     "rights.js",
     "server.js",
     "text.js",

@@ -245,6 +245,13 @@ def sign_out_that_fails(chromium, dev, cookie):
         approving.says(page, "alert", "The server is busy. Try again in 3 s.")
 
 
+def comes_back(page, to):
+    """Waits until one is led down to where one was."""
+    to.wait_for()
+    box = "it => it.getBoundingClientRect().top > 0 && it.getBoundingClientRect().bottom < innerHeight && scrollY > 0"
+    page.wait_for_function(box, arg=to.element_handle())
+
+
 def long_list(chromium, dev, cookie):
     """An event leaves the reader of a long list where they are, with all that they have asked for; what it names is true beyond
     the first parts too. The last part leads on to its first item."""
@@ -282,6 +289,11 @@ def long_list(chromium, dev, cookie):
         page.get_by_role("button", name="Show more").click()
         page.get_by_role("link", name="Owner 300", exact=True).and_(page.locator(":focus")).wait_for()
         assert page.locator(".items > li").count() == 320
+        reader.click()
+        page.wait_for_url("**/approvals/apv_*")
+        page.go_back()
+        comes_back(page, reader)
+        assert page.locator(".items > li").count() == 320, "whoever comes back finds all that they had asked for"
 
 
 def not_among_those_shown(chromium, dev, cookie):
@@ -296,14 +308,22 @@ def not_among_those_shown(chromium, dev, cookie):
         page.get_by_role("link", name="First agent").click()
         page.get_by_role("heading", name="First agent", level=1).wait_for()
         page.go_back()
-        found = page.get_by_label("Find by name, among those shown")
-        found.wait_for()
-        assert found.input_value() == "First agent", "what was looked for is kept through the way back"
-        page.get_by_role("button", name="Show more").click()
         page.get_by_role("link", name="First agent").wait_for()
-        page.get_by_role("status").get_by_text("1 shown", exact=True).wait_for()
-        page.get_by_label("Find by name", exact=True).fill("Nobody has this")
+        found = page.get_by_label("Find by name", exact=True)
+        assert found.input_value() == "First agent", "what was looked for is kept through the way back"
+        found.fill("Nobody has this")
         page.get_by_text("No agent has this in its name.").wait_for()
+        page.get_by_role("status").get_by_text("None shown", exact=True).wait_for()
+        found.fill("")
+        last = page.get_by_role("link", name="First agent")
+        last.click()
+        page.get_by_role("heading", name="First agent", level=1).wait_for()
+        assert page.evaluate("scrollY") == 0, "a page begins at its top"
+        page.go_back()
+        comes_back(page, last)
+        page.go_forward()
+        page.get_by_role("heading", name="First agent", level=1).wait_for()
+        assert page.evaluate("scrollY") == 0, "and so it does on the way forward"
 
 
 def more_than_are_offered(chromium, dev, cookie):

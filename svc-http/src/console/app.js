@@ -5,6 +5,7 @@ import { Badge, Button, Empty, Loading, Place, Quoted, Trouble, at, html, usePla
 import { Who, forget, useList, useRead } from "./list.js";
 import { follow } from "./live.js";
 import { GROUPS, PAGES } from "./pages.js";
+import { comeBack, keepDown } from "./returning.js";
 import { REACH } from "./rights.js";
 import { ROOT, ask, isDone, keepPerson, keepProof, session, signInAddress, singleAddress } from "./server.js";
 
@@ -40,6 +41,7 @@ function isInside(url) {
 
 /** Where one is, and how to go elsewhere; `moved` counts the pages since the first. */
 function useAddress() {
+  const shown = useRef(location.pathname);
   const [address, set] = useState({ ...here(), moved: 0 });
   const follow_ = useCallback(() => set((before) => {
     const next = here();
@@ -48,8 +50,12 @@ function useAddress() {
   }), []);
   const go = useCallback((/** @type {string} */ to, replace = false) => {
     const from = location.pathname;
-    history[replace ? "replaceState" : "pushState"](null, "", to);
-    if (!replace && from !== location.pathname) scrollTo(0, 0);
+    if (!replace) keepDown();
+    // A filter takes nothing from what else stands here.
+    const isSame = new URL(to, location.href).pathname === from;
+    history[replace ? "replaceState" : "pushState"](replace && isSame ? history.state : null, "", to);
+    shown.current = location.pathname;
+    if (!replace && from !== location.pathname) comeBack();
     follow_();
   }, [follow_]);
   useEffect(() => {
@@ -60,10 +66,21 @@ function useAddress() {
       event.preventDefault();
       go(link.href);
     };
-    addEventListener("popstate", follow_);
+    const back = () => {
+      const isOther = shown.current !== location.pathname;
+      shown.current = location.pathname;
+      follow_();
+      // A step within a page, as to what it is about, has led where it leads.
+      if (isOther) comeBack();
+    };
+    history.scrollRestoration = "manual";
+    comeBack();
+    addEventListener("popstate", back);
+    addEventListener("pagehide", keepDown);
     document.addEventListener("click", click);
     return () => {
-      removeEventListener("popstate", follow_);
+      removeEventListener("popstate", back);
+      removeEventListener("pagehide", keepDown);
       document.removeEventListener("click", click);
     };
   }, [go, follow_]);

@@ -62,7 +62,7 @@ export function Page({ query }) {
             <${Choice} label=${list.more ? "Over, among those shown" : "Over"} value=${over} options=${[["", "Anything"], ...OVER]} choose=${(/** @type {string} */ it) => set({ over: it })} />
             <${Choice} label="Used" value=${isUsed ? "yes" : ""} options=${[["", "Any part"], ["yes", "80 % and more"]]} choose=${(/** @type {string} */ it) => set({ used: it })} />
           </div>`}
-          ${shown.length ? html`<ul class="items">${shown.map((/** @type {any} */ it) => html`<${One} key=${it.id} of=${it} open=${setOpen} />`)}</ul>` : html`<${Empty} title="No budget is like this."><p><a href=${at(wid, "budgets")}>Show all of them</a></p><//>`}
+          ${shown.length ? html`<ul class="items">${shown.map((/** @type {any} */ it) => html`<${One} key=${it.id} of=${it} open=${setOpen} />`)}</ul>` : html`<${Empty} title=${list.more ? "None of those shown is like this." : "No budget is like this."}><p><a href=${at(wid, "budgets")}>Show all of them</a></p><//>`}
           <${Pager} of=${list} />`
         : html`<${None} make=${() => setOpen({ act: "new" })} />`}<//>
     ${open && open.act === "new" && html`<${New} close=${close} done=${done} />`}

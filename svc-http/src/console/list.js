@@ -1,6 +1,7 @@
 // Reading from the server and staying true: what was read is read again when something of its kind happens.
 import { html, usePlace, Quoted } from "./kit.js";
 import { useCallback, useEffect, useRef, useState } from "./hooks.js";
+import { keepParts, partsOf } from "./returning.js";
 import { ask, isDone, query } from "./server.js";
 
 const GATHER_MS = 200;
@@ -195,10 +196,13 @@ export function useList(path, filters = {}, kinds = [], size = PAGE) {
     if (isLate()) return;
     if (!isDone(found.got)) return put({ got: found.got });
     parts.current += 1;
+    if (asked !== null) keepParts(asked, parts.current);
     put({ got: found.got, rows: [...rows, ...found.rows], cursor: found.cursor, further: current.current.further + 1 });
-  }), [inTurn, read, put]);
+  }), [asked, inTurn, read, put]);
   useEffect(() => {
-    parts.current = 1;
+    // Whoever comes back finds as much as they had asked for.
+    parts.current = asked === null ? 1 : partsOf(asked);
+    happened.current = { ids: new Set(), isAll: parts.current > 1 };
     current.current = NOTHING;
     queue.current = Promise.resolve();
     again();

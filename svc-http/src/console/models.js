@@ -67,7 +67,7 @@ function Models({ query }) {
     </div>
     <${Shown} of=${list}>${(/** @type {any[]} */ items) =>
       items.length
-        ? html`${shown.length ? html`<${Table} caption="Models" columns=${columns} rows=${shown} rowKey=${nameOf} />` : html`<${Empty} title="No model is like this."><p><a href=${at(wid, "models")}>Show all of them</a></p><//>`}<${Pager} of=${list} />`
+        ? html`${shown.length ? html`<${Table} caption="Models" columns=${columns} rows=${shown} rowKey=${nameOf} />` : html`<${Empty} title=${list.more ? "None of those shown is like this." : "No model is like this."}><p><a href=${at(wid, "models")}>Show all of them</a></p><//>`}<${Pager} of=${list} />`
         : html`<${Empty} title="There is no model yet."><p>${mayChange ? html`First comes a <a href=${at(wid, "models", "providers")}>provider</a>, then its models.` : "An owner or an admin adds providers and their models."}</p><//>`}<//>
     ${open && open.act === "see" && html`<${See} of=${open.of} close=${close} open=${setOpen} />`}
     ${open && open.act === "edit" && html`<${Edit} of=${open.of} close=${close} done=${done} />`}
