@@ -339,6 +339,16 @@ def more_than_are_offered(chromium, dev, cookie):
         chosen.locator("option:checked").get_by_text("First agent").wait_for(state="attached")
         chosen.select_option(label="Every agent")
         page.wait_for_url("**/activity")
+        page.goto(at(dev, "/applications"))
+        page.get_by_role("button", name="Ask for something").click()
+        dialog = opened(page, "Ask for something")
+        dialog.get_by_label("What").select_option(label="Another tier")
+        dialog.get_by_label("Or one that is not offered, by its id").fill(f" {first['id']} ")
+        dialog.get_by_label("Tier").select_option(label="Trusted: less is asked about")
+        dialog.get_by_label("Why").fill("It has grown up")
+        dialog.get_by_role("button", name="Ask for it").click()
+        dialog.wait_for(state="detached")
+    assert desk.api(dev, "applications")["data"][0]["target"] == first["id"]
 
 
 def on_half_a_screen(chromium, dev, cookie, agent):

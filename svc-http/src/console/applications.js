@@ -244,22 +244,23 @@ function Wish({ kind }) {
   const budgets = useRead(kind === "budget_raise" && may("ReadReports") ? "budgets?limit=500" : null);
   const members = useRead(kind === "role" && may("ReadMembers") ? "members?limit=500" : null);
   const of = (/** @type {any} */ it) => (it.data && it.data.data) || [];
+  const older = (/** @type {any} */ it) => it.data && it.data.nextCursor !== null && html`<${Field} name="older" label="Or one that is not offered, by its id" fault="target" more=${{ autocapitalize: "none", spellcheck: false }} />`;
   const named = of(agents).filter((/** @type {any} */ it) => it.standing !== "removed").map((/** @type {any} */ it) => [it.id, it.name]);
   if (kind === "agent") return html`<${Field} name="name" label="Name" fault="change.name" needed />
     <${Field} name="principalEmail" as="email" label="Acts for" fault="change.principalEmail" value=${me.email} needed />
     <${Mandate} within=${OF_AGENT} none />`;
   if (kind === "mandate" || kind === "tier") {
     if (agents.data && !named.length) return html`<p class="note">There is no agent of yours yet: ask for one first.</p>`;
-    const choice = html`<${Field} key=${named.length} name="target" as="choice" label="Agent" options=${named} />`;
+    const choice = html`<${Field} key=${named.length} name="target" as="choice" label="Agent" options=${named} />${older(agents)}`;
     return kind === "tier" ? html`${choice}<${Field} name="tier" as="choice" label="Tier" fault="change.tier" options=${TIERS} />` : html`${choice}<${Mandate} within=${WITHIN} />`;
   }
   if (kind === "budget_raise") {
     const all = of(budgets).map((/** @type {any} */ it) => [it.id, it.name || it.id]);
-    return html`${all.length ? html`<${Field} key=${all.length} name="target" as="choice" label="Budget" options=${all} />` : html`<${Field} name="target" label="Budget" needed hint=${html`Its id, as the refusal named it: <code>bdg_…</code>`} more=${{ autocapitalize: "none", spellcheck: false }} />`}
+    return html`${all.length ? html`<${Field} key=${all.length} name="target" as="choice" label="Budget" options=${all} />${older(budgets)}` : html`<${Field} name="target" label="Budget" needed hint=${html`Its id, as the refusal named it: <code>bdg_…</code>`} more=${{ autocapitalize: "none", spellcheck: false }} />`}
       <${Field} name="amount" label="To so many dollars" fault="change.amountMicros" needed hint="The whole, not what is added. It holds until the budget's period ends, or for good where it has no end." more=${{ inputmode: "decimal" }} />`;
   }
   const people = of(members).map((/** @type {any} */ it) => [it.principalId, it.principalId === workspace.principalId ? "You" : `${it.name ?? it.email} (${it.role})`]);
-  return html`${people.length > 0 && html`<${Field} key=${people.length} name="target" as="choice" label="For" options=${people} value=${workspace.principalId} />`}
+  return html`${people.length > 0 && html`<${Field} key=${people.length} name="target" as="choice" label="For" options=${people} value=${workspace.principalId} />${older(members)}`}
     <${Field} name="role" as="choice" label="Role" fault="change.role" options=${ROLES} value=${workspace.role} />`;
 }
 
@@ -279,7 +280,8 @@ function Mandate({ within, none = false }) {
 
 /** What is asked for, of the fields, or what is wrong with it. @param {string} kind @param {Record<string, string>} values @param {string} zone @returns {{ wrong?: import("./server.js").Got, target?: string, change?: any }} */
 function changeOf(kind, values, zone) {
-  const { target, from = "" } = values;
+  const { from = "" } = values;
+  const target = values.older?.trim() || values.target;
   if (kind === "tier") return { target, change: { tier: values.tier } };
   if (kind === "role") return { ...(target && { target }), change: { role: values.role } };
   if (kind === "budget_raise") {
