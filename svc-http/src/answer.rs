@@ -156,7 +156,16 @@ impl Answer {
         self.extra.push((name, value));
         self
     }
+
+    /// The same; proxies are asked not to gather what is to be told at once.
+    #[must_use]
+    pub fn told_at_once(self) -> Self {
+        self.with_header(X_ACCEL_BUFFERING, HeaderValue::from_static("no"))
+    }
 }
+
+/// Read by nginx and others, which gather the answers of what is behind them by default.
+const X_ACCEL_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
 
 /// What every answer to one request carries, gathered while the request is worked on.
 #[derive(Clone, Debug)]

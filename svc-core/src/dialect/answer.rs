@@ -3,6 +3,7 @@
 #[cfg(test)]
 mod tests;
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
@@ -64,8 +65,7 @@ impl Answer {
         let mut tape = Tape::default();
         tape.read(text).map_err(|_| Unreadable::NotJson)?;
         let root = tape.root(text);
-        if root.given("error").is_some() {
-            let error = ProviderError::of(root, &[]).unwrap_or_else(|| ProviderError::read(b"{}"));
+        if let Some(error) = ProviderError::told(root, &[]) {
             return Err(Unreadable::Failed(error));
         }
         let facts = match upstream {
@@ -172,6 +172,8 @@ impl Answer {
     }
 
     fn as_chat(&self, root: Value<'_>, created_s: u64) -> Vec<u8> {
+        let calls = root.get("content").is_some_and(|it| it.items().any(|it| it.has("type", "tool_use")));
+        let finish = self.finish.unwrap_or(Finish::Stop).beside(calls);
         let mut out = Out::default();
         out.object(|out| {
             out.name("id").raw(raw_text(root, "id", "\"chatcmpl-0\""));
@@ -183,7 +185,7 @@ impl Answer {
                     out.name("index").number(0);
                     out.name("message").object(|out| chat_message(out, root));
                     out.name("logprobs").null();
-                    out.name("finish_reason").text(self.finish.unwrap_or(Finish::Stop).chat());
+                    out.name("finish_reason").text(finish.chat());
                 });
             });
             usage::write_chat(out.name("usage"), &self.told());
@@ -194,13 +196,12 @@ impl Answer {
     fn as_messages(&self, root: Value<'_>, call: CallId) -> Vec<u8> {
         let choice = root.get("choices").and_then(|it| it.items().next());
         let message = choice.and_then(|it| it.get("message"));
-        let calls = message.and_then(|it| it.get("tool_calls")).is_some_and(|it| it.items().next().is_some());
+        let listed = message.and_then(|it| it.get("tool_calls")).is_some_and(|it| it.items().next().is_some());
+        let calls = listed || message.is_some_and(|it| it.given("function_call").is_some());
         let refused = message.and_then(|it| it.text_of("refusal")).is_some_and(|it| !it.is_empty());
         let finish = match self.finish.unwrap_or(Finish::Stop) {
             _ if refused => Finish::Refusal,
-            // Some providers say that they are done where they wait for tools.
-            Finish::Stop if calls => Finish::ToolCalls,
-            other => other,
+            other => other.beside(calls),
         };
         let mut out = Out::default();
         out.object(|out| {
@@ -237,17 +238,25 @@ impl Answer {
         }
         text_block(out, &message.text_of("refusal").unwrap_or_default());
         let calls = message.get("tool_calls");
-        for (at, call) in calls.iter().flat_map(|it| it.items()).enumerate() {
+        let mut calls = calls.iter().flat_map(|it| it.items()).enumerate().peekable();
+        if let (None, Some(function)) = (calls.peek(), message.given("function_call")) {
+            self.tool_use(out, &invented(answered, 0), function);
+        }
+        for (at, call) in calls {
             let Some(function) = call.get("function") else { continue };
             let id = call.text_of("id").filter(|it| !it.is_empty());
-            let id = id.unwrap_or_else(|| invented(answered, at).into());
-            out.object(|out| {
-                out.name("type").text("tool_use");
-                out.name("id").text(&packed(&id));
-                out.name("name").text(self.names.of_client(&function.text_of("name").unwrap_or_default()));
-                write_input(out.name("input"), &function.text_of("arguments").unwrap_or_default());
-            });
+            self.tool_use(out, &id.unwrap_or_else(|| invented(answered, at).into()), function);
         }
+    }
+
+    /// A call of this function.
+    fn tool_use(&self, out: &mut Out, id: &str, function: Value<'_>) {
+        out.object(|out| {
+            out.name("type").text("tool_use");
+            out.name("id").text(&packed(id));
+            out.name("name").text(self.names.of_client(&function.text_of("name").unwrap_or_default()));
+            write_input(out.name("input"), &arguments_of(function));
+        });
     }
 
     /// A block of thinking, signed by svc's own mark.
@@ -306,7 +315,7 @@ fn chat_facts(root: Value<'_>) -> Option<Facts> {
         for call in message.get("tool_calls").iter().flat_map(|it| it.items()) {
             facts.calls = true;
             let arguments = call.get("function").and_then(|it| it.get("arguments"));
-            facts.text_bytes = facts.text_bytes.saturating_add(arguments.map_or(0, |it| it.text_len()));
+            facts.text_bytes = facts.text_bytes.saturating_add(arguments.map_or(0, arguments_len));
         }
         facts.calls |= message.given("function_call").is_some() || message.given("audio").is_some();
         if own::cites_the_web(message) {
@@ -450,13 +459,31 @@ pub(super) fn invented(call: CallId, at: usize) -> String {
     format!("{call}_{at}")
 }
 
-/// Arguments as an object. What is no object stands in one, under a name of its own, so that nothing is lost.
+/// The arguments of a function's call as JSON: a text that holds them or, as some providers have it, the object itself.
+pub(super) fn arguments_of(function: Value<'_>) -> Cow<'_, str> {
+    let Some(arguments) = function.get("arguments") else { return Cow::default() };
+    if arguments.form() == Form::Object { Cow::Borrowed(arguments.raw()) } else { arguments.text().unwrap_or_default() }
+}
+
+/// UTF-8 bytes of arguments in either form.
+pub(super) fn arguments_len(arguments: Value<'_>) -> u64 {
+    if arguments.form() == Form::Object { length(arguments.raw()) } else { arguments.text_len() }
+}
+
+/// Arguments as an object. Nothing, be it written as `null` or as an empty list, is an empty one, and what was encoded twice is
+/// what it holds. What else is no object stands in one, under a name of its own, so that nothing is lost.
 pub(super) fn write_input(out: &mut Out, arguments: &str) {
     if arguments.trim().is_empty() {
         return out.object(|_| {});
     }
-    match Tape::of(arguments) {
-        Ok(tape) if tape.root(arguments).form() == Form::Object => out.raw(arguments.trim()),
-        Ok(_) | Err(_) => out.object(|out| out.name("arguments").text(arguments)),
+    let Ok(tape) = Tape::of(arguments) else { return out.object(|out| out.name("arguments").text(arguments)) };
+    let root = tape.root(arguments);
+    let inner = root.text().filter(|it| Tape::of(it).is_ok_and(|tape| tape.root(it).form() == Form::Object));
+    match (root.form(), inner) {
+        (Form::Object, _) => out.raw(arguments.trim()),
+        (Form::Null, _) => out.object(|_| {}),
+        (Form::List, _) if root.items().next().is_none() => out.object(|_| {}),
+        (_, Some(inner)) => out.raw(inner.trim()),
+        (_, None) => out.object(|out| out.name("arguments").text(arguments)),
     }
 }

@@ -208,7 +208,8 @@ fn chat_message<'a>(
             calls.extend(call.text_of("id"));
             if let Some(function) = call.get("function") {
                 faults.text(function, "name", &format!("{path}.function.name"));
-                if !function.get("arguments").is_none_or(|it| it.is_text()) {
+                // What providers answered comes back, be it the object itself.
+                if !function.get("arguments").is_none_or(|it| it.is_text() || it.form() == Form::Object) {
                     faults.add(format!("{path}.function.arguments"), "must be text");
                 }
             } else if call.get("custom").is_none() {

@@ -9,6 +9,8 @@ use crate::value::secret::Secret;
 const SHOWN_MAX: usize = 300;
 /// A word of so many characters of letters and digits mixed may be a key.
 const KEY_MIN: usize = 20;
+/// Words for the end of an answer that say that the provider has failed.
+const FAILED: [&str; 2] = ["error", "insufficient_system_resource"];
 /// So much of a provider's error is looked at, in bytes.
 const LOOKED_AT_MAX: usize = 64 * 1024;
 
@@ -40,6 +42,17 @@ impl ProviderError {
             Ok(tape) => Self::of(tape.root(&text), &[]).unwrap_or_else(|| none("it did not say why")),
             Err(_) => none(&shown(&text)),
         }
+    }
+
+    /// The error that an answer with status 200, or an event of a stream, tells in the place of an answer or within one: at its root,
+    /// or on a choice of it.
+    pub(super) fn told(root: Value<'_>, hidden: &[Secret<String>]) -> Option<Self> {
+        let is_broken =
+            |it: &Value<'_>| it.given("error").is_some() || FAILED.iter().any(|word| it.has("finish_reason", word));
+        let choice = || root.get("choices")?.items().find(is_broken);
+        let place = if root.given("error").is_some() { root } else { choice()? };
+        let silent = || Self { kind: place.text_of("finish_reason").map(|it| shown(&it).into()), ..Self::read(b"{}") };
+        Some(place.given("error").and_then(|_| Self::of(place, hidden)).unwrap_or_else(silent))
     }
 
     /// An error in either shape: `{error: {…}}`, `{type: "error", error: {…}}`, `{error: "…"}`, `{message: "…"}`,

@@ -40,6 +40,14 @@ impl Finish {
         }
     }
 
+    /// The same beside calls of tools: some providers say that they are done where they wait for them.
+    pub(super) const fn beside(self, calls: bool) -> Self {
+        match self {
+            Self::Stop if calls => Self::ToolCalls,
+            other => other,
+        }
+    }
+
     /// As a `finish_reason`.
     pub(super) const fn chat(self) -> &'static str {
         match self {

@@ -325,8 +325,7 @@ impl Pass<'_> {
         if root.form() != Form::Object {
             return Err(Broken::NotEvents);
         }
-        if root.given("error").is_some() {
-            let error = ProviderError::of(root, self.hidden).unwrap_or_else(|| ProviderError::read(b"{}"));
+        if let Some(error) = ProviderError::told(root, self.hidden) {
             write_event(out, self.client, error.kind.as_deref().unwrap_or(BROKEN), &error.message);
             return Ok(Some(Ending::Failed(error)));
         }

@@ -180,7 +180,10 @@ fn missing(name: &str) -> Refused {
 
 /// Whether what a tool gave says that it did not work.
 fn has_failed(input: &Json) -> bool {
-    let Some(said) = input.get("tool_response").or_else(|| input.get("tool_output")) else { return false };
+    // One client writes what its tool gave as a text that holds JSON.
+    let written = text(input, "tool_output").and_then(|it| Json::parse(it.as_bytes()).ok());
+    let said = input.get("tool_response").or(written.as_ref()).or_else(|| input.get("tool_output"));
+    let Some(said) = said else { return false };
     let is = |name: &str, value: bool| said.get(name).and_then(Json::as_bool) == Some(value);
     let is_code = |name: &str| said.get(name).and_then(Json::as_int).is_some_and(|it| it != 0);
     let error = said.get("error").is_some_and(|it| !it.is_null() && it.as_str() != Some(""));
@@ -272,6 +275,12 @@ mod tests {
             ("AfterTool", r#"{"error":{"message":"x"}}"#, true),
         ] {
             assert_eq!(after(event, response), Moment::After { failed }, "{event} {response}");
+        }
+        for (output, failed) in [(r#"{\"exitCode\":0}"#, false), (r#"{\"exitCode\":1}"#, true), ("no JSON", false)] {
+            let text = format!(
+                r#"{{"conversation_id":"s","hook_event_name":"postToolUse","tool_name":"Shell","tool_output":"{output}"}}"#
+            );
+            assert_eq!(read(&text).unwrap().moment, Moment::After { failed }, "{output}");
         }
     }
 

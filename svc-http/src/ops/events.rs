@@ -12,8 +12,6 @@ use crate::routes::EventsOp;
 use crate::wire::actions::no_event_id;
 
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
-/// Keeps proxies from gathering what is to be told at once.
-const X_ACCEL_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
 /// How soon one who watches too often may try again, in seconds.
 const AGAIN_S: u32 = 15;
 
@@ -34,7 +32,7 @@ pub(super) async fn answer(
             let seat = service.live.seat(member.person, member.role).map_err(refusal)?;
             let seat = seat.ok_or_else(|| Refusal::rate_limited(AGAIN_S))?;
             let stream = Answer::stream("text/event-stream", live::stream(seat, heard));
-            Ok(stream.with_header(X_ACCEL_BUFFERING, HeaderValue::from_static("no")))
+            Ok(stream.told_at_once())
         }
     }
 }

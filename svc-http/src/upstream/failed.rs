@@ -63,7 +63,7 @@ pub enum Reason {
     Empty,
     /// The answer cannot be read.
     Unreadable,
-    /// The stream has an error event of the upstream.
+    /// The upstream told of an error in the place of its answer, with status 200, or within its stream.
     Told,
     /// It has failed of late, and another call tries whether it still does.
     Circuit,
@@ -92,7 +92,7 @@ impl Reason {
             Self::TooLarge => "the answer is too long",
             Self::Empty => "the answer is empty",
             Self::Unreadable => "the answer cannot be read",
-            Self::Told => "the upstream told of an error in its stream",
+            Self::Told => "the upstream told of an error in its answer",
             Self::Circuit => "it has failed of late, another call tries it",
         }
     }
@@ -130,7 +130,7 @@ impl Failed {
     }
 
     /// Whether the call may have cost something all the same: it was sent, and its provider has not said no, neither by its
-    /// status nor by an error in the place of the stream's first token.
+    /// status nor by an error in the place of the answer, or of the stream's first token.
     #[must_use]
     pub fn may_have_used(&self) -> bool {
         self.was_sent && self.reason != Reason::Told && self.status.is_none_or(|it| it < 300)

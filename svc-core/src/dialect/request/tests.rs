@@ -90,7 +90,7 @@ fn all_faults_are_told_at_once() {
         ),
         (
             CHAT,
-            r#""messages":[{"role":"tool","tool_call_id":"c9","content":"x"},{"role":"tool","content":"x"},{"role":"assistant","content":null,"tool_calls":[{"id":"c9","type":"function","function":{"name":"","arguments":{}}}]}]"#,
+            r#""messages":[{"role":"tool","tool_call_id":"c9","content":"x"},{"role":"tool","content":"x"},{"role":"assistant","content":null,"tool_calls":[{"id":"c9","type":"function","function":{"name":"","arguments":7}}]}]"#,
             &[
                 "messages.0.tool_call_id",
                 "messages.1.tool_call_id",

@@ -1,6 +1,6 @@
 //! A request of the chat shape, written in the messages shape.
 
-use super::super::answer::write_input;
+use super::super::answer::{arguments_of, write_input};
 use super::super::doc::{Form, Value};
 use super::super::files::{Source, TEXT, address, document};
 use super::super::names::packed_next;
@@ -225,7 +225,7 @@ fn assistant(out: &mut Out, message: Value<'_>, at: usize, empty: &mut usize, fa
             out.name("id").text(&packed_next(&call.text_of("id").unwrap_or_default(), empty));
             out.name("name").raw(raw_or(function, "name", "\"\""));
             // What broke off, or was none from the start, is no reason to end a conversation.
-            write_input(out.name("input"), &function.text_of("arguments").unwrap_or_default());
+            write_input(out.name("input"), &arguments_of(function));
         });
     }
 }

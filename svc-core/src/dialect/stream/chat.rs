@@ -279,7 +279,7 @@ impl ToChat {
             self.close(index, out);
         }
         self.thinking_blocks(out);
-        let reason = meter.finish().unwrap_or(Finish::Stop).chat();
+        let reason = meter.finish().unwrap_or(Finish::Stop).beside(!self.tools.is_empty()).chat();
         self.write(out, |out| {
             out.name("choices").list(|out| {
                 out.object(|out| {

@@ -6,8 +6,10 @@
 //!
 //! **Invariant:** no more waits than [`HELD_MAX`] bytes and [`CALLS_MAX`] calls, whatever a provider sends.
 
-use super::super::answer::invented;
-use super::super::doc::{Seam, Value};
+use std::borrow::Cow;
+
+use super::super::answer::{invented, write_input};
+use super::super::doc::{Form, Seam, Value};
 use super::super::finish::Finish;
 use super::super::marks::{As, mark};
 use super::super::names::{LongNames, packed};
@@ -72,6 +74,8 @@ struct Tool {
     seam: Seam,
     shape: Braces,
     begun: bool,
+    /// Whether arguments that were no object were written as one.
+    is_written: bool,
 }
 
 impl Tool {
@@ -88,15 +92,25 @@ struct Braces {
     text: bool,
     escaped: bool,
     whole: bool,
+    /// Whether anything but space has come.
+    begun: bool,
+    /// Whether it begins as no object does.
+    is_other: bool,
 }
 
 impl Braces {
     fn take(&mut self, piece: &str) {
         for byte in piece.bytes() {
+            if !self.begun && !byte.is_ascii_whitespace() {
+                (self.begun, self.is_other) = (true, byte != b'{');
+            }
             match byte {
                 _ if self.escaped => self.escaped = false,
                 b'\\' if self.text => self.escaped = true,
-                b'"' => self.text = !self.text,
+                b'"' => {
+                    self.text = !self.text;
+                    self.whole |= !self.text && self.depth == 0;
+                }
                 _ if self.text => {}
                 b'{' | b'[' => self.depth = self.depth.saturating_add(1),
                 b'}' | b']' => {
@@ -307,10 +321,12 @@ impl ToMessages {
         let name = function.and_then(|it| it.text_of("name")).unwrap_or_default();
         let known = self.place_of(number, id, &name);
         self.full |= known.is_none() && self.tools.len() >= CALLS_MAX;
-        let written = function.and_then(|it| it.get("arguments")?.written()).unwrap_or_default();
+        let arguments = function.and_then(|it| it.get("arguments"));
+        let written = arguments.and_then(|it| it.written()).unwrap_or_default();
+        let object = arguments.filter(|it| it.form() == Form::Object).map(|it| Cow::Borrowed(it.raw()));
         let mut seam =
             known.and_then(|at| self.tools.get_mut(at)).map(|it| std::mem::take(&mut it.seam)).unwrap_or_default();
-        let piece = seam.join(written);
+        let piece = object.or_else(|| seam.join(written));
         self.full |= piece.is_none();
         let piece = piece.unwrap_or_default();
         let tool = known.and_then(|at| self.tools.get(at));
@@ -330,6 +346,7 @@ impl ToMessages {
         tool.name.push_str(name);
         tool.shape.take(&piece);
         tool.waiting.push_str(&piece);
+        tool.shape.whole |= tool.shape.is_other && tool.waiting.trim() == "null";
         self.turn(out);
     }
 
@@ -337,7 +354,7 @@ impl ToMessages {
     fn turn(&mut self, out: &mut Vec<u8>) {
         loop {
             if let Open::Tool(at) = self.open {
-                self.flush(at, out);
+                self.flush(at, false, out);
                 if self.tool_is_open() {
                     return;
                 }
@@ -372,16 +389,26 @@ impl ToMessages {
             out.name("name").text(&name);
             out.name("input").object(|_| {});
         });
-        self.flush(at, out);
+        self.flush(at, false, out);
     }
 
-    /// Writes the arguments that wait.
-    fn flush(&mut self, at: usize, out: &mut Vec<u8>) {
-        let waiting = self.tools.get_mut(at).map(|it| std::mem::take(&mut it.waiting)).unwrap_or_default();
-        if waiting.is_empty() {
+    /// Writes the arguments that wait. Those that begin as no object does are made one first, once they are whole or `ended`: a
+    /// client takes the pieces of an object as they come.
+    fn flush(&mut self, at: usize, ended: bool, out: &mut Vec<u8>) {
+        let Some(tool) = self.tools.get_mut(at) else { return };
+        if tool.waiting.is_empty() || (tool.shape.is_other && !tool.shape.whole && !ended) {
             return;
         }
+        let mut waiting = std::mem::take(&mut tool.waiting);
         self.held = self.held.saturating_sub(waiting.len());
+        if tool.shape.is_other {
+            if std::mem::replace(&mut tool.is_written, true) {
+                return;
+            }
+            let mut input = Out::default();
+            write_input(&mut input, &waiting);
+            waiting = String::from_utf8(input.into_bytes()).unwrap_or_default();
+        }
         let index = self.blocks.saturating_sub(1);
         event(out, "content_block_delta", |out| {
             out.name("index").number(index);
@@ -403,6 +430,9 @@ impl ToMessages {
     }
 
     fn close(&mut self, out: &mut Vec<u8>) {
+        if let Open::Tool(at) = self.open {
+            self.flush(at, true, out);
+        }
         let open = std::mem::take(&mut self.open);
         let index = self.blocks.saturating_sub(1);
         // Clients keep no thinking that is not signed, and the model that has thought it is to be given it again.
@@ -428,9 +458,6 @@ impl ToMessages {
     /// The end: every block is closed, and the message says why it stopped and what it used.
     pub(super) fn finish(&mut self, meter: &Meter, out: &mut Vec<u8>) {
         self.start(out);
-        if let Open::Tool(at) = self.open {
-            self.flush(at, out);
-        }
         for at in 0..self.tools.len() {
             if self.tools.get(at).is_some_and(|it| !it.begun && it.is_told()) {
                 self.begin_tool(at, out);
@@ -440,9 +467,7 @@ impl ToMessages {
         self.close(out);
         let finish = match meter.finish().unwrap_or(Finish::Stop) {
             _ if self.refused => Finish::Refusal,
-            // Some providers say that they are done where they wait for tools.
-            Finish::Stop if self.tools.iter().any(|it| it.begun) => Finish::ToolCalls,
-            other => other,
+            other => other.beside(self.tools.iter().any(|it| it.begun)),
         };
         let usage = meter.reported().unwrap_or_default();
         event(out, "message_delta", |out| {

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::super::answer::{hear_service, server_tool_uses, server_tools_of_chat};
+use super::super::answer::{arguments_len, hear_service, server_tool_uses, server_tools_of_chat};
 use super::super::check::ANSWERS_MAX;
 use super::super::doc::{Form, Value, length};
 use super::super::finish::Finish;
@@ -235,9 +235,9 @@ impl Meter {
             self.begin();
             for call in value.items() {
                 let arguments = call.get("function").and_then(|it| it.get("arguments"));
-                self.piece(arguments.map_or(0, |it| it.text_len()));
+                self.piece(arguments.map_or(0, arguments_len));
             }
-            self.piece(value.get("arguments").map_or(0, |it| it.text_len()));
+            self.piece(value.get("arguments").map_or(0, arguments_len));
         } else if value.is_text() {
             self.piece(value.text_len());
         } else if name.is("content") {

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use http::header::TRAILER;
 use http::{HeaderMap, HeaderName, HeaderValue};
 use serde::Deserialize;
-use svc_core::dialect::{self, Answer as Read, Body, Stream, StreamOptions};
+use svc_core::dialect::{self, Answer as Read, Body, Stream, StreamOptions, Unreadable};
 use svc_core::refusal::{AttemptedModel, Kind, Refusal};
 use svc_core::rules::gateway::admit::{Admitted, Place};
 use svc_core::rules::gateway::finish::Tried;
@@ -265,16 +265,16 @@ impl Run {
         match self.upstreams.send(target, &call).await? {
             Reply::Whole(whole) => {
                 let read = Read::read(target.dialect(), &whole.body);
-                let failed = |said: Option<Box<str>>| Failed {
+                let failed = |why: Unreadable| Failed {
                     status: Some(whole.status),
-                    said,
+                    said: Some(why.to_string().into()),
                     ms: whole.ms,
-                    ..Failed::sent(Reason::Unreadable)
+                    ..Failed::sent(if matches!(why, Unreadable::Failed(_)) { Reason::Told } else { Reason::Unreadable })
                 };
                 let (status, first_ms) = (whole.status, whole.first_ms);
                 read.map(|it| it.naming(self.body.long_names()).of_provider(provider))
                     .map(|it| Answered::Whole { read: Box::new(it), status, first_ms })
-                    .map_err(|why| failed(Some(why.to_string().into())))
+                    .map_err(failed)
             }
             Reply::Stream(incoming) => {
                 let options = StreamOptions {
@@ -317,7 +317,8 @@ impl Run {
                 let notebook =
                     Notebook::new(&self.gate, admitted.call.id, &self.demand, &admitted.routing, tools, seat);
                 let body = Noted::new(begun.into_body(guard, switch, self.asked.trailers), notebook);
-                let answer = self.noted(Answer::stream("text/event-stream", answer::Stream::new(body)));
+                let answer = Answer::stream("text/event-stream", answer::Stream::new(body)).told_at_once();
+                let answer = self.noted(answer);
                 if self.asked.trailers {
                     return answer.with_header(TRAILER, HeaderValue::from_static("x-svc-cost-micros"));
                 }

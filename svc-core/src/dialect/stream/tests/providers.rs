@@ -1,7 +1,7 @@
 //! What providers do each in their own way.
 
 use super::*;
-use crate::dialect::{Body, Target};
+use crate::dialect::{Answer, Body, Target, Unreadable};
 use crate::value::Id as _;
 use crate::value::id::CallId;
 
@@ -456,4 +456,117 @@ fn calls_are_told_as_the_client_may_send_them_back() {
     assert_eq!(names, [&*long, "other"]);
     let ids: std::collections::BTreeSet<_> = heard.calls.iter().map(|(id, ..)| id).collect();
     assert!(ids.len() == 2 && ids.iter().flat_map(|it| it.bytes()).all(|it| it.is_ascii_alphanumeric() || it == b'_'));
+}
+
+/// What a whole answer of the chat shape gives a client of the messages shape.
+fn whole(message: &str, finish: &str) -> Json {
+    let text = format!(r#"{{"choices":[{{"index":0,"message":{message},"finish_reason":"{finish}"}}]}}"#);
+    let answer = Answer::read(CHAT, text.as_bytes()).unwrap();
+    Json::parse(&answer.to_client(MESSAGES, 7, CallId::from_bits(7))).unwrap()
+}
+
+/// Arguments that come as the object itself, encoded twice, or as nothing in other words, are one object to a client of the messages
+/// shape, whole and streamed, and what comes behind them is heard.
+#[test]
+fn arguments_are_one_object_however_they_come() {
+    let quoted = |text: &str| format!("{text:?}");
+    let rome = r#"{"city":"Rome"}"#;
+    let twice = quoted(&quoted(rome));
+    for (sent, pieces, input) in [
+        (rome, vec![rome.to_owned()], rome),
+        (&*quoted(rome), vec![quoted(r#"{"city":"#), quoted(r#""Rome"}"#)], rome),
+        (&*twice, vec![quoted(r#""{\"city\":"#), quoted(r#"\"Rome\"}""#)], rome),
+        (r#""[]""#, vec![r#""[""#.to_owned(), r#""]""#.to_owned()], "{}"),
+        (r#"" null ""#, vec![r#"" nu""#.to_owned(), r#""ll""#.to_owned()], "{}"),
+        ("null", vec!["null".to_owned()], "{}"),
+        (r#""[1]""#, vec![r#""[1]""#.to_owned()], r#"{"arguments":"[1]"}"#),
+        (r#""[1""#, vec![r#""[1""#.to_owned()], r#"{"arguments":"[1"}"#),
+    ] {
+        let function = format!(r#"{{"id":"t1","type":"function","function":{{"name":"get","arguments":{sent}}}}}"#);
+        let found = whole(&format!(r#"{{"tool_calls":[{function}]}}"#), "stop");
+        let expected = Json::parse(input.as_bytes()).unwrap();
+        assert_eq!(at(&found, "content.0.input"), Some(&expected), "{sent}");
+        assert_eq!(text(&found, "stop_reason"), "tool_use", "{sent}");
+        let mut stream = chat_chunk(r#"{"tool_calls":[{"index":0,"id":"t1","function":{"name":"get"}}]}"#, "null");
+        for piece in pieces {
+            let delta = format!(r#"{{"tool_calls":[{{"index":0,"function":{{"arguments":{piece}}}}}]}}"#);
+            stream.push_str(&chat_chunk(&delta, "null"));
+        }
+        stream.push_str(&chat_chunk(r#"{"content":"after"}"#, "\"stop\""));
+        stream.push_str(DONE);
+        let (out, ending, _) = run(CHAT, MESSAGES, false, stream.as_bytes(), 17);
+        let heard = hear(MESSAGES, &out);
+        assert_eq!(
+            (ending, &*heard.text, heard.finish.as_deref()),
+            (Ending::Clean, "after", Some("tool_use")),
+            "{sent}"
+        );
+        let [(id, name, arguments)] = &heard.calls[..] else { panic!("{out}") };
+        assert_eq!((&**id, &**name, Json::parse(arguments.as_bytes()).unwrap()), ("t1", "get", expected), "{sent}");
+    }
+    let (out, _, stream) = run(
+        CHAT,
+        CHAT,
+        false,
+        chat_chunk(r#"{"tool_calls":[{"index":0,"function":{"name":"get","arguments":{"a":1}}}]}"#, "null").as_bytes(),
+        99,
+    );
+    assert!(out.contains(r#""arguments":{"a":1}"#) && stream.received().text_bytes >= 7, "they count as what they are");
+    let back = r#"{"model":"m","messages":[{"role":"assistant","tool_calls":[{"id":"a","function":{"name":"f","arguments":{"a":1}}}]},{"role":"tool","tool_call_id":"a","content":"x"}]}"#;
+    let sent = Body::read(CHAT, back.as_bytes())
+        .unwrap()
+        .to_upstream(Target {
+            dialect: MESSAGES,
+            model: "m",
+            max_output: 9,
+            reasoning: false,
+            provider: "p",
+            is_strict: false,
+            is_makers: false,
+            is_elsewhere: false,
+        })
+        .unwrap();
+    assert!(String::from_utf8(sent).unwrap().contains(r#""input":{"a":1}"#), "and come back so");
+}
+
+/// A call of the older form is a call, and a provider that says it is done where it waits for tools waits for tools.
+#[test]
+fn calls_are_told_whatever_their_end_says() {
+    let found = whole(r#"{"content":null,"function_call":{"name":"f","arguments":"{\"a\":1}"}}"#, "function_call");
+    assert_eq!((text(&found, "content.0.name"), int(&found, "content.0.input.a")), ("f".to_owned(), Some(1)));
+    let answer = r#"{"content":[{"type":"tool_use","id":"t","name":"f","input":{}}],"stop_reason":"end_turn"}"#;
+    let answer = Answer::read(MESSAGES, answer.as_bytes()).unwrap().to_client(CHAT, 7, CallId::from_bits(7));
+    assert_eq!(text(&Json::parse(&answer).unwrap(), "choices.0.finish_reason"), "tool_calls");
+    let stream = [
+        messages_event("message_start", r#","message":{"id":"m","model":"m","usage":{"input_tokens":1}}"#),
+        messages_event(
+            "content_block_start",
+            r#","index":0,"content_block":{"type":"tool_use","id":"t","name":"f","input":{}}"#,
+        ),
+        messages_event("content_block_stop", r#","index":0"#),
+        messages_event("message_delta", r#","delta":{"stop_reason":"end_turn"},"usage":{"output_tokens":1}"#),
+        messages_event("message_stop", ""),
+    ]
+    .concat();
+    let (out, ending, _) = run(MESSAGES, CHAT, false, stream.as_bytes(), 31);
+    assert_eq!((ending, hear(CHAT, &out).finish.as_deref()), (Ending::Clean, Some("tool_calls")));
+}
+
+/// A failure that a provider tells on a choice is one: no answer, and no clean end of a stream for either shape.
+#[test]
+fn a_failure_on_a_choice_is_no_end() {
+    for (end, kind) in [
+        (r#""error","error":{"code":"overloaded","message":"no room"}"#, "overloaded"),
+        (r#""insufficient_system_resource""#, "insufficient_system_resource"),
+    ] {
+        let text = format!(r#"{{"choices":[{{"index":0,"message":{{"content":"half"}},"finish_reason":{end}}}]}}"#);
+        let Err(Unreadable::Failed(error)) = Answer::read(CHAT, text.as_bytes()) else { panic!("{text}") };
+        assert_eq!(error.kind.as_deref(), Some(kind));
+        for client in [CHAT, MESSAGES] {
+            let stream = [chat_chunk(r#"{"content":"half"}"#, "null"), chat_chunk("{}", end), DONE.to_owned()].concat();
+            let (out, ending, _) = run(CHAT, client, false, stream.as_bytes(), 23);
+            let heard = hear(client, &out);
+            assert!(matches!(ending, Ending::Failed(_)) && heard.failed && !heard.ended, "{out}");
+        }
+    }
 }

@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::{HeaderName, HeaderValue};
 use serde_json::value::RawValue;
 use svc_core::refusal::Refusal;
 use tokio::sync::mpsc;
@@ -23,8 +22,6 @@ const NOTE_BYTES_MAX: usize = 256 * 1024;
 const LAST_TIME: Duration = Duration::from_secs(1);
 /// How often a client hears that the call still runs.
 const PULSE: Duration = Duration::from_secs(15);
-/// Keeps proxies from gathering what is to be told at once.
-const X_ACCEL_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
 
 /// The last word of a stream; nothing for what comes before it.
 pub(super) fn last(heard: Result<Heard, Trouble>) -> Option<Result<Box<RawValue>, Trouble>> {
@@ -41,8 +38,7 @@ pub(super) fn answer(run: Run, events: Events) -> Answer {
     let (to, from) = mpsc::channel(AHEAD);
     let upstreams = run.upstreams.clone();
     tokio::spawn(upstreams.outlive(carry(run, events, to)));
-    Answer::stream("text/event-stream", pieces::body(from))
-        .with_header(X_ACCEL_BUFFERING, HeaderValue::from_static("no"))
+    Answer::stream("text/event-stream", pieces::body(from)).told_at_once()
 }
 
 /// Carries a stream to its end, or to that of its client.
