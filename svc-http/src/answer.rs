@@ -18,6 +18,7 @@ use svc_core::rate::Standing;
 use svc_core::refusal::{Kind, Refusal};
 
 pub use self::error::error_body;
+pub(crate) use self::error::message_body;
 use crate::headers::X_REQUEST_ID;
 use crate::pages::refused;
 use crate::routes::Shape;
@@ -61,6 +62,8 @@ pub struct Answer {
     body: Bytes,
     stream: Option<Stream>,
     refusal: Option<Box<Refusal>>,
+    /// The id of the JSON-RPC message that is refused.
+    message: Option<serde_json::Value>,
     extra: Vec<(HeaderName, HeaderValue)>,
 }
 
@@ -69,6 +72,12 @@ impl Answer {
     #[must_use]
     pub fn refused(refusal: Refusal) -> Self {
         Self { refusal: Some(Box::new(refusal)), ..Self::empty() }
+    }
+
+    /// The same as the answer to the JSON-RPC message of this id.
+    #[must_use]
+    pub(crate) fn with_message(self, id: serde_json::Value) -> Self {
+        Self { message: Some(id), ..self }
     }
 
     /// What it refuses with, where it does.
@@ -87,6 +96,7 @@ impl Answer {
             body: body.into(),
             stream: None,
             refusal: None,
+            message: None,
             extra: Vec::new(),
         }
     }
@@ -202,7 +212,7 @@ impl Reply {
     /// The response for an answer.
     #[must_use]
     pub fn send(&self, answer: Answer) -> Response<Sent> {
-        let Answer { status, content_type, cache, body, stream, refusal: _, extra } = answer;
+        let Answer { status, content_type, cache, body, stream, refusal: _, message: _, extra } = answer;
         let length = if stream.is_none() { Some(body.len()) } else { None };
         let mut response = Response::new(match stream {
             Some(stream) if !self.head => Either::Right(stream),
@@ -255,7 +265,7 @@ impl Reply {
     #[must_use]
     pub fn answer(&self, mut answer: Answer, docs: &str) -> Response<Sent> {
         let Some(refusal) = answer.refusal.take() else { return self.send(answer) };
-        let mut response = self.refuse(&refusal, docs);
+        let mut response = self.refuse_message(&refusal, answer.message.take(), docs);
         let headers = response.headers_mut();
         for (name, value) in answer.extra {
             // What the refusal itself says stands.
@@ -267,11 +277,20 @@ impl Reply {
     /// The response for a refusal. `docs` is the address of the page of errors, up to the `#`.
     #[must_use]
     pub fn refuse(&self, refusal: &Refusal, docs: &str) -> Response<Sent> {
+        self.refuse_message(refusal, None, docs)
+    }
+
+    /// The same, of the JSON-RPC message of this id where it is of one.
+    fn refuse_message(&self, refusal: &Refusal, message: Option<serde_json::Value>, docs: &str) -> Response<Sent> {
         let status = StatusCode::from_u16(refusal.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         let mut response = self.send(if self.page {
             refused::page(refusal)
         } else {
-            let body = error_body(refusal, self.shape, self.request_id.to_str().unwrap_or_default(), docs);
+            let id = self.request_id.to_str().unwrap_or_default();
+            let body = match message {
+                Some(message) => message_body(refusal, message, id, docs),
+                None => error_body(refusal, self.shape, id, docs),
+            };
             Answer::json(body).with_status(status)
         });
         let headers = response.headers_mut();

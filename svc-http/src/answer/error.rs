@@ -53,6 +53,14 @@ pub fn error_body(refusal: &Refusal, shape: Shape, request_id: &str, docs: &str)
     serde_json::to_vec(&envelope).unwrap_or_default()
 }
 
+/// An error as the answer to the JSON-RPC message of this id, which is null where none could be read (JSON-RPC 2.0, part 5).
+pub(crate) fn message_body(refusal: &Refusal, id: serde_json::Value, request_id: &str, docs: &str) -> Vec<u8> {
+    let body = error_body(refusal, Shape::Rpc, request_id, docs);
+    let mut body: serde_json::Value = serde_json::from_slice(&body).unwrap_or_default();
+    crate::wire::put(&mut body, "id", id);
+    body.to_string().into_bytes()
+}
+
 /// An error as RFC 6749 part 5.2 has it, whose description has few characters to be written in.
 fn flat_body(refusal: &Refusal, error: &ErrorObject<'_>) -> Vec<u8> {
     let plain = |it: char| if matches!(it, ' '..='~') && it != '"' && it != '\\' { it } else { '\'' };

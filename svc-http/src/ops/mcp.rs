@@ -24,12 +24,17 @@ use crate::wire::parse;
 /// As the routes declare.
 pub(super) async fn answer(service: &GateService, op: McpOp, caller: Caller, call: Call) -> Result<Answer, Refusal> {
     let known = caller.agent()?;
+    let body = call.body.clone();
     let answer = match op {
         McpOp::Proxied => proxy::answer(service, known, call).await,
         McpOp::Message => own(service, known, call).await,
     };
     match answer {
-        Err(told) => Err(service.as_stopped(&known.digest, told).await),
+        // Whoever asked several things at once finds the answer by its id alone.
+        Err(told) => {
+            let told = service.as_stopped(&known.digest, told).await;
+            Ok(Answer::refused(told).with_message(mcp::id_in(&body)))
+        }
         answered => answered,
     }
 }

@@ -12,7 +12,7 @@ use svc_core::value::json::{Json, Number};
 
 use super::Calling;
 use super::trouble::{RpcError, Trouble};
-use crate::wire::mcp::{LEGACY, META_CAPABILITIES, META_VERSION, MODERN};
+use crate::wire::mcp::{LEGACY, META_CAPABILITIES, META_VERSION, MODERN, spoken_by_server};
 
 /// What an object begins with.
 pub(crate) const OBJECT: char = '{';
@@ -166,8 +166,7 @@ pub(super) fn initialize_params() -> String {
 pub(super) fn initialized(result: &str) -> Result<&'static str, Trouble> {
     let result: Value = serde_json::from_str(result).map_err(|_| Trouble::NotMcp("its handshake cannot be read"))?;
     let version = result.get("protocolVersion").and_then(Value::as_str);
-    let known = LEGACY.into_iter().find(|it| Some(*it) == version);
-    known.ok_or(Trouble::NotMcp("it speaks no version of MCP that is known here"))
+    version.and_then(spoken_by_server).ok_or(Trouble::NotMcp("it speaks no version of MCP that is known here"))
 }
 
 /// Whether a server that can be discovered speaks the era without handshake.
@@ -180,7 +179,7 @@ pub(super) fn discovered(result: &str) -> Result<bool, Trouble> {
         .unwrap_or_default();
     if versions.contains(&MODERN) {
         Ok(true)
-    } else if versions.iter().any(|it| LEGACY.contains(it)) {
+    } else if versions.iter().any(|it| spoken_by_server(it).is_some()) {
         Ok(false)
     } else {
         Err(Trouble::NotMcp("it speaks no version of MCP that is known here"))
@@ -256,6 +255,19 @@ mod tests {
             ("", "nothing"),
         ] {
             assert_eq!(heard(text), expected, "{text}");
+        }
+    }
+
+    /// Whoever speaks the first revision is spoken to in it; one that nobody knows is not.
+    #[test]
+    fn a_handshake_agrees_on_what_the_server_speaks() {
+        let agreed = |version: &str| initialized(&json!({ "protocolVersion": version }).to_string());
+        for version in [LEGACY[0], LEGACY[2], "2024-11-05"] {
+            assert_eq!(agreed(version).unwrap(), version);
+            assert_eq!(discovered(&json!({ "supportedVersions": [version] }).to_string()), Ok(false));
+        }
+        for version in ["2024-11-04", "", MODERN] {
+            assert!(agreed(version).is_err(), "{version}");
         }
     }
 

@@ -71,7 +71,7 @@ impl RpcError {
             return Some(true);
         }
         let supported = self.data.get("supported").and_then(Value::as_array)?;
-        let known = |it: &Value| it.as_str().is_some_and(|it| crate::wire::mcp::LEGACY.contains(&it));
+        let known = |it: &Value| it.as_str().is_some_and(|it| crate::wire::mcp::spoken_by_server(it).is_some());
         supported.iter().any(known).then_some(true)
     }
 }

@@ -19,6 +19,9 @@ use crate::headers::single;
 pub const MODERN: &str = "2026-07-28";
 /// Revisions that begin with `initialize`, the latest first.
 pub const LEGACY: [&str; 3] = ["2025-11-25", "2025-06-18", "2025-03-26"];
+/// The first revision. It has no transport over one address, and there are servers that speak it there all the same: it is taken
+/// of them, and not offered to clients.
+const FIRST: &str = "2024-11-05";
 /// Tools of one page.
 const PAGE: usize = 50;
 /// For how long a list may be kept, in milliseconds.
@@ -138,12 +141,7 @@ pub fn read(headers: &HeaderMap, json: Json) -> Result<Message, (Value, Fault)> 
     if json.as_object().is_none() || json.get("jsonrpc").and_then(Json::as_str) != Some("2.0") {
         return Err(none(Fault::invalid("the message must be an object with `jsonrpc` `2.0`")));
     }
-    let id = match json.get("id") {
-        None => None,
-        Some(Json::Text(id)) => Some(json!(id)),
-        Some(Json::Number(Number::Int(id))) => Some(json!(id)),
-        Some(_) => return Err(none(Fault::invalid("`id` must be a string or a whole number"))),
-    };
+    let id = id_of(&json).map_err(none)?;
     let is_answer = json.get("method").is_none() && (json.get("result").is_some() || json.get("error").is_some());
     if is_answer && id.is_some() {
         return Ok(Message::Silent);
@@ -299,6 +297,28 @@ fn call(params: &Json) -> Result<Asked, Fault> {
     let progress = params.get("_meta").and_then(|it| it.get("progressToken"));
     let progress = progress.filter(|it| matches!(it, Json::Text(_) | Json::Number(Number::Int(_)))).cloned();
     Ok(Asked::Call(ToolCall { name: name.to_owned(), arguments, progress }))
+}
+
+fn id_of(message: &Json) -> Result<Option<Value>, Fault> {
+    match message.get("id") {
+        None => Ok(None),
+        Some(Json::Text(id)) => Ok(Some(json!(id))),
+        Some(Json::Number(Number::Int(id))) => Ok(Some(json!(id))),
+        Some(_) => Err(Fault::invalid("`id` must be a string or a whole number")),
+    }
+}
+
+/// The id of the message in a body; null where none can be read (JSON-RPC 2.0, part 5).
+#[must_use]
+pub fn id_in(body: &[u8]) -> Value {
+    let id = Json::parse(body).ok().and_then(|it| id_of(&it).ok().flatten());
+    id.unwrap_or(Value::Null)
+}
+
+/// The revision with a handshake that an MCP server names, where it is known here.
+#[must_use]
+pub fn spoken_by_server(version: &str) -> Option<&'static str> {
+    LEGACY.into_iter().chain([FIRST]).find(|it| *it == version)
 }
 
 fn server() -> Value {

@@ -332,6 +332,7 @@ async fn nobody_accepts_what_nobody_has_seen() {
     assert_eq!(made["state"], "unreachable");
     let got = desk.send(&message("tools/list", json!({})), &[]).await;
     assert_eq!((got.status, &got.json()["error"]["data"]["type"]), (502, &json!("upstream_failure")));
+    assert_eq!(got.json()["id"], 7, "the client finds the answer by the id of its message");
     desk.server.speak(Speaks::Modern);
     assert_eq!(desk.listed().await, Vec::<String>::new());
     let path = format!("mcp-servers/{}", made["id"].as_str().unwrap());

@@ -9,9 +9,8 @@ use tokio::sync::mpsc;
 use tokio::time::{Instant, timeout, timeout_at};
 
 use super::run::Run;
-use crate::answer::{Answer, error_body};
+use crate::answer::{Answer, message_body};
 use crate::pieces;
-use crate::routes::Shape;
 use crate::tool_server::{Events, Heard, Trouble};
 
 /// Events that wait for a slow client.
@@ -93,10 +92,7 @@ async fn carry(run: Run, mut events: Events, to: mpsc::Sender<Bytes>) {
 
 /// A refusal as the answer to the client's message.
 fn refused(run: &Run, refusal: &Refusal) -> Vec<u8> {
-    let body = error_body(refusal, Shape::Rpc, run.request_id.to_str().unwrap_or_default(), &run.docs);
-    let mut body: serde_json::Value = serde_json::from_slice(&body).unwrap_or_default();
-    crate::wire::put(&mut body, "id", run.id.clone());
-    body.to_string().into_bytes()
+    message_body(refusal, run.id.clone(), run.request_id.to_str().unwrap_or_default(), &run.docs)
 }
 
 /// A message as an event: each of its lines is one of data.
