@@ -76,15 +76,17 @@ impl MasterKey {
         let key = random::<32>()?;
         let path = directory.join(MASTER_KEY);
         let text = Zeroizing::new(format!("{}\n", URL_SAFE_NO_PAD.encode(key.as_slice())));
-        let mut options = fs::OpenOptions::new();
-        options.write(true).create_new(true);
-        #[cfg(unix)]
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        let written = options.open(&path).and_then(|mut file| {
-            file.write_all(text.as_bytes())?;
-            file.sync_all()?;
-            fs::File::open(directory)?.sync_all()
+        // Under its name it is whole from the first: another process may read it at any moment, and this one may end at any.
+        let name = URL_SAFE_NO_PAD.encode(random::<12>()?.as_slice());
+        let partial = directory.join(format!("{MASTER_KEY}.{name}.partial"));
+        let written = write_new(&partial, &text).and_then(|()| match fs::hard_link(&partial, &path) {
+            // A disk that gives no second names.
+            Err(cause) if cause.kind() != ErrorKind::AlreadyExists => write_new(&path, &text),
+            named => named,
         });
+        // What cannot be taken away is left: its name says that it is partial, and it is this user's alone.
+        let _ = fs::remove_file(&partial);
+        let written = written.and_then(|()| fs::File::open(directory)?.sync_all());
         match written {
             Ok(()) => Ok(Self::new(Secret::new(*key))),
             Err(cause) if cause.kind() == ErrorKind::AlreadyExists => {
@@ -180,6 +182,17 @@ fn from_hex(text: &str) -> Option<Vec<u8>> {
     rest.is_empty().then_some(bytes)
 }
 
+/// Writes a file that is not there yet, readable to this user alone, and has it on the disk.
+fn write_new(path: &Path, text: &str) -> std::io::Result<()> {
+    let mut options = fs::OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let mut file = options.open(path)?;
+    file.write_all(text.as_bytes())?;
+    file.sync_all()
+}
+
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, clippy::panic, reason = "a test may panic")]
@@ -225,6 +238,23 @@ mod tests {
         {
             let mode = std::os::unix::fs::MetadataExt::mode(&fs::metadata(dir.path().join(MASTER_KEY)).unwrap());
             assert_eq!(mode & 0o777, 0o600);
+        }
+    }
+
+    /// Whoever reads while the key is made finds all of it or none, and nothing is left beside it.
+    #[test]
+    fn a_key_is_there_whole_or_not_at_all() {
+        for _ in 0..32 {
+            let dir = tempfile::tempdir().unwrap();
+            let read = || while MasterKey::read(dir.path()).unwrap().is_none() {};
+            std::thread::scope(|scope| {
+                let readers = [scope.spawn(read), scope.spawn(read)];
+                scope.spawn(|| MasterKey::make(dir.path()).unwrap());
+                scope.spawn(|| MasterKey::make(dir.path()).unwrap());
+                readers.into_iter().for_each(|it| it.join().unwrap());
+            });
+            let names: Vec<_> = fs::read_dir(dir.path()).unwrap().map(|it| it.unwrap().file_name()).collect();
+            assert_eq!(names, [MASTER_KEY]);
         }
     }
 
