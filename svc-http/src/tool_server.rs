@@ -8,12 +8,14 @@
 //! **Invariant:** nothing that a server says is handed on with what it is shown in it.
 //! **Invariant:** a session with a server is one agent's, in one of its own sessions; none is shared.
 
+mod call_off;
 mod concealed;
 mod definition;
 mod events;
 mod known;
 mod message;
 pub mod reading;
+mod resume;
 mod trouble;
 
 use std::sync::Arc;
@@ -27,11 +29,14 @@ use svc_core::value::{Span, Timestamp};
 use svc_store::Gate;
 use tokio::time::{Instant, timeout};
 
+use self::call_off::CallOff;
 pub(crate) use self::definition::{Definition, Definitions};
+use self::events::Asked;
 pub(crate) use self::events::Events;
 use self::known::{Known, KnownServers};
 use self::message::{Era, Sent};
 pub(crate) use self::message::{Heard, arguments_as_sent};
+use self::resume::Resume;
 use self::trouble::RpcError;
 pub(crate) use self::trouble::Trouble;
 use crate::upstream::{Failed, Reason, Times, Type, Upstreams};
@@ -265,7 +270,10 @@ impl ToolServers {
         let id = known.next_id();
         let posted = self.post(known, &first, &sent, Some(id), SHORT).await?;
         let session = posted.session.clone();
-        let result = whole(Events::first(known, posted, id, SHORT.total).await?).await?;
+        let here = Era::Legacy { version: None, session: session.clone() };
+        let resume = Resume::new(self.upstreams.clone(), here, SHORT);
+        let asked = Asked { id, resume, call_off: CallOff::never() };
+        let result = whole(Events::first(known, posted, asked, SHORT.total).await?).await?;
         let version = message::initialized(result.get())?;
         let era = Era::Legacy { version: Some(version), session };
         let noted = Sent::new("notifications/initialized", "{}");
@@ -281,10 +289,18 @@ impl ToolServers {
         times: Times,
     ) -> Result<Answered, Trouble> {
         let id = known.next_id();
-        let posted = self.post(known, era, sent, Some(id), times).await?;
+        let resume = Resume::new(self.upstreams.clone(), era.clone(), times);
+        let is_call = sent.method == CALL;
+        let mut call_off = if is_call { CallOff::new(self, known, era, id) } else { CallOff::never() };
+        let posted = self.post(known, era, sent, Some(id), times).await.inspect_err(|trouble| {
+            // Whoever answered, or was never asked, does nothing any more.
+            if !matches!(trouble, Trouble::Failed(failed) if failed.was_sent) {
+                call_off.is_over();
+            }
+        })?;
         // A client hears that a call runs, and can call it off, once there is a stream to hand on.
-        let patience = if sent.method == CALL { FIRST_TIME } else { times.total };
-        Events::first(known, posted, id, patience).await
+        let patience = if is_call { FIRST_TIME } else { times.total };
+        Events::first(known, posted, Asked { id, resume, call_off }, patience).await
     }
 
     async fn post(

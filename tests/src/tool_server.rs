@@ -1,5 +1,6 @@
 //! A stand-in of MCP servers: it speaks the era that a test tells it to, says which tools it has, and answers their calls.
 
+use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -48,6 +49,19 @@ pub enum Reply {
     Noise(&'static str, &'static str),
     /// Not at all: the connection is closed once the call is read.
     Closed,
+}
+
+/// A part of a stream that is answered in several: to the call, then to whoever asks for the stream again.
+#[derive(Clone, Debug)]
+pub enum Part {
+    /// These lines of events, and the end.
+    Ended(String),
+    /// These lines, and the connection is cut.
+    Cut(String),
+    /// These lines, the result behind them as the event of this id, and the end.
+    Result(String, &'static str),
+    /// A status and nothing.
+    Status(u16),
 }
 
 /// A request that it heard.
@@ -103,6 +117,8 @@ struct Script {
     page: usize,
     reply: Reply,
     list: Option<Reply>,
+    /// What is left of a stream that is answered in parts, and the id of the call.
+    parts: (VecDeque<Part>, Value),
     session: u32,
     /// How a session is refused that it does not know: status, type and body.
     unknown: Option<(u16, &'static str, &'static str)>,
@@ -144,6 +160,7 @@ impl ToolServer {
             page: 1,
             reply: Reply::Text("done".to_owned()),
             list: None,
+            parts: Default::default(),
             session: 0,
             unknown: None,
             then: None,
@@ -199,6 +216,11 @@ impl ToolServer {
     /// Has it answer calls like this.
     pub fn reply(&self, reply: Reply) {
         self.change(|it| it.reply = reply);
+    }
+
+    /// Has it answer the next call with a stream in these parts.
+    pub fn reply_in_parts(&self, parts: impl IntoIterator<Item = Part>) {
+        self.change(|it| it.parts.0 = parts.into_iter().collect());
     }
 
     /// Has it answer for its list of tools like this, or as it is.
@@ -302,6 +324,10 @@ async fn serve(mut stream: TcpStream, shared: &Shared) {
                 shared.cut.send_modify(|it| *it += 1);
                 return;
             }
+            Answer::Cut(text) => {
+                let _ = stream.write_all(text.as_bytes()).await;
+                return;
+            }
             Answer::Closed => return,
         }
     }
@@ -331,6 +357,8 @@ async fn read(stream: &mut TcpStream, heard: &mut Vec<u8>) -> Option<Heard> {
 enum Answer {
     Whole(String),
     Open(String),
+    /// This, and the end of the connection.
+    Cut(String),
     Closed,
 }
 
@@ -355,7 +383,11 @@ fn error(request: &Heard, status: u16, code: i64, message: &str) -> Answer {
 }
 
 fn answer(request: &Heard, shared: &Shared) -> Answer {
-    let script = shared.script.lock().expect("no panic");
+    let mut script = shared.script.lock().expect("no panic");
+    if request.head.starts_with("GET ") {
+        let Some(part) = script.parts.0.pop_front() else { return http(405, "", "text/plain", "") };
+        return part_of(part, &script.parts.1);
+    }
     let session = format!("session-{}", script.session);
     match (script.speaks, request.method()) {
         (Speaks::Html, _) => return http(200, "", "text/html", "<html>"),
@@ -390,7 +422,7 @@ fn answer(request: &Heard, shared: &Shared) -> Answer {
         (Speaks::Legacy { sessions: false }, _) => {}
     }
     match request.method() {
-        "notifications/initialized" => http(202, "", "text/plain", ""),
+        "notifications/initialized" | "notifications/cancelled" => http(202, "", "text/plain", ""),
         "tools/list" if script.list.is_some() => called(request, script.list.as_ref().unwrap_or(&script.reply)),
         "tools/list" => {
             let at: usize = request.body["params"]["cursor"].as_str().and_then(|it| it.parse().ok()).unwrap_or(0);
@@ -404,9 +436,28 @@ fn answer(request: &Heard, shared: &Shared) -> Answer {
             if let Some(then) = &script.then {
                 then.0();
             }
+            if let Some(part) = script.parts.0.pop_front() {
+                script.parts.1 = request.body["id"].clone();
+                return part_of(part, &script.parts.1);
+            }
             called(request, &script.reply)
         }
         method => error(request, 200, -32_601, &format!("no {method}")),
+    }
+}
+
+fn part_of(part: Part, id: &Value) -> Answer {
+    let kind = "text/event-stream";
+    match part {
+        Part::Ended(lines) => http(200, "", kind, &lines),
+        Part::Cut(lines) => {
+            Answer::Cut(format!("HTTP/1.1 200 OK\r\ncontent-type: {kind}\r\ncontent-length: 999999\r\n\r\n{lines}"))
+        }
+        Part::Result(lines, event) => {
+            let result = json!({ "jsonrpc": "2.0", "id": id, "result": text_result("late") });
+            http(200, "", kind, &format!("{lines}id: {event}\ndata: {result}\n\n"))
+        }
+        Part::Status(status) => http(status, "", "text/plain", ""),
     }
 }
 

@@ -47,6 +47,16 @@ pub struct Event<'a> {
     pub at: Option<usize>,
 }
 
+impl Event<'_> {
+    /// The value of one of its fields beside its data, such as `id`: the last of that name, without the space before it.
+    #[must_use]
+    pub fn field(&self, name: &str) -> Option<&[u8]> {
+        let raw = self.raw.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(self.raw);
+        let lines = raw.split(|it| matches!(it, b'\n' | b'\r'));
+        lines.filter_map(|line| value_of(line, name)).next_back()
+    }
+}
+
 impl Events {
     /// Takes what came in next.
     pub fn push(&mut self, bytes: &[u8]) {
@@ -151,10 +161,14 @@ impl Events {
 
 /// How many bytes of this line are data, at its end.
 fn data_of(line: &[u8]) -> Option<usize> {
-    let rest = line.strip_prefix(b"data")?;
-    match rest {
-        [] => Some(0),
-        [b':', b' ', value @ ..] | [b':', value @ ..] => Some(value.len()),
+    value_of(line, "data").map(<[u8]>::len)
+}
+
+/// The value of this field, where the line is one of it.
+fn value_of<'a>(line: &'a [u8], field: &str) -> Option<&'a [u8]> {
+    match line.strip_prefix(field.as_bytes())? {
+        [] => Some(&[]),
+        [b':', b' ', value @ ..] | [b':', value @ ..] => Some(value),
         _ => None,
     }
 }
@@ -185,6 +199,24 @@ mod tests {
         events.end();
         take(&mut events);
         (data, raw)
+    }
+
+    /// Fields are read by their whole names, the last of each.
+    #[test]
+    fn fields_are_read_by_name() {
+        for (text, id, retry) in [
+            ("\u{feff}id: 1\nretry:50\ndata:\n\n", Some("1"), Some("50")),
+            ("id:1\r\nid:  2\r\n\r\n", Some(" 2"), None),
+            ("id\rdata: id: 7\r\r", Some(""), None),
+            ("ids: 1\n: id: 1\nretry : 5\n\n", None, None),
+        ] {
+            let mut events = Events::default();
+            events.push(text.as_bytes());
+            events.end();
+            let event = events.take_next().unwrap().unwrap();
+            let read = |name| event.field(name).map(|it| std::str::from_utf8(it).unwrap());
+            assert_eq!((read("id"), read("retry")), (id, retry), "{text:?}");
+        }
     }
 
     /// Wherever the bytes are cut, and however lines end, the same events come out, and their bytes are all there.

@@ -7,22 +7,40 @@ use svc_core::dialect::sse;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::timeout;
 
+use super::call_off::CallOff;
 use super::known::Known;
 use super::message::Heard;
+use super::resume::{Resume, Resuming};
 use super::trouble::Trouble;
 use super::{Answered, MESSAGE_BYTES_MAX};
-use crate::upstream::{Posted, Type};
+use crate::upstream::{Posted, Reason, Type};
 
 /// A stream of messages, up to the answer to what was asked.
 pub(crate) struct Events {
     known: Arc<Known>,
-    posted: Posted,
+    source: Source,
+    resume: Resume,
     events: sse::Events,
     id: u64,
+    call_off: CallOff,
     /// What came first.
     first: Option<Heard>,
     /// The call's place among those under way.
     _place: Option<OwnedSemaphorePermit>,
+}
+
+/// Where what comes next comes from.
+enum Source {
+    Stream(Box<Posted>),
+    /// The stream ended, for this reason, and is asked for again.
+    Again(Resuming, Trouble),
+}
+
+/// What was asked, and what of it is still to be done.
+pub(super) struct Asked {
+    pub(super) id: u64,
+    pub(super) resume: Resume,
+    pub(super) call_off: CallOff,
 }
 
 impl Events {
@@ -31,12 +49,14 @@ impl Events {
     pub(super) async fn first(
         known: &Arc<Known>,
         posted: Posted,
-        id: u64,
+        asked: Asked,
         patience: Duration,
     ) -> Result<Answered, Trouble> {
+        let Asked { id, resume, mut call_off } = asked;
         match posted.kind {
             Type::Json => {
                 let text = posted.read(MESSAGE_BYTES_MAX).await.map_err(Trouble::Failed)?;
+                call_off.is_over();
                 match known.hear(&text, id) {
                     Some(Heard::Result(result)) => Ok(Answered::Result(result)),
                     Some(Heard::Error(error)) => Err(Trouble::Rpc(error)),
@@ -44,8 +64,9 @@ impl Events {
                 }
             }
             Type::Events => {
-                let (known, events) = (Arc::clone(known), sse::Events::default());
-                let mut events = Self { known, posted, events, id, first: None, _place: None };
+                let (known, source, events) =
+                    (Arc::clone(known), Source::Stream(Box::new(posted)), sse::Events::default());
+                let mut events = Self { known, source, resume, events, id, call_off, first: None, _place: None };
                 let first = match timeout(patience, events.next()).await {
                     Ok(heard) => Some(heard?),
                     Err(_) => None,
@@ -80,13 +101,35 @@ impl Events {
             loop {
                 let event = self.events.take_next().map_err(|_| Trouble::NotMcp("its stream cannot be read"))?;
                 let Some(event) = event else { break };
+                self.resume.note(&event);
                 if let Some(heard) = event.data.and_then(|it| self.known.hear(&it, self.id)) {
+                    if !matches!(heard, Heard::Note(_)) {
+                        self.call_off.is_over();
+                    }
                     return Ok(heard);
                 }
             }
-            match self.posted.next().await.map_err(Trouble::Failed)? {
-                Some(bytes) => self.events.push(&bytes),
-                None => return Err(Trouble::NotMcp("its stream ended without an answer")),
+            let ended = match &mut self.source {
+                Source::Stream(posted) => match posted.next().await {
+                    Ok(Some(bytes)) => {
+                        self.events.push(&bytes);
+                        continue;
+                    }
+                    Ok(None) => Trouble::NotMcp("its stream ended without an answer"),
+                    Err(failed) if failed.reason == Reason::Closed => Trouble::Failed(failed),
+                    Err(failed) => return Err(Trouble::Failed(failed)),
+                },
+                Source::Again(again, why) => {
+                    let Some(posted) = again.await else { return Err(why.clone()) };
+                    self.source = Source::Stream(Box::new(posted));
+                    continue;
+                }
+            };
+            // What is half there comes again, whole.
+            self.events = sse::Events::default();
+            match self.resume.ask(&self.known) {
+                Some(again) => self.source = Source::Again(again, ended),
+                None => return Err(ended),
             }
         }
     }

@@ -1,4 +1,5 @@
-//! Posting JSON to a server that is no provider of models, over the same connections and past the same guard.
+//! Posting JSON to a server that is no provider of models, and getting its streams again, over the same connections and past
+//! the same guard.
 
 use std::future::poll_fn;
 use std::sync::Arc;
@@ -20,8 +21,8 @@ use super::{Attempt, Incoming, Times, Upstreams, is_own_header};
 #[derive(Debug)]
 pub struct Endpoint {
     origin: Arc<Origin>,
-    /// The line of the request.
-    line: Box<str>,
+    /// The line of the request behind its method.
+    target: Box<str>,
     /// The lines of the head that are the same in every call.
     fixed: Secret<Vec<u8>>,
     /// What it is shown, whole.
@@ -49,7 +50,7 @@ impl Endpoint {
     pub fn new(upstreams: &Upstreams, url: &str, header: Option<(&str, &Secret<String>)>) -> Result<Self, Invalid> {
         let (origin, url) = judged(url, &upstreams.0.guard)?;
         let query = url.query().map(|it| format!("?{it}")).unwrap_or_default();
-        let line = format!("POST {}{query} HTTP/1.1\r\n", url.path()).into();
+        let target = format!("{}{query} HTTP/1.1\r\n", url.path()).into();
         // Room for all of it: a text that grows leaves copies behind.
         let room = header.map_or(0, |(name, value)| name.len() + value.expose().len() + 4);
         let mut fixed = Vec::with_capacity(room + origin.authority.len() + 256);
@@ -61,8 +62,6 @@ impl Endpoint {
         put("host", &origin.authority);
         put("user-agent", AGENT);
         put("accept-encoding", "identity");
-        put("content-type", "application/json");
-        put("accept", "application/json, text/event-stream");
         if let Some((name, value)) = header {
             let known = name.parse::<HeaderName>().ok().filter(|it| !is_own_header(it));
             if known.is_none() || !is_plain(value.expose()) {
@@ -71,7 +70,7 @@ impl Endpoint {
             put(name, value.expose());
         }
         let shown = header.map_or_else(String::new, |(_, value)| value.expose().clone());
-        Ok(Self { origin: Arc::new(origin), line, fixed: Secret::new(fixed), shown: Secret::new(shown) })
+        Ok(Self { origin: Arc::new(origin), target, fixed: Secret::new(fixed), shown: Secret::new(shown) })
     }
 
     /// What the server is shown, as it might quote it: the whole of it, then each of its words but the scheme before them.
@@ -89,6 +88,14 @@ impl Endpoint {
     }
 }
 
+/// A request as it goes out.
+#[derive(Clone, Copy)]
+struct Request<'a> {
+    method: &'static str,
+    headers: &'a [(&'a str, &'a str)],
+    body: &'a [u8],
+}
+
 impl Upstreams {
     /// Posts `body` with further headers, and gives the answer once its head is there. `times` are the longest waits: for the
     /// head and for the whole. Nothing is sent twice. Dropped, it ends the call.
@@ -102,12 +109,27 @@ impl Upstreams {
         body: &[u8],
         times: Times,
     ) -> Result<Posted, Failed> {
+        let own = [("content-type", "application/json"), ("accept", "application/json, text/event-stream")];
+        let headers = [&own, headers].concat();
+        self.request(to, Request { method: "POST", headers: &headers, body }, times).await
+    }
+
+    /// Asks for a stream of events, with further headers; else as [`post`](Self::post).
+    ///
+    /// # Errors
+    /// [`Failed`]: no answer, or none in time.
+    pub async fn get_events(&self, to: &Endpoint, headers: &[(&str, &str)], times: Times) -> Result<Posted, Failed> {
+        let headers = [&[("accept", "text/event-stream")], headers].concat();
+        self.request(to, Request { method: "GET", headers: &headers, body: &[] }, times).await
+    }
+
+    async fn request(&self, to: &Endpoint, request: Request<'_>, times: Times) -> Result<Posted, Failed> {
         let started = Instant::now();
         let attempt = Attempt { started, sent: AtomicBool::new(false) };
         let until = started + times.total;
-        let headed =
-            timeout_at(until.min(started + times.first_token), self.posted(to, headers, body, times, &attempt));
-        let (head, incoming) = headed
+        let requested =
+            timeout_at(until.min(started + times.first_token), self.requested(to, request, times, &attempt));
+        let (head, incoming) = requested
             .await
             .unwrap_or_else(|_| Err(Failed::new(Reason::FirstToken)))
             .map_err(|failed| attempt.failed(failed))?;
@@ -119,17 +141,18 @@ impl Upstreams {
         Ok(Posted { status, kind: content_type, session, incoming, until })
     }
 
-    async fn posted(
+    async fn requested(
         &self,
         to: &Endpoint,
-        headers: &[(&str, &str)],
-        body: &[u8],
+        request: Request<'_>,
         times: Times,
         attempt: &Attempt,
     ) -> Result<(framing::Head, Incoming), Failed> {
         let mut connection = self.connect(&to.origin).await.map_err(Failed::new)?;
+        let Request { method, headers, body } = request;
         let more: Vec<(&str, &[u8])> = headers.iter().map(|(name, value)| (*name, value.as_bytes())).collect();
-        let request = framing::request(&to.line, &to.fixed, &more, body.len());
+        let line = format!("{method} {}", to.target);
+        let request = framing::request(&line, &to.fixed, &more, body.len());
         let exchanged = connection.exchange(request.expose(), body, &attempt.sent).await;
         let head = exchanged.map_err(|broken| Failed::new(broken.reason))?;
         let incoming = Incoming::new(connection, &head, self, &to.origin, times, attempt.started);

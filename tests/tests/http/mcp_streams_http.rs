@@ -1,0 +1,144 @@
+//! Streams of MCP servers that end before the answer is in them, and calls whose answer nobody waits for any more.
+
+use serde_json::{Value, json};
+use svc_tests::client::{PATIENCE, bearer, request};
+use svc_tests::oauth::HOST;
+use svc_tests::tool_desk::{ToolDesk as Desk, calling, text};
+use svc_tests::tool_server::{Heard, Part, Reply, Speaks};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+
+const LEGACY: Speaks = Speaks::Legacy { sessions: true };
+/// What a server says that is about to close a stream.
+const PLACE: &str = "id: 0\nretry: 100\ndata:\n\n";
+
+/// The requests for streams among these.
+fn gets(heard: &[Heard]) -> Vec<&Heard> {
+    heard.iter().filter(|it| it.head.starts_with("GET ")).collect()
+}
+
+fn told(count: u64) -> String {
+    let note = json!({ "jsonrpc": "2.0", "method": "notifications/progress", "params": { "progressToken": "p", "progress": count } });
+    format!("id: place-{count}\ndata: {note}\n\n")
+}
+
+/// A server that closes its stream once it has named a place in it is asked for what comes behind that, by its session and with
+/// its credential, after the wait that it asked for; also where a connection breaks, and where it is not there for a moment. The
+/// call itself is made once.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_that_closes_its_stream_is_polled() {
+    let mut desk = Desk::new(LEGACY).await;
+    desk.server(json!({ "credential": { "type": "bearer", "secret": "of-the-server" } })).await;
+    desk.call("read_one", json!({})).await;
+    let _ = desk.server.heard();
+    let half = format!("{}id: never\ndata: {{\"jsonrpc\"", told(1));
+    desk.server.reply_in_parts([
+        Part::Ended(PLACE.to_owned()),
+        Part::Cut(half),
+        Part::Status(503),
+        Part::Ended(told(2)),
+        Part::Result("id: place-3\ndata:\n\n".to_owned(), "place-4"),
+    ]);
+    let heard = desk.stream(&calling("read_one", json!({}))).await;
+    let events: Vec<Value> =
+        heard.lines().filter_map(|it| it.strip_prefix("data: ")).map(|it| serde_json::from_str(it).unwrap()).collect();
+    let counts: Vec<_> = events.iter().map(|it| it["params"]["progress"].as_u64()).collect();
+    assert_eq!(counts, [Some(1), Some(2), None], "{heard}");
+    assert_eq!(text(&events[2]["result"]), "late", "{heard}");
+    assert!(desk.actions().await.iter().all(|it| it["status"] == "completed"));
+    let heard = desk.server.heard();
+    let calls: Vec<&Heard> = heard.iter().filter(|it| it.method() == "tools/call").collect();
+    assert_eq!((calls.len(), heard.len()), (1, 5), "{heard:?}");
+    let places: Vec<_> = gets(&heard).iter().map(|it| it.header("last-event-id").unwrap()).collect();
+    assert_eq!(places, ["0", "place-1", "place-1", "place-2"]);
+    for get in gets(&heard) {
+        assert!(get.head.starts_with("GET /mcp?profile=test HTTP/1.1"), "{}", get.head);
+        for name in ["mcp-session-id", "mcp-protocol-version", "authorization"] {
+            assert_eq!(get.header(name), calls[0].header(name), "{name}");
+            assert!(get.header(name).is_some(), "{name}");
+        }
+        assert_eq!((get.header("accept"), get.header("content-type")), (Some("text/event-stream"), None));
+    }
+}
+
+/// A stream that names no place, of a server that has none to go on from, or of the era that knows no such thing, ends the call
+/// where it ends: nobody knows whether the tool has run.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_stream_that_cannot_go_on_ends_the_call() {
+    let place = || Part::Ended(PLACE.to_owned());
+    for (speaks, parts, count) in [
+        (LEGACY, vec![Part::Ended(": nothing\n\n".to_owned())], 0),
+        (LEGACY, vec![Part::Ended(format!("{PLACE}id:\ndata:\n\n"))], 0),
+        (LEGACY, vec![place()], 1),
+        (LEGACY, vec![place(), Part::Status(404)], 1),
+        (Speaks::Legacy { sessions: false }, vec![place(), Part::Status(503), Part::Status(400)], 2),
+        (Speaks::Modern, vec![place()], 0),
+    ] {
+        let mut desk = Desk::new(speaks).await;
+        desk.server(json!({})).await;
+        desk.call("read_one", json!({})).await;
+        let _ = desk.server.heard();
+        let case = format!("{speaks:?} {parts:?}");
+        desk.server.reply_in_parts(parts);
+        let got = desk.call("read_one", json!({})).await;
+        assert_eq!(got["isError"], true, "{case}: {got}");
+        assert!(text(&got).contains("its stream ended without an answer"), "{case}: {got}");
+        let heard = desk.server.heard();
+        assert_eq!(gets(&heard).len(), count, "{case}");
+        assert_eq!(heard.iter().filter(|it| it.method() == "tools/call").count(), 1, "{case}");
+        let actions = desk.actions().await;
+        let open = actions.iter().filter(|it| it["status"] == "allowed").count();
+        assert_eq!((actions.len(), open), (2, 1), "{case}");
+    }
+}
+
+/// A call on a connection of its own, once its answer has begun.
+async fn begun(desk: &Desk) -> TcpStream {
+    let credential = bearer(&desk.agent.key);
+    let headers = [("host", HOST), ("authorization", &*credential), ("accept", "text/event-stream")];
+    let mut socket = TcpStream::connect(desk.site.address).await.unwrap();
+    let body = calling("read_one", json!({})).to_string();
+    socket.write_all(&request("POST", "/mcp/proxy/crm", &headers, body.as_bytes())).await.unwrap();
+    let (mut heard, mut piece) = (String::new(), [0; 4_096]);
+    while !heard.contains("\r\n\r\n") {
+        let read = timeout(PATIENCE, socket.read(&mut piece)).await.unwrap().unwrap();
+        heard.push_str(&String::from_utf8_lossy(&piece[..read]));
+    }
+    socket
+}
+
+/// A tool whose result nobody waits for any more is called off: servers without handshake hear of it by the end of the
+/// connection, those with one in a message of its own, in the call's session. A call that is over is not called off.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_tool_is_called_off_in_its_servers_own_way() {
+    for (speaks, frozen) in [(Speaks::Modern, false), (LEGACY, false), (LEGACY, true)] {
+        let mut desk = Desk::new(speaks).await;
+        desk.server(json!({})).await;
+        assert_eq!(text(&desk.call("read_one", json!({})).await), "done");
+        desk.server.reply(Reply::Stalled(Vec::new()));
+        let socket = begun(&desk).await;
+        let count = desk.server.count();
+        if frozen {
+            desk.freeze();
+        } else {
+            drop(socket);
+        }
+        desk.server.until_cut().await;
+        if speaks == Speaks::Modern {
+            desk.server.reply(Reply::Text("done".to_owned()));
+            desk.call("read_one", json!({})).await;
+        } else {
+            desk.server.until_heard(count + 1).await;
+        }
+        let heard = desk.server.heard();
+        let call = heard.iter().filter(|it| it.method() == "tools/call").nth(1).unwrap();
+        let off: Vec<&Heard> = heard.iter().filter(|it| it.method() == "notifications/cancelled").collect();
+        assert_eq!(off.len(), usize::from(speaks == LEGACY), "{heard:?}");
+        for off in off {
+            assert_eq!(off.body["params"]["requestId"], call.body["id"]);
+            assert_eq!(off.body.get("id"), None);
+            assert_eq!(off.header("mcp-session-id"), call.header("mcp-session-id"));
+        }
+    }
+}
