@@ -27,13 +27,46 @@ pub(super) fn packed(id: &str) -> Cow<'_, str> {
     }
 }
 
-/// The same for the next of several ids, of which those that say nothing are counted: each stands for a call of its own.
-pub(super) fn packed_next<'a>(id: &'a str, empty: &mut usize) -> Cow<'a, str> {
-    if !id.is_empty() {
-        return packed(id);
+/// The ids of a conversation's calls, told so that each stands for one call. Some providers give calls no ids, or the same ones in
+/// every turn; the messages shape refuses a conversation in which one comes twice.
+#[derive(Debug, Default)]
+pub(super) struct CallIds(BTreeMap<String, Uses>);
+
+/// The calls of one id.
+#[derive(Debug, Default)]
+struct Uses {
+    /// How many there were.
+    count: u32,
+    /// How many of them belong to turns that are over, or have their results.
+    answered: u32,
+}
+
+impl CallIds {
+    /// A turn with calls begins: results behind it are of no calls before it.
+    pub(super) fn turn(&mut self) {
+        self.0.values_mut().for_each(|it| it.answered = it.count);
     }
-    *empty += 1;
-    Cow::Owned(packed(&format!(" {empty}")).into_owned())
+
+    /// Of a call with this id.
+    pub(super) fn call(&mut self, id: &str) -> String {
+        let uses = self.0.entry(id.to_owned()).or_default();
+        uses.count = uses.count.saturating_add(1);
+        numbered(id, uses.count)
+    }
+
+    /// Of the result of a call with this id: of the turn's calls with it the first that has none, else the last.
+    pub(super) fn result(&mut self, id: &str) -> String {
+        let uses = self.0.entry(id.to_owned()).or_default();
+        uses.answered = uses.answered.saturating_add(1).min(uses.count);
+        numbered(id, uses.answered)
+    }
+}
+
+/// The id of the call that has this one as so many have: the first is told as it is, unless it says nothing. A space stands in no
+/// id that is told as it is.
+fn numbered(id: &str, number: u32) -> String {
+    let number = number.max(1);
+    if number == 1 && !id.is_empty() { packed(id).into_owned() } else { packed(&format!("{id} {number}")).into_owned() }
 }
 
 /// The id that was [`packed`] into this one, or this one.

@@ -3,7 +3,7 @@
 use super::super::answer::{arguments_of, write_input};
 use super::super::doc::{Form, Value};
 use super::super::files::{Source, TEXT, address, document};
-use super::super::names::packed_next;
+use super::super::names::CallIds;
 use super::super::write::Out;
 use super::{Faults, Target, joined, raw_or};
 
@@ -163,8 +163,7 @@ fn messages(out: &mut Out, root: Value<'_>, faults: &mut Faults) {
     let mut side = "";
     let mut blocks = Out::default();
     let mut is_empty = true;
-    // Some providers give calls empty ids; their results come in the same order.
-    let (mut calls, mut results) = (0, 0);
+    let mut ids = CallIds::default();
     let mut flush = |out: &mut Out, side: &str, blocks: Out| {
         let blocks = blocks.into_bytes();
         if let Ok(blocks) = std::str::from_utf8(&blocks)
@@ -185,11 +184,14 @@ fn messages(out: &mut Out, root: Value<'_>, faults: &mut Faults) {
         if own != side {
             flush(out, side, std::mem::take(&mut blocks));
             side = own;
+            if own == "assistant" {
+                ids.turn();
+            }
         }
         if own == "assistant" {
-            assistant(&mut blocks, message, at, &mut calls, faults);
+            assistant(&mut blocks, message, at, &mut ids, faults);
         } else if message.has("role", "tool") {
-            tool_result(&mut blocks, message, at, &mut results, faults);
+            tool_result(&mut blocks, message, at, &mut ids, faults);
         } else if message.has("role", "function") {
             faults.add(format!("messages.{at}.role"), "is the old form of a tool's result");
         } else {
@@ -202,7 +204,7 @@ fn messages(out: &mut Out, root: Value<'_>, faults: &mut Faults) {
     }
 }
 
-fn assistant(out: &mut Out, message: Value<'_>, at: usize, empty: &mut usize, faults: &mut Faults) {
+fn assistant(out: &mut Out, message: Value<'_>, at: usize, ids: &mut CallIds, faults: &mut Faults) {
     // A client that was given the model's own thinking sends it back, so that it can go on from there.
     for block in message.get("thinking_blocks").iter().flat_map(|it| it.items()) {
         out.raw(block.raw());
@@ -222,7 +224,7 @@ fn assistant(out: &mut Out, message: Value<'_>, at: usize, empty: &mut usize, fa
         };
         out.object(|out| {
             out.name("type").text("tool_use");
-            out.name("id").text(&packed_next(&call.text_of("id").unwrap_or_default(), empty));
+            out.name("id").text(&ids.call(&call.text_of("id").unwrap_or_default()));
             out.name("name").raw(raw_or(function, "name", "\"\""));
             // What broke off, or was none from the start, is no reason to end a conversation.
             write_input(out.name("input"), &arguments_of(function));
@@ -230,14 +232,14 @@ fn assistant(out: &mut Out, message: Value<'_>, at: usize, empty: &mut usize, fa
     }
 }
 
-fn tool_result(out: &mut Out, message: Value<'_>, at: usize, empty: &mut usize, faults: &mut Faults) {
+fn tool_result(out: &mut Out, message: Value<'_>, at: usize, ids: &mut CallIds, faults: &mut Faults) {
     let mut blocks = Out::default();
     // What the message says of caching is said of the result.
     content(&mut blocks, message, at, None, faults);
     let blocks = blocks.into_bytes();
     out.object(|out| {
         out.name("type").text("tool_result");
-        out.name("tool_use_id").text(&packed_next(&message.text_of("tool_call_id").unwrap_or_default(), empty));
+        out.name("tool_use_id").text(&ids.result(&message.text_of("tool_call_id").unwrap_or_default()));
         out.name("content").list(|out| {
             if let Ok(blocks) = std::str::from_utf8(&blocks)
                 && !blocks.is_empty()

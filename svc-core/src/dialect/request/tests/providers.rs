@@ -428,6 +428,42 @@ fn calls_without_ids_are_numbered() {
     assert_eq!(all.iter().collect::<std::collections::BTreeSet<_>>().len(), 4, "{all:?}");
 }
 
+/// Calls of one id, as some providers give them in every turn or twice in one, are told apart likewise: a result is of its own turn's
+/// call, also where an earlier one has none; two results of one call stay that.
+#[test]
+fn calls_of_one_id_are_told_apart() {
+    let called = |ids: &[&str]| {
+        let call = |id: &&str| serde_json::json!({ "id": id, "type": "function", "function": { "name": "f", "arguments": "{}" } });
+        serde_json::json!({ "role": "assistant", "tool_calls": ids.iter().map(call).collect::<Vec<_>>() })
+    };
+    let result = |id: &str| serde_json::json!({ "role": "tool", "tool_call_id": id, "content": "r" });
+    let user = || serde_json::json!({ "role": "user", "content": "x" });
+    let turns = serde_json::json!([
+        user(),
+        called(&["call_0"]),
+        result("call_0"),
+        called(&["call_0", "call_1"]),
+        user(),
+        called(&["call_0", "call_0"]),
+        result("call_0"),
+        result("call_0"),
+        called(&["own"]),
+        result("own"),
+        result("own"),
+    ]);
+    let sent = messages(CHAT, &turns.to_string(), MESSAGES);
+    let ids = |at: usize, member: &str| -> Vec<String> {
+        let blocks = sent.as_list().unwrap()[at].get("content").unwrap().as_list().unwrap();
+        blocks.iter().filter_map(|it| Some(it.get(member)?.as_str().unwrap().to_owned())).collect()
+    };
+    let calls = [ids(1, "id"), ids(3, "id"), ids(5, "id"), ids(7, "id")];
+    assert_eq!((calls[0][0].as_str(), calls[1][1].as_str(), calls[3][0].as_str()), ("call_0", "call_1", "own"));
+    let apart: std::collections::BTreeSet<_> = calls.iter().flatten().collect();
+    assert_eq!(apart.len(), 6, "{calls:?}");
+    assert_eq!((ids(2, "tool_use_id"), ids(6, "tool_use_id")), (calls[0].clone(), calls[2].clone()));
+    assert_eq!(ids(8, "tool_use_id"), ["own", "own"]);
+}
+
 /// Texts of white space alone are none in the messages shape, and arguments that broke off are kept as a text.
 #[test]
 fn what_says_nothing_is_no_text() {
