@@ -55,6 +55,12 @@ impl Event<'_> {
         let lines = raw.split(|it| matches!(it, b'\n' | b'\r'));
         lines.filter_map(|line| value_of(line, name)).next_back()
     }
+
+    /// Whether it is a comment and no more.
+    #[must_use]
+    pub fn is_comment(&self) -> bool {
+        self.data.is_none() && self.raw.starts_with(b":")
+    }
 }
 
 impl Events {

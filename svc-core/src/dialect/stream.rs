@@ -28,6 +28,8 @@ pub use self::meter::Received;
 const BROKEN: &str = "upstream_failure";
 /// What it says where the answer's end never came.
 const BROKEN_OFF: &str = "the provider's answer broke off";
+/// What a client is sent to keep a connection open: a comment, which no reader of event streams takes for an event.
+const ALIVE: &[u8] = b": keep-alive\n\n";
 
 /// Bytes of a translated stream that wait for their turn at most: as many as one event may have, many times what a model answers.
 pub const HELD_MAX: usize = EVENT_MAX;
@@ -298,10 +300,14 @@ impl Pass<'_> {
         writer: &mut Writer,
         out: &mut Vec<u8>,
     ) -> Result<Option<Ending>, Broken> {
-        let same = matches!(writer, Writer::Same);
         let Some(data) = event.data.as_deref().filter(|it| !it.is_empty()) else {
-            if same {
-                out.extend_from_slice(event.raw);
+            match writer {
+                Writer::Same => out.extend_from_slice(event.raw),
+                // A client that gives up on a silent stream hears that this one is alive, as the provider meant it. Before the answer has
+                // begun the client hears nothing: another provider may yet be asked.
+                Writer::Chat(_) if event.is_comment() && meter.has_begun() => out.extend_from_slice(ALIVE),
+                Writer::Messages(writer) if event.is_comment() && meter.has_begun() => writer.is_alive(out),
+                Writer::Chat(_) | Writer::Messages(_) => {}
             }
             return Ok(None);
         };

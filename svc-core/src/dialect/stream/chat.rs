@@ -12,7 +12,7 @@ use super::super::sse::Broken;
 use super::super::usage;
 use super::super::write::{Out, quoted};
 use super::meter::Meter;
-use super::{CALLS_MAX, HELD_MAX, NAME_MAX, StreamOptions};
+use super::{ALIVE, CALLS_MAX, HELD_MAX, NAME_MAX, StreamOptions};
 
 /// Writes chunks of a chat completion.
 #[derive(Debug)]
@@ -87,6 +87,7 @@ impl ToChat {
             }
             "content_block_stop" => self.close(index, out),
             "message_stop" => self.finish(meter, out),
+            "ping" if meter.has_begun() => out.extend_from_slice(ALIVE),
             _ => {}
         }
         if self.tools.len() <= CALLS_MAX && self.input_bytes <= HELD_MAX { Ok(()) } else { Err(Broken::TooMuch) }

@@ -17,7 +17,7 @@ use super::super::sse::Broken;
 use super::super::usage;
 use super::super::write::Out;
 use super::meter::Meter;
-use super::{CALLS_MAX, HELD_MAX, NAME_MAX};
+use super::{ALIVE, CALLS_MAX, HELD_MAX, NAME_MAX};
 use crate::state::gateway::Usage;
 use crate::value::id::CallId;
 
@@ -181,6 +181,15 @@ impl ToMessages {
             self.held = self.held.saturating_add(bytes);
         }
         !self.full
+    }
+
+    /// The provider is at work, though nothing comes of it yet. Before the message's start no reader wants an event.
+    pub(super) fn is_alive(&self, out: &mut Vec<u8>) {
+        if self.started {
+            event(out, "ping", |_| {});
+        } else {
+            out.extend_from_slice(ALIVE);
+        }
     }
 
     fn start(&mut self, out: &mut Vec<u8>) {

@@ -280,6 +280,28 @@ fn what_keeps_a_connection_open_is_no_piece() {
     }
 }
 
+/// What a provider sends to keep a connection open keeps the client's open too, in the client's own way, once the answer has begun:
+/// nothing before that, when another provider may yet be asked, nothing for blank lines, and nothing behind the end.
+#[test]
+fn what_keeps_a_connection_open_goes_on() {
+    let first = chat_chunk(r#"{"role":"assistant","content":"a"}"#, "null");
+    let last = chat_chunk("{}", "\"stop\"");
+    let text = format!(": WORKING\n\n\n\n{first}: WORKING\n: on it\n\n{last}{DONE}: late\n\n");
+    let (out, ending, _) = run(CHAT, MESSAGES, false, text.as_bytes(), 7);
+    let events: Vec<&str> = out.split_terminator("\n\n").map(|it| it.lines().next().unwrap()).collect();
+    let pings: Vec<_> = events.iter().enumerate().filter(|(_, it)| **it == "event: ping").map(|(at, _)| at).collect();
+    assert_eq!((events[0], pings, ending), ("event: message_start", vec![3], Ending::Clean), "{out}");
+    assert!(out.contains("event: ping\ndata: {\"type\":\"ping\"}\n\n") && !out.contains(": keep-alive"), "{out}");
+    assert!(out.ends_with("\"message_stop\"}\n\n"), "{out}");
+
+    // One ping comes before the answer has begun, one and a comment after it.
+    let (start, stop) = ("event: content_block_start", "event: content_block_stop");
+    let text = messages_all().replacen(start, &format!("event: ping\ndata: {{\"type\":\"ping\"}}\n\n{start}"), 1);
+    let text = text.replacen(stop, &format!(": a comment\n\n{stop}"), 1);
+    let (out, ..) = run(MESSAGES, CHAT, false, text.as_bytes(), 7);
+    assert_eq!((text.matches("event: ping").count(), out.matches(": keep-alive\n\n").count()), (2, 2), "{out}");
+}
+
 /// What tools of the provider's brought in is heard of as it goes by.
 #[test]
 fn tools_that_the_provider_ran_are_heard_of() {
