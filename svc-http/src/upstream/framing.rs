@@ -100,7 +100,7 @@ pub(super) fn head(mut bytes: &[u8]) -> Result<Option<(Head, usize)>, Reason> {
 
 fn read(status: u16, is_1_1: bool, headers: &[httparse::Header<'_>]) -> Result<Head, Reason> {
     let (mut length, mut chunked, mut close, mut keep_alive) = (None, None, false, false);
-    let (mut retry_after, mut date) = ("", "");
+    let (mut retry_after, mut retry_after_ms, mut date) = ("", "", "");
     let mut head = Head {
         status,
         content_type: Type::Other,
@@ -140,11 +140,15 @@ fn read(status: u16, is_1_1: bool, headers: &[httparse::Header<'_>]) -> Result<H
             head.session = sound.then(|| value.into());
         } else if is("retry-after") {
             retry_after = value;
+        } else if is("retry-after-ms") {
+            retry_after_ms = value;
         } else if is("date") {
             date = value;
         }
     }
-    head.retry_after_s = retry_after_s(retry_after, date);
+    // Some providers tell a wait in milliseconds alone; it counts as whole seconds here.
+    let in_ms = || Some(retry_after_ms.parse::<u64>().ok()?.div_ceil(1_000));
+    head.retry_after_s = retry_after_s(retry_after, date).or_else(in_ms);
     let keeps = !close && (is_1_1 || keep_alive);
     head.framing = match (chunked, length) {
         _ if status == 204 || status == 304 => Framing::Ended,
@@ -340,6 +344,15 @@ mod tests {
         ] {
             let text = format!("HTTP/1.1 429 No\r\nretry-after: {value}\r\ndate: {date}\r\n\r\n");
             assert_eq!(head(text.as_bytes()).unwrap().unwrap().0.retry_after_s, seconds, "{value}");
+        }
+        for (headers, seconds) in [
+            ("retry-after-ms: 1200", Some(2)),
+            ("retry-after-ms: 1000\r\nretry-after: 7", Some(7)),
+            ("retry-after: soon\r\nretry-after-ms: 1000", Some(1)),
+            ("retry-after-ms: 1.5", None),
+        ] {
+            let text = format!("HTTP/1.1 429 No\r\n{headers}\r\n\r\n");
+            assert_eq!(head(text.as_bytes()).unwrap().unwrap().0.retry_after_s, seconds, "{headers}");
         }
         let far = head(b"HTTP/1.1 429 No\r\nretry-after: Fri, 31 Dec 9999 23:59:59 GMT\r\n\r\n").unwrap().unwrap().0;
         assert!(far.retry_after_s.is_some_and(|it| it > 1_000_000_000), "without a date it counts from now");
