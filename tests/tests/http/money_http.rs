@@ -172,6 +172,35 @@ async fn what_an_answer_shows_to_have_no_price_is_told() {
     }
 }
 
+/// An answer with status 200 that is an error is one, and costs nothing: neither the call nor its budget.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_error_with_a_good_status_costs_nothing() {
+    let mut desk = Desk::bare(|_| {}).await;
+    let budget = desk.budget(1_000_000, json!([{ "at": 100, "step": "stop" }])).await;
+    let failed = json!({ "index": 0, "message": { "role": "assistant", "content": "" }, "finish_reason": "error",
+        "error": { "code": 502, "message": "the model broke down" } });
+    for (name, dialect, said) in [
+        ("plain", "chat", json!({ "error": { "message": "no such luck", "code": 500 } })),
+        (
+            "chosen",
+            "chat",
+            json!({ "id": "c", "choices": [failed], "usage": { "prompt_tokens": 5, "completion_tokens": 0 } }),
+        ),
+        ("typed", "messages", json!({ "type": "error", "error": { "type": "api_error", "message": "no such luck" } })),
+    ] {
+        let url = answering(said.to_string()).await;
+        let id = desk.upstream(name, dialect, &format!("{url}/v1")).await;
+        desk.model(&id, "m", 50, 1_000_000, 1_000_000).await;
+        let got = desk.chat(&format!("{name}/m")).await;
+        assert_eq!((got.status, got.kind().as_str()), (502, "upstream_failure"), "{name}: {}", got.text());
+        let call = desk.call_of(&got).await;
+        assert_eq!((&call["costMicros"], &call["end"]), (&json!(0), &json!("failed")), "{name}: {call}");
+        assert!(call["reservedMicros"].as_u64().unwrap() > 0, "{name}: {call}");
+        let left = desk.budget_at(&budget).await;
+        assert_eq!((&left["spentMicros"], &left["reservedMicros"]), (&json!(0), &json!(0)), "{name}: {left}");
+    }
+}
+
 /// What is reserved is the contract's worst case, in the admitting commit; what goes beyond it is posted in full and seen
 /// beside what was reserved; where no counts come, an estimate within it is charged.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
