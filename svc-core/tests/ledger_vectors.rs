@@ -164,7 +164,7 @@ fn tiles_are_named_and_filled_as_published() {
     let file = vectors!("c2sp_tlog_tiles");
     let workspace = WorkspaceId::from_bits(1);
     for case in file["tilePath"].as_array().unwrap() {
-        let tile = TileId { workspace, level: 0, index: case["index"].as_u64().unwrap() };
+        let tile = TileId::new(workspace, 0, case["index"].as_u64().unwrap());
         assert_eq!(tile.to_string(), format!("tile/0/{}", text(&case["encoded"])));
     }
     assert_eq!(file["fullTileBytes"].as_u64().unwrap(), TILE_WIDTH * 32);
@@ -176,7 +176,7 @@ fn tiles_are_named_and_filled_as_published() {
             tail.push(leaf_hash(&seq.to_be_bytes()));
             edge.push(seq, *tail.last().unwrap());
             if tail.len() as u64 == TILE_WIDTH {
-                let id = TileId { workspace, level: 0, index: seq / TILE_WIDTH };
+                let id = TileId::new(workspace, 0, seq / TILE_WIDTH);
                 let changed = filled(id, std::mem::take(&mut tail), |id| Ok::<_, ()>(tiles.get(&id).cloned()));
                 tiles.extend(changed.unwrap().into_iter().map(|it| (it.id, it)));
             }

@@ -9,6 +9,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use sha2::{Digest as _, Sha256};
 
 use super::Invalid;
+use super::bits::Bits;
 use super::link::RowId;
 
 /// A SHA-256 digest. Secrets are compared by theirs, so the time a comparison takes tells nothing of the secret.
@@ -118,7 +119,7 @@ macro_rules! digest_ids {
     ($($(#[$doc:meta])* $name:ident $domain:literal;)*) => {$(
         $(#[$doc])*
         #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        pub struct $name(u128);
+        pub struct $name(Bits);
 
         impl $name {
             /// The row that these parts name: the first half of a SHA-256 over them, each behind its length.
@@ -129,26 +130,28 @@ macro_rules! digest_ids {
                     hash.update(u64::try_from(part.len()).unwrap_or(u64::MAX).to_be_bytes());
                     hash.update(part);
                 }
-                Self(Digest(hash.finalize().into()).bits())
+                Self(Bits::of(Digest(hash.finalize().into()).bits()))
             }
 
             /// The bits.
             #[must_use]
-            pub const fn bits(self) -> u128 { self.0 }
+            pub const fn bits(self) -> u128 { self.0.get() }
         }
         impl RowId for $name {
-            fn parts(self) -> (u128, Option<u32>) { (self.0, None) }
-            fn from_parts(bits: u128, number: Option<u32>) -> Option<Self> { number.is_none().then_some(Self(bits)) }
+            fn parts(self) -> (u128, Option<u32>) { (self.bits(), None) }
+            fn from_parts(bits: u128, number: Option<u32>) -> Option<Self> {
+                number.is_none().then_some(Self(Bits::of(bits)))
+            }
         }
         impl fmt::Debug for $name {
-            fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result { write!(out, "{:032x}", self.0) }
+            fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result { write!(out, "{:032x}", self.bits()) }
         }
         impl Serialize for $name {
-            fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> { to.collect_str(&format_args!("{:032x}", self.0)) }
+            fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> { to.collect_str(&format_args!("{:032x}", self.bits())) }
         }
         impl<'de> Deserialize<'de> for $name {
             fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-                crate::value::stored::read(from, |text| u128::from_str_radix(text, 16).map(Self))
+                crate::value::stored::read(from, |text| u128::from_str_radix(text, 16).map(|bits| Self(Bits::of(bits))))
             }
         }
     )*};

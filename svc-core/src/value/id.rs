@@ -5,6 +5,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use super::bits::Bits;
 use super::link::RowId;
 use super::{Invalid, Timestamp};
 
@@ -94,26 +95,28 @@ macro_rules! ids {
     ($($(#[$doc:meta])* $name:ident $prefix:literal;)*) => {$(
         $(#[$doc])*
         #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        pub struct $name(u128);
+        pub struct $name(Bits);
 
         impl Id for $name {
             const PREFIX: &'static str = $prefix;
-            fn from_bits(bits: u128) -> Self { Self(bits) }
-            fn bits(self) -> u128 { self.0 }
+            fn from_bits(bits: u128) -> Self { Self(Bits::of(bits)) }
+            fn bits(self) -> u128 { self.0.get() }
         }
         impl $name {
             /// Reads the id from its text.
             ///
             /// # Errors
             /// [`Invalid`] where the prefix is another or the rest is no ULID.
-            pub fn parse(text: &str) -> Result<Self, Invalid> { parse_bits(text, $prefix).map(Self) }
+            pub fn parse(text: &str) -> Result<Self, Invalid> { parse_bits(text, $prefix).map(Self::from_bits) }
         }
         impl RowId for $name {
-            fn parts(self) -> (u128, Option<u32>) { (self.0, None) }
-            fn from_parts(bits: u128, number: Option<u32>) -> Option<Self> { number.is_none().then_some(Self(bits)) }
+            fn parts(self) -> (u128, Option<u32>) { (self.bits(), None) }
+            fn from_parts(bits: u128, number: Option<u32>) -> Option<Self> {
+                number.is_none().then_some(Self::from_bits(bits))
+            }
         }
         impl fmt::Display for $name {
-            fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result { format_bits($prefix, self.0, out) }
+            fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result { format_bits($prefix, self.bits(), out) }
         }
         impl fmt::Debug for $name {
             fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result { fmt::Display::fmt(self, out) }
@@ -124,7 +127,7 @@ macro_rules! ids {
         }
         impl serde::Serialize for $name {
             fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-                with_text($prefix, self.0, |text| to.serialize_str(text))
+                with_text($prefix, self.bits(), |text| to.serialize_str(text))
             }
         }
         impl<'de> serde::Deserialize<'de> for $name {

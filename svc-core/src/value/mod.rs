@@ -3,6 +3,7 @@
 //! **Invariant:** nothing in this layer names a rule, a row or a store.
 
 pub mod base_url;
+mod bits;
 pub mod canonical;
 pub mod currency;
 pub mod digest;

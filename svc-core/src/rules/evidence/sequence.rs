@@ -17,7 +17,7 @@ fn above(chain: &Chain, more: usize) -> Vec<Key> {
     let (mut level, mut out) = (1, Vec::new());
     while from < to {
         let indexes = from / TILE_WIDTH..=to.saturating_sub(1) / TILE_WIDTH;
-        out.extend(indexes.map(|index| Tile::key(TileId { workspace: chain.workspace, level, index })));
+        out.extend(indexes.map(|index| Tile::key(TileId::new(chain.workspace, level, index))));
         (from, to, level) = (from / TILE_WIDTH, to / TILE_WIDTH, level.saturating_add(1));
     }
     out

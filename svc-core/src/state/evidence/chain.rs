@@ -47,8 +47,8 @@ impl Chain {
 
     /// The tile of leaves that the next record belongs to.
     #[must_use]
-    pub const fn last_tile(&self) -> TileId {
-        TileId { workspace: self.workspace, level: 0, index: self.size / TILE_WIDTH }
+    pub fn last_tile(&self) -> TileId {
+        TileId::new(self.workspace, 0, self.size / TILE_WIDTH)
     }
 
     /// Gives `entry` the next place. Where that fills a tile of leaves, the hashes that its row lacks come too, and the tail is

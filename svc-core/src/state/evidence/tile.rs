@@ -32,17 +32,23 @@ pub struct TileId {
     /// 0 for tiles of leaves.
     pub level: u32,
     /// From 0.
-    pub index: u64,
+    pub index: u32,
 }
 
 impl TileId {
+    /// The tile of this level that has so many before it.
+    #[must_use]
+    pub fn new(workspace: WorkspaceId, level: u32, before: u64) -> Self {
+        Self { workspace, level, index: u32::try_from(before).unwrap_or(u32::MAX) }
+    }
+
     /// The tile that holds `node`, and where in it: the node's own hash, or the hashes below it that give it.
     #[must_use]
     pub fn of(workspace: WorkspaceId, node: Node) -> (Self, std::ops::Range<usize>) {
         let (level, within) = (node.level / HEIGHT, node.level % HEIGHT);
         let first = node.index.checked_shl(within).unwrap_or(u64::MAX);
         let from = usize::try_from(first % TILE_WIDTH).unwrap_or(0);
-        (Self { workspace, level, index: first / TILE_WIDTH }, from..from.saturating_add(1 << within))
+        (Self::new(workspace, level, first / TILE_WIDTH), from..from.saturating_add(1 << within))
     }
 }
 
@@ -67,13 +73,13 @@ impl fmt::Display for TileId {
 
 impl RowId for TileId {
     fn parts(self) -> (u128, Option<u32>) {
-        let index = u32::try_from(self.index).unwrap_or(u32::MAX) & ((1 << INDEX_BITS) - 1);
+        let index = self.index & ((1 << INDEX_BITS) - 1);
         (self.workspace.bits(), Some((self.level << INDEX_BITS) | index))
     }
 
     fn from_parts(bits: u128, number: Option<u32>) -> Option<Self> {
         let number = number?;
-        let index = u64::from(number & ((1 << INDEX_BITS) - 1));
+        let index = number & ((1 << INDEX_BITS) - 1);
         Some(Self { workspace: WorkspaceId::from_bits(bits), level: number >> INDEX_BITS, index })
     }
 }
@@ -163,7 +169,7 @@ pub fn filled<E>(
     let mut tile = Tile::new(id, leaves);
     let mut out = Vec::new();
     while tile.is_full() {
-        let above = TileId { level: tile.id.level.saturating_add(1), index: tile.id.index / TILE_WIDTH, ..tile.id };
+        let above = TileId::new(id.workspace, tile.id.level.saturating_add(1), u64::from(tile.id.index) / TILE_WIDTH);
         let mut next = find(above)?.unwrap_or_else(|| Tile::new(above, Vec::new()));
         next.push(tile.root());
         out.push(std::mem::replace(&mut tile, next));
