@@ -46,8 +46,15 @@ pub struct TooNew {
 }
 
 pub(super) fn write_body<R: Row + Serialize>(table: Table, row: &R) -> Result<Encoded, Undecodable> {
-    let mut body = Vec::with_capacity(1_024);
-    serde_json::to_writer(&mut body, row).map_err(|source| Undecodable::Body { table: table.name(), source })?;
+    let mut body = match row.json() {
+        Some(json) => json.into_bytes(),
+        None => {
+            let mut body = Vec::with_capacity(1_024);
+            serde_json::to_writer(&mut body, row)
+                .map_err(|source| Undecodable::Body { table: table.name(), source })?;
+            body
+        }
+    };
     // White space after a JSON value is part of no value.
     body.resize(body.len().saturating_add(row.room()), b' ');
     Ok(Encoded { format: table.format(), body })

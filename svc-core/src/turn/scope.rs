@@ -10,6 +10,7 @@ use crate::state::evidence::{Disclosure, Entry, Fact, KINDS};
 use crate::store::{Key, Record, Row, all_answered};
 use crate::value::id::{EvidenceId, WorkspaceId, ulid_bits};
 use crate::value::seed::Seed;
+use crate::value::verbatim::Verbatim;
 use crate::value::{Id, Timestamp};
 
 /// Why a rule stopped early. `Load` is no error: the turn fetches rows and runs the rule again from the top.
@@ -193,9 +194,9 @@ impl<'turn> Scope<'turn> {
             workspace,
             at: self.now,
             kind: fact.kind.into(),
-            actor: fact.actor.canonical().into(),
+            actor: Verbatim::written(fact.actor.canonical()),
             subject: fact.subject.to_string().into(),
-            data: fact.data.into(),
+            data: Verbatim::written(fact.data),
             place: None,
         });
     }

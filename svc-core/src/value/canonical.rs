@@ -53,7 +53,13 @@ impl<'name> Object<'name> {
     /// An object without members.
     #[must_use]
     pub fn new() -> Self {
-        Self { members: Vec::with_capacity(16), text: String::with_capacity(512), unsorted: false }
+        Self::with_room(512)
+    }
+
+    /// The same with room for so many bytes of text, which grows where they are not enough.
+    #[must_use]
+    pub fn with_room(bytes: usize) -> Self {
+        Self { members: Vec::with_capacity(16), text: String::with_capacity(bytes), unsorted: false }
     }
 
     /// With a text.

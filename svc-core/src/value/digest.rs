@@ -44,6 +44,11 @@ impl Digest {
         self.0.iter().take(16).fold(0, |bits, byte| (bits << 8) | u128::from(*byte))
     }
 
+    /// Writes it as storage has it: 43 base64 characters.
+    pub(crate) fn push_stored(&self, out: &mut String) {
+        STANDARD_NO_PAD.encode_string(self.0, out);
+    }
+
     /// As the interface writes it: `sha256:` and 64 lower-case hex digits.
     #[must_use]
     pub fn named(&self) -> String {

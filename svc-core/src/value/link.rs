@@ -240,6 +240,11 @@ pub trait Linked {
     fn room(&self) -> usize {
         0
     }
+
+    /// The row's JSON, where the row writes it itself: what it would be written as otherwise, for less.
+    fn json(&self) -> Option<String> {
+        None
+    }
 }
 
 /// What a row's id gives to be a key.

@@ -202,7 +202,7 @@ mod tests {
             id: EvidenceId::from_bits(1),
             workspace: WorkspaceId::from_bits(2),
             at: Timestamp::from_millis(0),
-            kind: kind.into(),
+            kind: kind.to_owned().into(),
             actor: "{}".to_owned().into(),
             subject: subject.into(),
             data: data.to_owned().into(),

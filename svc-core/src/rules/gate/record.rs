@@ -20,6 +20,9 @@ pub(super) fn words(codes: impl Iterator<Item = Code>) -> String {
     out
 }
 
+/// What the record of a payment that was allowed takes.
+const DATA_BYTES: usize = 768;
+
 /// A record of an action as it now stands, with the members that the kind adds.
 pub(super) struct ActionRecord<'a> {
     pub(super) kind: &'static str,
@@ -35,7 +38,7 @@ impl ActionRecord<'_> {
     pub(super) fn fact(self, more: &[(&'static str, String)]) -> Fact {
         let Self { kind, actor, action, agent, verb, status } = self;
         // In the order of their names, which spares sorting them.
-        let mut data = Object::new().plain("agentId", action.agent);
+        let mut data = Object::with_room(DATA_BYTES).plain("agentId", action.agent);
         if let Some(payment) = &action.payment {
             data = data.int("amount", payment.amount);
         }

@@ -20,10 +20,10 @@ fn entry(kind: &str, actor: &str, subject: &str, data: &str) -> Entry {
         id: EvidenceId::from_bits(1),
         workspace: WorkspaceId::from_bits(2),
         at: Timestamp::from_millis(1_790_847_000_123),
-        kind: kind.into(),
-        actor: Verbatim::from(actor.to_owned()),
+        kind: kind.to_owned().into(),
+        actor: Verbatim::of(actor),
         subject: subject.into(),
-        data: Verbatim::from(data.to_owned()),
+        data: Verbatim::of(data),
         place: None,
     };
     entry.placed(41, Digest::from_bytes([0; 32]))
