@@ -7,16 +7,17 @@
 //!
 //! **Invariant:** a turn reads no clock, holds no store and has no entropy of its own. No answer leaves before `finish`.
 
+mod puts;
 mod rows;
 mod scope;
-
-use std::collections::HashMap;
 
 use crate::refusal::Refusal;
 use crate::store::{Commit, Key, Loaded, Record, Stamp, Write};
 use crate::value::Timestamp;
 use crate::value::link::{Link, Order};
 use crate::value::seed::Seed;
+
+use rows::{At, Before};
 
 pub use rows::Rows;
 pub use scope::{Halt, Reads, Scope, read};
@@ -70,9 +71,6 @@ pub struct Finished<D: Decide> {
     pub written: Vec<Key>,
 }
 
-/// New images by key, of the commands decided so far.
-type Staged = HashMap<Key, Option<Record>, foldhash::fast::FixedState>;
-
 /// Decides a batch; see the module.
 #[derive(Debug)]
 pub struct Turn<D: Decide> {
@@ -81,10 +79,12 @@ pub struct Turn<D: Decide> {
     commands: Vec<D>,
     answers: Vec<Result<D::Reply, Refusal>>,
     rest: Vec<D>,
+    /// As they are committed, under what the decided commands have staged.
     rows: Rows,
-    staged: Staged,
-    /// Keys that the decided commands read.
-    read: Vec<Key>,
+    /// The rows that they have staged, as they were before.
+    staged: Vec<Before>,
+    /// Where the rows are that they read.
+    read: Vec<At>,
     rounds: u32,
     /// Whether the batch is closed, and whether that is done.
     closes: bool,
@@ -106,7 +106,7 @@ impl<D: Decide> Turn<D> {
             commands,
             rest: Vec::new(),
             rows,
-            staged: Staged::default(),
+            staged: Vec::new(),
             read: Vec::new(),
             rounds: 0,
             closes: false,
@@ -155,9 +155,9 @@ impl<D: Decide> Turn<D> {
 
     /// Takes the rows that moved under a commit, and decides everything again.
     pub fn handle_conflict(&mut self, moved: Vec<Loaded>) {
+        self.unstage();
         self.handle_loaded(moved);
         self.answers.clear();
-        self.staged.clear();
         self.read.clear();
         self.rounds = 0;
         self.closed = false;
@@ -170,15 +170,8 @@ impl<D: Decide> Turn<D> {
     pub fn finish(mut self, stamp: Stamp) -> Finished<D> {
         debug_assert!(self.unsound.is_none(), "{:?}; the commit checked {:?}", self.unsound, self.commit.checks);
         let written = self.commit.writes.iter().map(|write| write.key).collect();
-        self.rows.touch(&self.read);
-        for (key, record) in std::mem::take(&mut self.staged) {
-            if record.as_ref().is_some_and(Record::is_history) {
-                // Kept, it would only push out what the next decision reads.
-                self.rows.forget(&key);
-            } else {
-                self.rows.insert(key, if record.is_some() { stamp } else { Stamp::ABSENT }, record);
-            }
-        }
+        self.read.iter().for_each(|at| self.rows.used(*at));
+        self.staged.iter().for_each(|before| self.rows.applied(before.at, stamp));
         self.rows.settle();
         Finished { answers: self.answers, rest: self.rest, rows: self.rows, written }
     }
@@ -186,6 +179,7 @@ impl<D: Decide> Turn<D> {
     /// Takes the turn apart without an end: its commands, none of which has happened, and its rows.
     #[must_use]
     pub fn abandon(mut self) -> (Vec<D>, Rows) {
+        self.unstage();
         self.commands.append(&mut self.rest);
         self.rows.settle();
         (self.commands, self.rows)
@@ -218,10 +212,23 @@ impl<D: Decide> Turn<D> {
             self.unsound.or_else(|| run.broken.then_some("a rule put a row it had not read over one that exists"));
         self.read.extend(run.read);
         if answer.is_ok() {
-            self.staged.extend(run.puts);
+            self.stage(run.puts);
         }
         self.answers.push(answer);
         Vec::new()
+    }
+
+    fn stage(&mut self, puts: puts::Puts) {
+        for (key, record) in puts {
+            self.staged.extend(self.rows.stage(key, record));
+        }
+    }
+
+    /// Takes back all that was staged.
+    fn unstage(&mut self) {
+        for before in self.staged.drain(..) {
+            self.rows.unstage(before);
+        }
     }
 
     /// Adds what the batch as a whole needs, once. Gives what that misses.
@@ -239,7 +246,7 @@ impl<D: Decide> Turn<D> {
             }
             Ok(()) if !run.broken => {
                 self.read.extend(run.read);
-                self.staged.extend(run.puts);
+                self.stage(run.puts);
             }
             Ok(()) | Err(Halt::Load) => self.unsound = self.unsound.or(Some("a batch could not be closed")),
             Err(Halt::Refuse(_)) => {}
@@ -250,7 +257,7 @@ impl<D: Decide> Turn<D> {
     /// Whether a permitting decision rests on a row that is not there and that it does not write. A locking read of an
     /// absent row protects nothing on some databases, so what was absent could be written by another node meanwhile.
     fn found_absent(&mut self, run: &scope::Run) -> bool {
-        let found = run.absent.iter().any(|key| !run.puts.contains_key(key) && !run.spared.contains(key));
+        let found = run.absent.iter().any(|key| run.puts.get(key).is_none() && !run.spared.contains(key));
         self.unsound = self.unsound.or_else(|| found.then_some("a permitting decision rests on an absent row"));
         found
     }
@@ -270,26 +277,28 @@ impl<D: Decide> Turn<D> {
     }
 
     fn stage_commit(&mut self) {
-        let mut keys = std::mem::take(&mut self.read);
-        keys.extend(self.staged.keys());
-        keys.sort_unstable();
-        keys.dedup();
-        let stamp = |key: &Key| self.rows.get(key).map_or(Stamp::ABSENT, |(stamp, _)| stamp);
+        self.read.sort_unstable();
+        self.read.dedup();
+        // Each row once: where it is, and its place among what was staged, which tells what it was before.
+        let mut rows: Vec<(Key, Stamp, Option<&Before>)> = Vec::with_capacity(self.read.len() + self.staged.len());
+        let seen = |at: At, before| self.rows.seen(at).map(|(key, stamp)| (key, stamp, before));
+        rows.extend(self.staged.iter().filter_map(|before| seen(before.at, Some(before))));
+        rows.extend(self.read.iter().filter_map(|at| seen(*at, None)));
+        // A row that was staged stands before itself as it was read.
+        rows.sort_unstable_by(|a, b| a.0.cmp(&b.0).then_with(|| b.2.is_some().cmp(&a.2.is_some())));
+        rows.dedup_by_key(|it| it.0);
         // A row that never changes needs no check once it is there, but for the write that deletes it.
-        let settled =
-            |key: &Key| key.table().is_immutable() && stamp(key) != Stamp::ABSENT && !self.staged.contains_key(key);
-        let checks: Vec<_> = keys.iter().filter(|key| !settled(key)).map(|key| (*key, stamp(key))).collect();
-        let staged = keys.iter().filter_map(|key| Some((*key, self.staged.get(key)?)));
-        let writes: Vec<_> = staged.map(|(key, record)| self.write(key, record.as_ref())).collect();
-        // A store may refuse a write without its check, and one in memory would not notice.
-        let is_checked = |write: &Write| checks.binary_search_by_key(&write.key, |(key, _)| *key).is_ok();
-        debug_assert!(writes.iter().all(is_checked), "a write is not checked");
+        let is_settled = |key: &Key, stamp: Stamp| key.table().is_immutable() && stamp != Stamp::ABSENT;
+        let checked = rows.iter().filter(|(key, stamp, before)| before.is_some() || !is_settled(key, *stamp));
+        let checks = checked.map(|(key, stamp, _)| (*key, *stamp)).collect();
+        let mut writes = Vec::with_capacity(self.staged.len());
+        writes.extend(rows.iter().filter_map(|(key, _, before)| Some(self.write(*key, (*before)?))));
         self.commit = Commit { checks, writes };
-        self.read = keys;
     }
 
-    fn write(&self, key: Key, record: Option<&Record>) -> Write {
-        let before = self.rows.get(&key).and_then(|(_, row)| row).map(Record::links).unwrap_or_default();
+    fn write(&self, key: Key, was: &Before) -> Write {
+        let record = self.rows.newest(was.at);
+        let before = was.record.as_ref().map(Record::links).unwrap_or_default();
         let after = record.map(Record::links).unwrap_or_default();
         // A link by stamp moves with every write of its row.
         let stays = |link: &Link, others: &[Link]| link.order != Order::Stamp && others.contains(link);

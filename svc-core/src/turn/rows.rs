@@ -1,80 +1,273 @@
-//! The rows that a driver keeps between turns: a bounded cache of two generations. Stale rows make commits conflict; they
-//! never make a wrong decision.
+//! The rows that a driver keeps between turns: a bounded cache. Stale rows make commits conflict; they never make a wrong
+//! decision.
+//!
+//! A row is looked for once a command and known by its number from then on: what a turn reads, stages and checks are numbers.
 
-use std::collections::HashMap;
+use std::hash::BuildHasher as _;
+
+use foldhash::fast::FixedState;
+use hashbrown::HashTable;
 
 use crate::store::{Key, Record, Stamp};
 
-type Map = HashMap<Key, (Stamp, Option<Record>), foldhash::fast::FixedState>;
+/// A row's place in [`Rows`], as long as the turn runs.
+pub(super) type At = u32;
 
-/// Rows by key, each at the stamp it was seen at; an absent row is kept for the length of a turn.
+/// How much use a row can gather: it is passed over so often before it is let go.
+const USE_MAX: u8 = 3;
+
+/// Rows by key, each at the stamp it was seen at. An absent row is known too.
 #[derive(Clone, Debug, Default)]
 pub struct Rows {
-    young: Map,
-    old: Map,
-    generation: usize,
+    /// Places alone: a table that holds no keys is small enough to stay near the processor.
+    places: HashTable<At>,
+    hasher: FixedState,
+    slots: Vec<Option<Slot>>,
+    free: Vec<At>,
+    capacity: usize,
+    /// Where looking for what may go goes on.
+    hand: usize,
+}
+
+#[derive(Clone, Debug)]
+struct Slot {
+    key: Key,
+    /// The commit that wrote the committed image, or [`Stamp::ABSENT`].
+    stamp: Stamp,
+    /// The newest image: what a turn has staged, or else what is committed.
+    record: Option<Record>,
+    is_staged: bool,
+    used: u8,
+}
+
+/// What there was of a row before a turn staged an image of it.
+#[derive(Clone, Debug)]
+pub(super) struct Before {
+    pub(super) at: At,
+    /// The committed image.
+    pub(super) record: Option<Record>,
+    /// Whether the row was known.
+    is_known: bool,
 }
 
 impl Rows {
-    /// A cache that keeps between `capacity / 2` and `capacity` rows once there are so many.
+    /// A cache that keeps up to `capacity` rows from turn to turn.
     #[must_use]
     pub fn new(capacity: usize) -> Self {
-        Self { young: Map::default(), old: Map::default(), generation: capacity / 2 }
+        Self { capacity, ..Self::default() }
     }
 
     /// The row under `key`, if it is known: its stamp, and its image or `None` where there is no row.
     #[must_use]
     pub fn get(&self, key: &Key) -> Option<(Stamp, Option<&Record>)> {
-        self.young.get(key).or_else(|| self.old.get(key)).map(|(stamp, record)| (*stamp, record.as_ref()))
+        self.slot(self.find(key)?).map(|it| (it.stamp, it.record.as_ref()))
     }
 
     /// Keeps what is known of `key` now.
     pub fn insert(&mut self, key: Key, stamp: Stamp, record: Option<Record>) {
-        self.young.insert(key, (stamp, record));
-    }
-
-    /// Forgets one row.
-    pub fn forget(&mut self, key: &Key) {
-        self.young.remove(key);
-        self.old.remove(key);
+        let slot = Slot { key, stamp, record, is_staged: false, used: 1 };
+        match self.find(&key) {
+            Some(at) => self.set(at, slot),
+            None => drop(self.add(slot)),
+        }
     }
 
     /// Forgets everything: after an outcome that nobody knows.
     pub fn clear(&mut self) {
-        self.young.clear();
-        self.old.clear();
+        *self = Self::new(self.capacity);
     }
 
     /// How many rows are known.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.young.len().saturating_add(self.old.len())
+        self.places.len()
     }
 
     /// Whether none is known.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.len() == 0
+        self.places.is_empty()
     }
 
-    /// Between turns: lets go of what was not touched for a generation.
+    /// Where the row under `key` is, if it is known.
+    pub(super) fn find(&self, key: &Key) -> Option<At> {
+        let is_of_key = |at: &At| self.slot(*at).is_some_and(|it| it.key == *key);
+        self.places.find(self.hasher.hash_one(key), is_of_key).copied()
+    }
+
+    /// The newest image at a place.
+    pub(super) fn newest(&self, at: At) -> Option<&Record> {
+        self.slot(at)?.record.as_ref()
+    }
+
+    /// Whose place it is, and the stamp of what is committed there.
+    pub(super) fn seen(&self, at: At) -> Option<(Key, Stamp)> {
+        self.slot(at).map(|it| (it.key, it.stamp))
+    }
+
+    /// Puts a turn's image over the committed one. What was there before comes back, the first time.
+    pub(super) fn stage(&mut self, key: Key, record: Option<Record>) -> Option<Before> {
+        let Some(at) = self.find(&key) else {
+            let at = self.add(Slot { key, stamp: Stamp::ABSENT, record, is_staged: true, used: 0 })?;
+            return Some(Before { at, record: None, is_known: false });
+        };
+        let slot = self.slot_mut(at)?;
+        let record = std::mem::replace(&mut slot.record, record);
+        (!std::mem::replace(&mut slot.is_staged, true)).then_some(Before { at, record, is_known: true })
+    }
+
+    /// Takes back what was staged.
+    pub(super) fn unstage(&mut self, before: Before) {
+        if !before.is_known {
+            self.remove(before.at);
+        } else if let Some(slot) = self.slot_mut(before.at) {
+            (slot.record, slot.is_staged) = (before.record, false);
+        }
+    }
+
+    /// What was staged at a place is committed. What no decision reads any more is forgotten: kept, it would only push out what the
+    /// next one reads.
+    pub(super) fn applied(&mut self, at: At, stamp: Stamp) {
+        let Some(slot) = self.slot_mut(at) else { return };
+        if slot.record.as_ref().is_some_and(Record::is_history) {
+            self.remove(at);
+            return;
+        }
+        slot.stamp = if slot.record.is_some() { stamp } else { Stamp::ABSENT };
+        slot.is_staged = false;
+    }
+
+    /// Notes that a row was of use.
+    pub(super) fn used(&mut self, at: At) {
+        if let Some(slot) = self.slot_mut(at) {
+            slot.used = slot.used.saturating_add(1).min(USE_MAX);
+        }
+    }
+
+    /// Between turns: lets go of rows that are too many, those first that were of least use since they were last looked at. What was
+    /// written and never read was of none.
     pub(super) fn settle(&mut self) {
-        if self.young.len() <= self.generation {
-            return;
-        }
-        self.young.retain(|_, (_, record)| record.is_some());
-        self.old = std::mem::take(&mut self.young);
-    }
-
-    /// Notes that rows were used, so that they outlive the next generation.
-    pub(super) fn touch(&mut self, keys: &[Key]) {
-        if self.old.is_empty() {
-            return;
-        }
-        for key in keys {
-            if let Some(row) = self.old.remove(key) {
-                self.young.entry(*key).or_insert(row);
+        while self.places.len() > self.capacity {
+            let at = self.hand;
+            self.hand = self.hand.saturating_add(1);
+            match self.slots.get_mut(at) {
+                None => self.hand = 0,
+                Some(None) => {}
+                Some(Some(slot)) if slot.used > 0 => slot.used -= 1,
+                Some(Some(_)) => self.remove(At::try_from(at).unwrap_or(At::MAX)),
             }
         }
+    }
+
+    fn slot(&self, at: At) -> Option<&Slot> {
+        self.slots.get(usize::try_from(at).ok()?)?.as_ref()
+    }
+
+    fn slot_mut(&mut self, at: At) -> Option<&mut Slot> {
+        self.slots.get_mut(usize::try_from(at).ok()?)?.as_mut()
+    }
+
+    fn set(&mut self, at: At, slot: Slot) {
+        if let Some(place) = usize::try_from(at).ok().and_then(|at| self.slots.get_mut(at)) {
+            *place = Some(slot);
+        }
+    }
+
+    /// A new row's place; `None` where there are more rows than have numbers, which no memory holds.
+    fn add(&mut self, slot: Slot) -> Option<At> {
+        let at = match self.free.pop() {
+            Some(at) => at,
+            None => {
+                let at = At::try_from(self.slots.len()).ok()?;
+                self.slots.push(None);
+                at
+            }
+        };
+        let hash = self.hasher.hash_one(slot.key);
+        self.set(at, slot);
+        let Self { places, slots, hasher, .. } = self;
+        let slot = |at: At| slots.get(usize::try_from(at).ok()?)?.as_ref();
+        places.insert_unique(hash, at, |at| slot(*at).map_or(0, |it| hasher.hash_one(it.key)));
+        Some(at)
+    }
+
+    fn remove(&mut self, at: At) {
+        let place = usize::try_from(at).ok().and_then(|at| self.slots.get_mut(at));
+        let Some(slot) = place.and_then(Option::take) else { return };
+        if let Ok(entry) = self.places.find_entry(self.hasher.hash_one(slot.key), |it| *it == at) {
+            entry.remove();
+        }
+        self.free.push(at);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test may panic")]
+    use super::*;
+    use crate::state::people::Roster;
+    use crate::store::Row as _;
+    use crate::value::Id as _;
+    use crate::value::id::WorkspaceId;
+
+    fn key(number: u128) -> Key {
+        Roster::key(WorkspaceId::from_bits(number))
+    }
+
+    /// A row is no longer than a line of a processor's cache: a decision looks at a dozen of them among very many.
+    #[test]
+    fn a_row_takes_one_line() {
+        assert_eq!((size_of::<Key>(), size_of::<Option<Slot>>()), (32, 64));
+    }
+
+    /// There are never more rows than the capacity between turns; what is used again and again stays, what was written and never
+    /// read goes first.
+    #[test]
+    fn what_is_used_stays() {
+        let mut rows = Rows::new(8);
+        for number in 0..4 {
+            rows.insert(key(number), Stamp(1), None);
+        }
+        for number in 100..1_000 {
+            for often in 0..4 {
+                rows.used(rows.find(&key(often)).unwrap());
+            }
+            let before = rows.stage(key(number), None).unwrap();
+            rows.applied(before.at, Stamp(2));
+            rows.settle();
+            assert!(rows.len() <= 8);
+        }
+        assert!((0..4).all(|it| rows.find(&key(it)).is_some()));
+        assert!(rows.find(&key(999)).is_some() && rows.find(&key(100)).is_none());
+        assert!(rows.slots.len() <= 9, "places are used again");
+    }
+
+    /// A capacity of nothing keeps nothing, whatever was of use.
+    #[test]
+    fn nothing_is_kept_where_nothing_may_be() {
+        let mut rows = Rows::default();
+        rows.insert(key(1), Stamp(1), None);
+        rows.used(rows.find(&key(1)).unwrap());
+        rows.settle();
+        assert!(rows.is_empty() && rows.get(&key(1)).is_none());
+    }
+
+    /// What was staged is taken back as if it had never been, a row of its own making among it.
+    #[test]
+    fn what_was_staged_is_taken_back() {
+        let mut rows = Rows::new(8);
+        let record = |epoch| {
+            let roster = Roster { workspace: WorkspaceId::from_bits(1), epoch, agents: 0, mandates: 0 };
+            Some(Roster::wrap(std::sync::Arc::new(roster)))
+        };
+        rows.insert(key(1), Stamp(4), record(1));
+        let before = rows.stage(key(1), record(2)).unwrap();
+        assert!(rows.stage(key(1), record(3)).is_none(), "staged already");
+        assert_eq!(rows.get(&key(1)), Some((Stamp(4), record(3).as_ref())));
+        rows.unstage(before);
+        assert_eq!(rows.get(&key(1)), Some((Stamp(4), record(1).as_ref())));
+        let before = rows.stage(key(2), record(1)).unwrap();
+        rows.unstage(before);
+        assert!(rows.find(&key(2)).is_none());
     }
 }

@@ -1,10 +1,9 @@
 //! One command's view: committed rows, under what earlier commands of the turn staged, under its own.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::Staged;
-use super::rows::Rows;
+use super::puts::Puts;
+use super::rows::{At, Before, Rows};
 use crate::refusal::Refusal;
 use crate::state::evidence::{Disclosure, Entry, Fact, KINDS};
 use crate::store::{Key, Record, Row, all_answered};
@@ -35,7 +34,7 @@ pub struct Scope<'turn> {
     seed: &'turn Seed,
     command: u32,
     rows: &'turn Rows,
-    staged: &'turn Staged,
+    staged: &'turn [Before],
     run: Run,
     draws: u32,
     entries: u32,
@@ -44,9 +43,9 @@ pub struct Scope<'turn> {
 /// What one run of a rule left.
 #[derive(Debug, Default)]
 pub(super) struct Run {
-    pub(super) puts: BTreeMap<Key, Option<Record>>,
-    /// In the order of reading, some more than once.
-    pub(super) read: Vec<Key>,
+    pub(super) puts: Puts,
+    /// Places of rows, in the order of reading, some more than once.
+    pub(super) read: Vec<At>,
     pub(super) missing: Vec<Key>,
     /// Of what was read, what was not there then.
     pub(super) absent: Vec<Key>,
@@ -61,7 +60,7 @@ impl<'turn> Scope<'turn> {
         seed: &'turn Seed,
         command: u32,
         rows: &'turn Rows,
-        staged: &'turn Staged,
+        staged: &'turn [Before],
     ) -> Self {
         Self { now, seed, command, rows, staged, run: Run::default(), draws: 0, entries: 0 }
     }
@@ -76,9 +75,10 @@ impl<'turn> Scope<'turn> {
         self.now
     }
 
-    /// What the commands of the turn have staged so far, in no order.
+    /// What the commands of the turn have staged so far.
     pub fn staged(&self) -> impl Iterator<Item = &'turn Record> + use<'turn> {
-        self.staged.values().flatten()
+        let rows = self.rows;
+        self.staged.iter().filter_map(move |before| rows.newest(before.at))
     }
 
     /// Asks for several rows in one round.
@@ -88,7 +88,7 @@ impl<'turn> Scope<'turn> {
     pub fn want(&mut self, keys: &[Key]) -> Result<(), Halt> {
         let before = self.run.missing.len();
         for key in keys {
-            if self.find(key).is_none() {
+            if !self.is_known(key) {
                 self.run.missing.push(*key);
             }
         }
@@ -101,12 +101,19 @@ impl<'turn> Scope<'turn> {
     /// [`Halt::Load`] where it is not there yet.
     pub fn get<R: Row>(&mut self, id: R::Id) -> Result<Option<Arc<R>>, Halt> {
         let key = R::key(id);
-        let Some(found) = self.find(&key) else {
-            self.run.missing.push(key);
-            return Err(Halt::Load);
+        // What this command put over a row that it has read stands for that row.
+        let record = match self.run.puts.get(&key) {
+            Some(put) => put,
+            None => {
+                let Some(at) = self.rows.find(&key) else {
+                    self.run.missing.push(key);
+                    return Err(Halt::Load);
+                };
+                self.run.read.push(at);
+                self.rows.newest(at)
+            }
         };
-        let row = found.and_then(R::peel).map(Arc::clone);
-        self.run.read.push(key);
+        let row = record.and_then(R::peel).map(Arc::clone);
         if row.is_none() {
             self.run.absent.push(key);
         }
@@ -217,27 +224,20 @@ impl<'turn> Scope<'turn> {
     }
 
     fn stage(&mut self, key: Key, record: Option<Record>) {
-        if let Some(own) = self.run.puts.get_mut(&key) {
-            *own = record;
+        if self.run.puts.replace(&key, &record) {
             return;
         }
         // What is put was mostly read last.
-        let is_unseen = |run: &Run| !run.read.iter().rev().any(|read| *read == key);
-        if self.find(&key).is_some_and(|row| row.is_some()) && is_unseen(&self.run) {
+        let is_unseen = |at: &At| self.rows.newest(*at).is_some() && !self.run.read.iter().rev().any(|read| read == at);
+        if self.rows.find(&key).as_ref().is_some_and(is_unseen) {
             self.run.broken = true;
         }
-        self.run.puts.insert(key, record);
+        self.run.puts.add(key, record);
     }
 
-    /// What is known of `key`: `None` where nothing is, `Some(None)` where there is no row.
-    fn find(&self, key: &Key) -> Option<Option<&Record>> {
-        if let Some(record) = self.run.puts.get(key) {
-            return Some(record.as_ref());
-        }
-        if let Some(record) = self.staged.get(key) {
-            return Some(record.as_ref());
-        }
-        self.rows.get(key).map(|(_, record)| record)
+    /// Whether anything is known of `key`, and be it that there is no row.
+    fn is_known(&self, key: &Key) -> bool {
+        self.run.puts.get(key).is_some() || self.rows.find(key).is_some()
     }
 }
 
@@ -256,9 +256,9 @@ pub fn read<T, E>(
     mut load: impl FnMut(&[Key]) -> Result<Vec<crate::store::Loaded>, E>,
     rule: impl Fn(&mut Scope<'_>) -> Result<T, Halt>,
 ) -> Result<Result<T, Refusal>, E> {
-    let (seed, staged) = (Seed::new([0; 32]), Staged::default());
+    let seed = Seed::new([0; 32]);
     loop {
-        let mut scope = Scope::new(now, &seed, 0, rows, &staged);
+        let mut scope = Scope::new(now, &seed, 0, rows, &[]);
         let missing = match rule(&mut scope) {
             Ok(value) => return Ok(Ok(value)),
             Err(Halt::Refuse(refusal)) => return Ok(Err(refusal)),

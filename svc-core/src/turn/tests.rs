@@ -426,7 +426,7 @@ fn a_commit_is_in_order_and_checks_no_immutable_row() {
     });
     let again = toy(move |scope| scope.get::<Payload>(id).map(|it| said(u128::from(it.is_some()))));
     let mut store = MemoryStore::new();
-    let run = drive(&mut store, turn(vec![make, add_one(2), add_one(1)], Rows::default()));
+    let run = drive(&mut store, turn(vec![make, add_one(2), add_one(1)], Rows::new(100)));
     let keys: Vec<Key> = run.commit.checks.iter().map(|(key, _)| *key).collect();
     assert!(keys.is_sorted_by(|a, b| a < b) && keys.contains(&Payload::key(id)), "{keys:?}");
     assert!(run.commit.writes.iter().map(|it| it.key).is_sorted_by(|a, b| a < b));
