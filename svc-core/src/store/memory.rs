@@ -1,7 +1,7 @@
-//! The reference store: rows and index entries in two ordered maps. Tests and embedders without a disk use it;
+//! The reference store: rows in a map, and the lists of each index in order. Tests and embedders without a disk use it;
 //! what it does is what every store has to do.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Bound;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -13,7 +13,7 @@ type Place = (u128, Option<Key>);
 
 #[derive(Clone, Debug, Default)]
 struct Inner {
-    rows: BTreeMap<Key, (Stamp, Record)>,
+    rows: HashMap<Key, (Stamp, Record), foldhash::fast::FixedState>,
     links: BTreeMap<(Index, u128), BTreeSet<Place>>,
     last: u64,
 }
@@ -59,7 +59,10 @@ impl MemoryStore {
     /// Every row, sorted by key: what an auditor reads.
     #[must_use]
     pub fn dump(&self) -> Vec<(Key, Stamp, Record)> {
-        self.lock().rows.iter().map(|(key, (stamp, record))| (*key, *stamp, record.clone())).collect()
+        let mut rows: Vec<_> =
+            self.lock().rows.iter().map(|(key, (stamp, record))| (*key, *stamp, record.clone())).collect();
+        rows.sort_unstable_by_key(|(key, ..)| *key);
+        rows
     }
 }
 
