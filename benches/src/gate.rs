@@ -83,7 +83,7 @@ impl Standing {
         let owner = BlockOwner::of(&[b"bench"]);
         for minute in (1..=30).rev() {
             // Thirty instants seal no block.
-            let _ = activity.others.push(now.minus(Span::minutes(minute)), owner);
+            let _ = activity.others.push(now.minus(Span::minutes(minute)), || owner);
         }
         for mandate in &mandates {
             let (from, until) = Period::Day.bounds(now, &Settings::default().timezone);

@@ -133,6 +133,19 @@ pub fn view(scope: &mut Scope<'_>, action: Arc<Action>) -> Result<View, Halt> {
     scope.want(&view_keys(&action))?;
     let agent = scope.get::<Agent>(action.agent)?.ok_or_else(Refusal::internal)?;
     let workspace = scope.get::<Workspace>(action.workspace)?.ok_or_else(Refusal::internal)?;
+    view_of(scope, action, agent, &workspace)
+}
+
+/// The same where its agent and its workspace are at hand.
+///
+/// # Errors
+/// As [`view`].
+pub(in crate::rules) fn view_of(
+    scope: &mut Scope<'_>,
+    action: Arc<Action>,
+    agent: Arc<Agent>,
+    workspace: &Workspace,
+) -> Result<View, Halt> {
     let approval = match action.approval {
         Some(id) => Some(scope.get::<Approval>(id)?.ok_or_else(Refusal::internal)?),
         None => None,
@@ -147,7 +160,7 @@ pub fn view(scope: &mut Scope<'_>, action: Arc<Action>) -> Result<View, Halt> {
         scope.get::<Principal>(action.principal)?.is_some_and(|it| it.decides_own())
     };
     let payload = if action.payload { scope.get::<Payload>(action.id)? } else { None };
-    let hold = held_by(scope, &workspace, agent.id)?;
+    let hold = held_by(scope, workspace, agent.id)?;
     Ok(View { action, agent, hold, approval, needed, client_may_ask, payload, now: scope.now(), replayed: false })
 }
 

@@ -12,7 +12,7 @@ use super::record::ActionRecord;
 use super::{facts, payee, posting, velocity};
 use crate::refusal::{FieldError, Refusal};
 use crate::rules::edge::tell;
-use crate::rules::read::{View, view};
+use crate::rules::read::{View, view, view_of};
 use crate::state::evidence::Actor;
 use crate::state::gate::{
     Action, Activity, Agent, Allowed, Approval, ApprovalState, ApprovalSubject, AskedAction, ClientSession, Code,
@@ -24,7 +24,7 @@ use crate::state::people::{Principal, Workspace};
 use crate::store::Row;
 use crate::turn::{Halt, Scope};
 use crate::value::Timestamp;
-use crate::value::digest::Digest;
+use crate::value::digest::{Digest, PayeeId, ReplayId};
 use crate::value::id::ActionId;
 
 /// A request to act, with everything hashed that has to be.
@@ -37,6 +37,8 @@ pub struct Authorize {
     fingerprint: Digest,
     faults: Arc<[FieldError]>,
     committed: Arc<[(&'static str, String)]>,
+    payee: Option<PayeeId>,
+    replay: Option<ReplayId>,
 }
 
 impl Authorize {
@@ -46,7 +48,9 @@ impl Authorize {
         let digest = request.digest(caller.agent, &crate::state::gate::salt_text(&salt));
         let committed = request.commitments(&salt).into();
         let (fingerprint, faults) = (request.fingerprint(), request.faults().into());
-        Self { caller, request: Arc::new(request), salt, digest, fingerprint, faults, committed }
+        let payee = request.payment.as_ref().map(|it| payee::id(caller.agent, it));
+        let replay = request.key.as_ref().map(|it| Replay::id_of(caller.agent, it));
+        Self { caller, request: Arc::new(request), salt, digest, fingerprint, faults, committed, payee, replay }
     }
 
     /// What is asked.
@@ -79,6 +83,11 @@ pub fn authorize(scope: &mut Scope<'_>, asked: &Authorize) -> Result<View, Halt>
 
 fn decide(scope: &mut Scope<'_>, asked: &Authorize) -> Result<View, Halt> {
     let Authorize { caller, request, .. } = asked;
+    // Few agents are asked about often, and most payees and keys seldom: whoever lacks one of these learns it before all else is
+    // looked at in vain.
+    for key in [asked.payee.map(Payee::key), asked.replay.map(Replay::key)].into_iter().flatten() {
+        scope.want(&[key])?;
+    }
     let agent = caller_agent(scope, caller)?;
     // Who reads bodies told all of this already; a program that asks has nobody else to be told by.
     if !asked.faults.is_empty() {
@@ -92,7 +101,7 @@ fn decide(scope: &mut Scope<'_>, asked: &Authorize) -> Result<View, Halt> {
     if let Some(first) = replay(scope, asked, &agent)? {
         return Ok(View { replayed: true, ..view(scope, first)? });
     }
-    let Weighed { origin, verdict, stored, payee } = weigh(scope, &agent, &workspace, request)?;
+    let Weighed { origin, verdict, stored, payee } = weigh(scope, &agent, &workspace, request, asked.payee)?;
     let decided = Decided { asked, agent: &agent, workspace: &workspace, origin, verdict };
     decided.write(scope, Activity::clone(&stored), payee)
 }
@@ -105,12 +114,13 @@ pub(super) struct Weighed {
     payee: Option<Payee>,
 }
 
-/// Weighs a request by all that stands now.
+/// Weighs a request by all that stands now. `payee` is the id of the row of whom it pays, where that is at hand.
 pub(super) fn weigh(
     scope: &mut Scope<'_>,
     agent: &Agent,
     workspace: &Workspace,
     request: &Request,
+    payee: Option<PayeeId>,
 ) -> Result<Weighed, Halt> {
     let (mandates, unreadable) = mandates(scope, agent)?;
     let stored = scope.get::<Activity>(agent.id)?.ok_or_else(Refusal::internal)?;
@@ -118,7 +128,8 @@ pub(super) fn weigh(
     let full = velocity::full_line(scope, &stored, request.kind.is_tool(), &workspace.settings)?;
     let (paid, payee) = match &request.payment {
         Some(payment) => {
-            let (row, facts) = payee::read(scope, payee::id(agent.id, payment), payment.amount)?;
+            let id = payee.unwrap_or_else(|| payee::id(agent.id, payment));
+            let (row, facts) = payee::read(scope, id, payment.amount)?;
             (facts, Some(row))
         }
         None => (PayeeFacts::default(), None),
@@ -145,10 +156,10 @@ pub(super) fn weigh(
 fn prefetch(scope: &mut Scope<'_>, asked: &Authorize) -> Result<(), Halt> {
     let Authorize { caller, request, .. } = asked;
     let mut keys = vec![Workspace::key(caller.workspace), Agent::key(caller.agent), Activity::key(caller.agent)];
-    keys.extend(request.key.as_ref().map(|key| Replay::key(Replay::id_of(caller.agent, key))));
+    keys.extend(asked.replay.map(Replay::key));
     keys.extend(request.session.as_ref().map(|it| ClientSession::key(ClientSession::id_of(caller.workspace, it))));
     keys.extend(request.tool.as_ref().map(|_| Routing::key(caller.workspace)));
-    keys.extend(request.payment.as_ref().map(|it| Payee::key(payee::id(caller.agent, it))));
+    keys.extend(asked.payee.map(Payee::key));
     scope.want(&keys)
 }
 
@@ -182,8 +193,8 @@ pub(super) fn mandates(scope: &mut Scope<'_>, agent: &Agent) -> Result<(Vec<Arc<
 
 /// The action that this idempotency key made, while the key is kept.
 fn replay(scope: &mut Scope<'_>, asked: &Authorize, agent: &Agent) -> Result<Option<Arc<Action>>, Halt> {
-    let Some(key) = &asked.request.key else { return Ok(None) };
-    let Some(known) = scope.get::<Replay>(Replay::id_of(agent.id, key))? else { return Ok(None) };
+    let Some(replay) = asked.replay else { return Ok(None) };
+    let Some(known) = scope.get::<Replay>(replay)? else { return Ok(None) };
     let first = scope.get::<Action>(known.action)?.ok_or_else(Refusal::internal)?;
     let now = scope.now();
     if first.ended_at(agent, false, now).is_some_and(|at| now.since(at) > REPLAY_KEPT) {
@@ -289,8 +300,7 @@ impl Decided<'_> {
         }
         let fact = record(asked, agent, &mut action, kind, verb);
         action.evidence = scope.append(agent.workspace, fact);
-        if let Some(key) = &request.key {
-            let id = Replay::id_of(agent.id, key);
+        if let Some(id) = asked.replay {
             scope.put(Replay { id, body: asked.fingerprint, action: action.id });
             action.replay = Some(id);
         }
@@ -301,7 +311,7 @@ impl Decided<'_> {
         scope.put(activity);
         let action = Arc::new(action);
         scope.put_shared(&action);
-        view(scope, action)
+        view_of(scope, action, Arc::clone(agent), self.workspace)
     }
 
     /// The action before it has a state and a record.

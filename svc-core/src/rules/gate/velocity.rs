@@ -12,9 +12,17 @@ const LONGEST_WINDOW: Span = Span::minutes(1_440);
 /// How many dead blocks are let go for each that is sealed, so that the backlog shrinks.
 const LET_GO_MAX: usize = 2;
 
-/// The line of `tool` actions or of all others, as its blocks are named.
-fn owner(agent: AgentId, tool: bool) -> BlockOwner {
-    BlockOwner::of(&[if tool { b"tool" } else { b"other" }, &agent.bits().to_be_bytes()])
+/// Whose line it is, of `tool` actions or of all others. How its blocks are named takes a hash, and few decisions look at one.
+#[derive(Clone, Copy)]
+struct Owner {
+    agent: AgentId,
+    tool: bool,
+}
+
+impl Owner {
+    fn blocks(self) -> BlockOwner {
+        BlockOwner::of(&[if self.tool { b"tool" } else { b"other" }, &self.agent.bits().to_be_bytes()])
+    }
 }
 
 /// Reads the line that an action's type goes by; `None` while it has room.
@@ -29,7 +37,7 @@ pub(super) fn full_line(
         if tool { (&activity.tools, velocity.tool_count) } else { (&activity.others, velocity.other_count) };
     let since = scope.now().minus(velocity.window());
     let rank = usize::try_from(limit).unwrap_or(usize::MAX);
-    let owner = owner(activity.agent, tool);
+    let owner = Owner { agent: activity.agent, tool };
     let Some(at) = nth(scope, line, owner, rank)?.filter(|at| *at > since) else { return Ok(None) };
     // Where this action takes a place itself, one more has to leave: the next one, or this one where it is the only one.
     let next = nth(scope, line, owner, rank.saturating_sub(1))?.unwrap_or_else(|| scope.now().max(at));
@@ -62,7 +70,7 @@ pub fn used(scope: &mut Scope<'_>, activity: &Activity, tool: bool, settings: &S
     let velocity = &settings.agent_velocity;
     let (line, limit) =
         if tool { (&activity.tools, velocity.tool_count) } else { (&activity.others, velocity.other_count) };
-    let owner = owner(activity.agent, tool);
+    let owner = Owner { agent: activity.agent, tool };
     let since = scope.now().minus(velocity.window());
     let used = count_since(scope, line, owner, 0, since)?;
     let full = nth(scope, line, owner, usize::try_from(limit).unwrap_or(usize::MAX))?.filter(|at| *at > since);
@@ -71,16 +79,16 @@ pub fn used(scope: &mut Scope<'_>, activity: &Activity, tool: bool, settings: &S
 
 /// Notes the present action on its line, sealing a block where one is full and letting go of dead ones.
 pub(super) fn note(scope: &mut Scope<'_>, activity: &mut Activity, tool: bool) -> Result<(), Halt> {
-    let owner = owner(activity.agent, tool);
+    let owner = Owner { agent: activity.agent, tool };
     let now = scope.now();
     let line = if tool { &mut activity.tools } else { &mut activity.others };
-    let Some(sealed) = line.push(now, owner) else { return Ok(()) };
+    let Some(sealed) = line.push(now, || owner.blocks()) else { return Ok(()) };
     let since = now.minus(LONGEST_WINDOW);
     for _ in 0..LET_GO_MAX {
         if line.first >= sealed.id.number {
             break;
         }
-        let id = BlockId { owner, number: line.first };
+        let id = BlockId { owner: sealed.id.owner, number: line.first };
         let dead = scope.get::<Block>(id)?.is_none_or(|block| block.at.last().is_none_or(|at| *at <= since));
         if !dead {
             break;
@@ -93,13 +101,13 @@ pub(super) fn note(scope: &mut Scope<'_>, activity: &mut Activity, tool: bool) -
 }
 
 /// The n-th newest instant, from the row or from a block.
-fn nth(scope: &mut Scope<'_>, line: &Line, owner: BlockOwner, rank: usize) -> Result<Option<Timestamp>, Halt> {
+fn nth(scope: &mut Scope<'_>, line: &Line, owner: Owner, rank: usize) -> Result<Option<Timestamp>, Halt> {
     Ok(match line.nth_newest(rank) {
         Nth::None => None,
         Nth::At(at) => Some(at),
-        Nth::InBlock(number, place) => {
-            scope.get::<Block>(BlockId { owner, number })?.and_then(|block| block.at.get(place).copied())
-        }
+        Nth::InBlock(number, place) => scope
+            .get::<Block>(BlockId { owner: owner.blocks(), number })?
+            .and_then(|block| block.at.get(place).copied()),
     })
 }
 
@@ -107,7 +115,7 @@ fn nth(scope: &mut Scope<'_>, line: &Line, owner: BlockOwner, rank: usize) -> Re
 fn count_since(
     scope: &mut Scope<'_>,
     line: &Line,
-    owner: BlockOwner,
+    owner: Owner,
     known: usize,
     since: Timestamp,
 ) -> Result<usize, Halt> {

@@ -31,5 +31,5 @@ pub fn would(scope: &mut Scope<'_>, action: &Action, amount: Option<i64>) -> Res
     if matches!(action.state, State::Pending { .. }) {
         give_back(scope, action)?;
     }
-    Ok(Some(weigh(scope, &agent, &workspace, &request)?.verdict))
+    Ok(Some(weigh(scope, &agent, &workspace, &request, None)?.verdict))
 }

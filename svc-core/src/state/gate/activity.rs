@@ -335,14 +335,14 @@ pub enum Nth {
 
 impl Line {
     /// Notes `now`, and gives the block to store where one is full. An instant before the newest counts as that one.
-    pub fn push(&mut self, now: Timestamp, owner: BlockOwner) -> Option<Block> {
+    pub fn push(&mut self, now: Timestamp, owner: impl FnOnce() -> BlockOwner) -> Option<Block> {
         let at = self.recent.last().map_or(now, |last| now.max(*last));
         self.recent.push(at);
         if self.recent.len() < 2 * SEALED {
             return None;
         }
         let at = self.recent.drain(..SEALED).collect();
-        let id = BlockId { owner, number: self.sealed };
+        let id = BlockId { owner: owner(), number: self.sealed };
         self.sealed = self.sealed.saturating_add(1);
         Some(Block { id, at, amounts: Vec::new(), unpaid: Vec::new() })
     }
@@ -426,7 +426,7 @@ mod tests {
         let owner = BlockOwner::of(&[b"line"]);
         let (mut line, mut blocks) = (Line::default(), Vec::new());
         for ms in 0..1_000 {
-            blocks.extend(line.push(Timestamp::from_millis(ms), owner));
+            blocks.extend(line.push(Timestamp::from_millis(ms), || owner));
         }
         assert_eq!(line.len(), 1_000);
         assert!(line.recent.len() < 2 * SEALED && line.recent.len() >= SEALED);
@@ -462,7 +462,7 @@ mod tests {
         let mut activity = Activity::none(AgentId::from_bits(1));
         for ms in [5, 9, 3] {
             activity.deny(Timestamp::from_millis(ms));
-            let _ = activity.tools.push(Timestamp::from_millis(ms), BlockOwner::of(&[]));
+            let _ = activity.tools.push(Timestamp::from_millis(ms), || BlockOwner::of(&[]));
         }
         assert_eq!(activity.denials.iter().map(|it| it.as_millis()).collect::<Vec<_>>(), [5, 9, 9]);
         let stored = serde_json::to_string(&activity).unwrap();
