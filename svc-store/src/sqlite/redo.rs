@@ -25,7 +25,7 @@ use crate::error::StoreError;
 /// How many images one commit may append: the low bits of an id. The stamp of the commit is above them.
 pub(super) const ORDINAL_BITS: u32 = 20;
 /// How many positions a process that folds nothing itself keeps before it lets go of those that others have folded.
-const KEPT_MAX: usize = 131_072;
+const KEPT_MAX: usize = 262_144;
 
 /// Parameters: id, table or index, key, format, body; a body of NULL says that the row is deleted.
 pub(super) const APPEND: &str = "INSERT INTO redo (id, \"of\", key, format, body) VALUES (?1, ?2, ?3, ?4, ?5)";

@@ -65,6 +65,7 @@ pub(super) fn migrate(conn: &mut Connection) -> Result<(), StoreError> {
     for sql in STEPS.iter().skip(done) {
         step.execute_batch(&sql()).map_err(database)?;
     }
+    renew_indexes(&step).map_err(database)?;
     step.execute_batch(&format!("PRAGMA application_id={APPLICATION_ID}; PRAGMA user_version={SCHEMA};"))
         .map_err(database)?;
     step.commit().map_err(database)
@@ -145,12 +146,37 @@ fn create(sql: &mut String, table: Table) {
         let _ = writeln!(sql, "CREATE TABLE \"{index}\" (prefix, key BLOB, PRIMARY KEY (prefix, key)) WITHOUT ROWID;");
     }
     for index in own_indexes(table) {
-        let (order, index) = (order_column(index), index.name());
-        let _ = writeln!(
-            sql,
-            "CREATE INDEX \"{name}_{index}\" ON \"{name}\" ({index}_p, {order}) WHERE {index}_p IS NOT NULL;"
-        );
+        let _ = writeln!(sql, "{};", index_of(table, index));
     }
+}
+
+/// How an index of a table is made.
+fn index_of(table: Table, index: Index) -> String {
+    let (name, order, tied) = (table.name(), order_column(index), if is_tied(index) { ", key" } else { "" });
+    let index = index.name();
+    format!("CREATE INDEX \"{name}_{index}\" ON \"{name}\" ({index}_p, {order}{tied}) WHERE {index}_p IS NOT NULL")
+}
+
+/// Whether very many rows may stand at one instant of an index. Their keys stand in it, so that the first of them are found without
+/// reading all.
+const fn is_tied(index: Index) -> bool {
+    matches!(index, Index::DeliveriesOf | Index::Outbox | Index::TasksOf | Index::Wake)
+}
+
+/// Makes those indexes anew that a program of before made without their keys. That program reads and writes them as well, so this is
+/// no schema of its own.
+fn renew_indexes(conn: &Connection) -> Result<(), rusqlite::Error> {
+    let mut made = conn.prepare("SELECT sql FROM sqlite_schema WHERE type='index' AND name=?1")?;
+    for table in Table::ALL {
+        for index in own_indexes(*table).filter(|it| is_tied(*it)) {
+            let (name, wanted) = (format!("{}_{}", table.name(), index.name()), index_of(*table, index));
+            let found: String = made.query_row([&name], |row| row.get(0))?;
+            if found != wanted {
+                conn.execute_batch(&format!("DROP INDEX \"{name}\"; {wanted};"))?;
+            }
+        }
+    }
+    Ok(())
 }
 
 #[cfg(test)]
@@ -190,6 +216,32 @@ mod tests {
             assert_eq!(objects(&conn), objects(&fresh), "{from}");
             assert_eq!(super::marks(&conn).unwrap(), Marks::Ours(SCHEMA));
         }
+    }
+
+    /// An index that a program of before made without the keys is made anew, and rows of one instant are then found in their order
+    /// without being sorted.
+    #[test]
+    fn indexes_of_before_are_made_anew() {
+        let plan = |conn: &Connection| -> String {
+            let sql = super::super::statements::listing(
+                Table::Action,
+                Index::Wake,
+                false,
+                super::super::statements::Tied::NothingSeen,
+            );
+            let mut plan = conn.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();
+            let lines = plan.query_map((1, 0, 9, 1), |row| row.get::<_, String>(3)).unwrap();
+            lines.collect::<Result<Vec<_>, _>>().unwrap().join("; ")
+        };
+        let mut conn = Connection::open_in_memory().unwrap();
+        migrate(&mut conn).unwrap();
+        conn.execute_batch(
+            "DROP INDEX action_wake; CREATE INDEX \"action_wake\" ON \"action\" (wake_p, wake_o) WHERE wake_p IS NOT NULL;",
+        )
+        .unwrap();
+        assert!(plan(&conn).contains("TEMP B-TREE"), "{}", plan(&conn));
+        migrate(&mut conn).unwrap();
+        assert!(plan(&conn).contains("action_wake") && !plan(&conn).contains("TEMP B-TREE"), "{}", plan(&conn));
     }
 
     /// A row that waits is found by its key alone, and a list of its own lists one table by its keys.
