@@ -28,6 +28,12 @@ pub trait Backend: Send + Sync + 'static {
     /// The database does not answer.
     fn reader(&self) -> Result<Self::Session, <Self::Session as Store>::Error>;
 
+    /// Whether its sessions wait for something, such as a disk or a network. Where they do not, a lane needs no thread of its own: whoever
+    /// asks it decides, and for those who ask meanwhile.
+    fn waits(&self) -> bool {
+        true
+    }
+
     /// Whether other servers commit to this database while this one does. Then ledger records are given their places by timers, never
     /// in the commits that write them, and whoever waits for a change looks for it once a second, told or not. All that serve one
     /// database have to answer the same.
@@ -89,5 +95,9 @@ impl Backend for svc_core::store::MemoryStore {
 
     fn reader(&self) -> Result<Self, <Self as Store>::Error> {
         Ok(self.clone())
+    }
+
+    fn waits(&self) -> bool {
+        false
     }
 }

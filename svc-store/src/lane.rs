@@ -1,4 +1,4 @@
-//! A lane: one thread, one writing session, one cache of rows, one bounded queue.
+//! A lane: one writing session, one cache of rows, one bounded queue, and mostly one thread.
 //!
 //! Batches need no timer: whatever was queued while the last commit was running is the next batch.
 //!
@@ -6,7 +6,7 @@
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use svc_core::command::{Command, Reply};
 use svc_core::engine::{CONFLICTS_MAX, Failure};
@@ -21,123 +21,11 @@ use crate::error::{StoreError, caught};
 use crate::feed::Feed;
 use crate::health::Health;
 use crate::newest::Newest;
-use crate::parking::ENOUGH;
+use crate::queue::{Job, Queue};
 use crate::seal::fresh_seed;
 
 /// What a command comes to.
 pub(crate) type Outcome = Result<Reply, Failure<StoreError>>;
-
-/// A command in the queue, and who waits for it.
-pub(crate) struct Job {
-    pub(crate) command: Command,
-    pub(crate) waits: oneshot::Sender<Outcome>,
-}
-
-/// What a lane does when a job is queued for it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Sleeps {
-    /// It is at work, or woken already, and comes for the job by itself.
-    No,
-    /// It has to be woken, and more may be queued before.
-    WithLittleToDo,
-    /// It has to be woken now.
-    WithEnoughToDo,
-}
-
-/// The queue before a lane.
-pub(crate) struct Queue {
-    waiting: Mutex<Waiting>,
-    filled: Condvar,
-    limit: usize,
-}
-
-#[derive(Default)]
-struct Waiting {
-    jobs: VecDeque<Job>,
-    idle: bool,
-    closed: bool,
-}
-
-impl Queue {
-    pub(crate) fn new(limit: usize) -> Self {
-        Self { waiting: Mutex::default(), filled: Condvar::new(), limit }
-    }
-
-    /// Puts a job behind the others. Gives whether the lane sleeps and has to be woken, once or later.
-    ///
-    /// # Errors
-    /// The queue is full, or closed.
-    pub(crate) fn push(&self, job: Job) -> Result<Sleeps, Failure<StoreError>> {
-        let mut waiting = self.lock();
-        if waiting.closed {
-            return Err(Failure::Load(StoreError::Closed));
-        }
-        if waiting.jobs.len() >= self.limit {
-            return Err(Failure::Refused(Refusal::not_ready()));
-        }
-        waiting.jobs.push_back(job);
-        Ok(match (waiting.idle, waiting.jobs.len() >= ENOUGH) {
-            (false, _) => Sleeps::No,
-            (true, false) => Sleeps::WithLittleToDo,
-            (true, true) => Sleeps::WithEnoughToDo,
-        })
-    }
-
-    /// Wakes the lane, if it sleeps while there is work.
-    pub(crate) fn wake(&self) {
-        let mut waiting = self.lock();
-        let wake = !waiting.jobs.is_empty() && std::mem::take(&mut waiting.idle);
-        drop(waiting);
-        if wake {
-            self.filled.notify_one();
-        }
-    }
-
-    /// How many jobs wait.
-    pub(crate) fn depth(&self) -> usize {
-        self.lock().jobs.len()
-    }
-
-    /// Takes no more jobs; those that wait are still done.
-    pub(crate) fn close(&self) {
-        self.lock().closed = true;
-        self.filled.notify_all();
-    }
-
-    /// Takes no more jobs; those that wait hear that nobody does them.
-    pub(crate) fn end(&self) {
-        self.close();
-        let left = std::mem::take(&mut self.lock().jobs);
-        for job in left {
-            let _ = job.waits.send(Err(Failure::Load(StoreError::Closed)));
-        }
-    }
-
-    /// The next batch, in order; empty when the queue is closed and done.
-    fn take(&self, most: usize) -> Vec<Job> {
-        let mut waiting = self.lock();
-        while waiting.jobs.is_empty() {
-            if waiting.closed {
-                return Vec::new();
-            }
-            waiting.idle = true;
-            waiting = self.filled.wait(waiting).unwrap_or_else(PoisonError::into_inner);
-        }
-        waiting.idle = false;
-        let count = waiting.jobs.len().min(most);
-        waiting.jobs.drain(..count).collect()
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Waiting> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl std::fmt::Debug for Queue {
-    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        out.debug_struct("Queue").field("waiting", &self.lock().jobs.len()).finish_non_exhaustive()
-    }
-}
 
 /// What a lane tells of, and goes by, beside its store.
 #[derive(Clone, Debug)]
@@ -147,7 +35,7 @@ pub(crate) struct Sees {
     pub(crate) health: Arc<Health>,
 }
 
-/// What runs on the lane's thread.
+/// What runs on the lane's thread, or on that of whoever asks it.
 pub(crate) struct Lane<S> {
     pub(crate) store: S,
     pub(crate) clock: Arc<dyn Clock + Send + Sync>,
@@ -183,14 +71,19 @@ impl<S: Store> Lane<S> {
             if batch.is_empty() {
                 return;
             }
-            let mut waits = VecDeque::with_capacity(batch.len());
-            let mut commands = Vec::with_capacity(batch.len());
-            for job in batch {
-                waits.push_back(job.waits);
-                commands.push(job.command);
-            }
-            self.serve(commands, &mut waits);
+            self.serve_all(batch);
         }
+    }
+
+    /// Answers every job of a batch.
+    pub(crate) fn serve_all(&mut self, batch: Vec<Job>) {
+        let mut waits = VecDeque::with_capacity(batch.len());
+        let mut commands = Vec::with_capacity(batch.len());
+        for job in batch {
+            waits.push_back(job.waits);
+            commands.push(job.command);
+        }
+        self.serve(commands, &mut waits);
     }
 
     /// Answers every command, in order, each once its commit is durable.
@@ -401,37 +294,5 @@ fn own_error<E: std::error::Error + Send + Sync + 'static>(error: CommitError<E>
 fn reply(waits: &mut VecDeque<oneshot::Sender<Outcome>>, outcome: Outcome) {
     if let Some(first) = waits.pop_front() {
         let _ = first.send(outcome);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use svc_core::value::Id as _;
-    use svc_core::value::id::WorkspaceId;
-
-    use super::*;
-
-    /// A lane that sleeps is worth waking at once when so much waits for it; one that is at work comes by itself.
-    #[test]
-    fn a_lane_is_woken_at_once_for_enough() {
-        let queue = Arc::new(Queue::new(1_000));
-        let push = || {
-            let (waits, _) = oneshot::channel();
-            let command = Command::Wake(svc_core::command::Wake(Key::Workspace(WorkspaceId::from_bits(1))));
-            queue.push(Job { command, waits }).ok()
-        };
-        assert_eq!(push(), Some(Sleeps::No), "nobody has slept yet");
-        assert_eq!(queue.take(256).len(), 1);
-        let taking = Arc::clone(&queue);
-        let lane = std::thread::spawn(move || taking.take(256).len());
-        while !queue.lock().idle {
-            std::thread::yield_now();
-        }
-        for _ in 1..ENOUGH {
-            assert_eq!(push(), Some(Sleeps::WithLittleToDo));
-        }
-        assert_eq!(push(), Some(Sleeps::WithEnoughToDo));
-        queue.wake();
-        assert_eq!(lane.join().ok(), Some(ENOUGH));
     }
 }

@@ -5,7 +5,7 @@ use std::thread::JoinHandle;
 
 use svc_core::command::Command;
 use svc_core::engine::Failure;
-use svc_core::store::Clock;
+use svc_core::store::{Clock, Store};
 use svc_core::turn::Rows;
 use svc_core::value::id::WorkspaceId;
 use svc_core::value::{Id as _, Timestamp};
@@ -15,8 +15,9 @@ use crate::backend::Backend;
 use crate::error::StoreError;
 use crate::gate::Settings;
 use crate::health::Health;
-use crate::lane::{Job, Lane, Outcome, Queue, Sees, Sleeps};
+use crate::lane::{Lane, Outcome, Sees};
 use crate::parking;
+use crate::queue::{Here, Job, Queue, Sleeps};
 
 /// The lanes' queues, for whoever hands in work.
 #[derive(Debug)]
@@ -36,7 +37,7 @@ impl Lanes {
         let mut lanes = Self { queues: Vec::new(), threads: Mutex::default() };
         let count = backend.lanes().max(1);
         for number in 0..count {
-            let mut lane = Lane {
+            let lane = Lane {
                 store: backend.writer().map_err(StoreError::of)?,
                 clock: Arc::clone(clock),
                 sees: sees.clone(),
@@ -45,7 +46,14 @@ impl Lanes {
                 last: Timestamp::default(),
                 places: count == 1 && !backend.is_shared(),
             };
+            if !backend.waits() {
+                let health = Arc::clone(&sees.health);
+                let at_hand = AtHand { batch_max: lane.batch_max, lane: Mutex::new(lane), health };
+                lanes.queues.push(Arc::new(Queue::before(Box::new(at_hand), settings.queue_max)));
+                continue;
+            }
             let queue = Arc::new(Queue::new(settings.queue_max));
+            let mut lane = lane;
             let closing = Closing { queue: Arc::clone(&queue), health: Arc::clone(&sees.health) };
             let thread = std::thread::Builder::new()
                 .name(format!("svc-lane-{number}"))
@@ -145,6 +153,28 @@ fn workspace_of(command: &Command) -> Option<WorkspaceId> {
         Command::SweepOld(it) => Some(it.workspace),
         // Any other names none, or is rare enough for the first lane.
         _ => None,
+    }
+}
+
+/// A lane without a thread, whose work whoever asks it does.
+struct AtHand<S> {
+    lane: Mutex<Lane<S>>,
+    batch_max: usize,
+    health: Arc<Health>,
+}
+
+impl<S: Store + Send> Here for AtHand<S> {
+    fn serve(&self, batch: Vec<Job>) {
+        // One that broke down is not asked again.
+        self.lane.lock().unwrap_or_else(PoisonError::into_inner).serve_all(batch);
+    }
+
+    fn batch_max(&self) -> usize {
+        self.batch_max
+    }
+
+    fn broke_down(&self) {
+        self.health.ended();
     }
 }
 

@@ -50,6 +50,7 @@ mod others;
 mod parking;
 #[cfg(feature = "postgres")]
 pub mod postgres;
+mod queue;
 mod reader;
 mod scorecard;
 pub mod seal;

@@ -11,7 +11,7 @@
 use std::cell::RefCell;
 use std::sync::Arc;
 
-use crate::lane::Queue;
+use crate::queue::Queue;
 
 /// So many waiting commands are worth waking a lane for at once.
 pub(crate) const ENOUGH: usize = 16;
