@@ -246,7 +246,7 @@ async fn a_run_without_a_question_is_reported() {
     let ran = desk.newest().await;
     let has = |action: &Value| action["signals"].as_array().unwrap().contains(&json!("unapproved_run"));
     assert_eq!((text(&ran["status"]), has(&ran)), ("completed", true), "{ran}");
-    assert!(desk.site.ledger().iter().any(|it| it.kind.to_string() == "action.unapproved_run"));
+    assert!(desk.site.ledger().iter().any(|it| it.kind == "action.unapproved_run"));
     assert_eq!(desk.hook(&call("t2", "Read", None)).await.word(), "allow");
     desk.forget();
     let told = desk.hook(&after("t2", "Read")).await;

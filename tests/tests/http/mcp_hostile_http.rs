@@ -477,7 +477,7 @@ async fn one_of_those_who_accept_at_once_does() {
     let statuses = tries.join_all().await;
     assert_eq!(statuses.iter().filter(|it| **it == 200).count(), 1, "{statuses:?}");
     assert!(statuses.iter().all(|it| [200, 400, 429].contains(it)), "{statuses:?}");
-    let accepted = desk.site.ledger().iter().filter(|it| it.kind.to_string() == "mcp_server.accepted").count();
+    let accepted = desk.site.ledger().iter().filter(|it| it.kind == "mcp_server.accepted").count();
     assert_eq!(accepted, 2, "as it began, and once since");
 }
 
@@ -493,7 +493,7 @@ async fn a_server_that_flips_floods_nothing() {
             assert!(desk.listed().await.is_empty());
         }
     }
-    let held = desk.site.ledger().iter().filter(|it| it.kind.to_string() == "mcp_server.held").count();
+    let held = desk.site.ledger().iter().filter(|it| it.kind == "mcp_server.held").count();
     assert_eq!(held, 4);
 }
 
