@@ -98,7 +98,8 @@ pub struct Turn<D: Decide> {
 impl<D: Decide> Turn<D> {
     /// A turn at `now` over `commands`, in their order. `seed` must never have been used before.
     #[must_use]
-    pub fn new(now: Timestamp, seed: Seed, commands: Vec<D>, rows: Rows) -> Self {
+    pub fn new(now: Timestamp, seed: Seed, commands: Vec<D>, mut rows: Rows) -> Self {
+        rows.begin(&seed);
         Self {
             now,
             seed,

@@ -3,12 +3,15 @@
 //!
 //! A row is looked for once a command and known by its number from then on: what a turn reads, stages and checks are numbers.
 
-use std::hash::BuildHasher as _;
+use std::fmt;
+use std::hash::{Hash as _, Hasher as _};
 
-use foldhash::fast::FixedState;
+use foldhash::SharedSeed;
+use foldhash::fast::FoldHasher;
 use hashbrown::HashTable;
 
 use crate::store::{Key, Record, Stamp};
+use crate::value::seed::Seed;
 
 /// A row's place in [`Rows`], as long as the turn runs.
 pub(super) type At = u32;
@@ -21,12 +24,51 @@ const USE_MAX: u8 = 3;
 pub struct Rows {
     /// Places alone: a table that holds no keys is small enough to stay near the processor.
     places: HashTable<At>,
-    hasher: FixedState,
+    hashes: Hashes,
     slots: Vec<Option<Slot>>,
     free: Vec<At>,
     capacity: usize,
     /// Where looking for what may go goes on.
     hand: usize,
+}
+
+/// How keys are hashed. Callers choose some of them, and rows that are not there are kept too: hashed as anybody can, keys could be
+/// chosen that all have one place.
+#[derive(Clone)]
+struct Hashes {
+    first: u64,
+    others: SharedSeed,
+    is_secret: bool,
+}
+
+impl Default for Hashes {
+    fn default() -> Self {
+        Self { first: 0, others: SharedSeed::from_u64(0), is_secret: false }
+    }
+}
+
+/// Without what they go by.
+impl fmt::Debug for Hashes {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("Hashes").field("is_secret", &self.is_secret).finish_non_exhaustive()
+    }
+}
+
+impl Hashes {
+    fn of_seed(seed: &Seed) -> Self {
+        let drawn = u128::from_be_bytes(seed.next_of(b"rows").draw(0, 0)).to_be_bytes();
+        let half = |from: usize| {
+            let bytes = drawn.iter().skip(from).take(8);
+            bytes.fold(0_u64, |all, byte| all << 8 | u64::from(*byte))
+        };
+        Self { first: half(0), others: SharedSeed::from_u64(half(8)), is_secret: true }
+    }
+
+    fn of(&self, key: &Key) -> u64 {
+        let mut hasher = FoldHasher::with_seed(self.first, &self.others);
+        key.hash(&mut hasher);
+        hasher.finish()
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -63,12 +105,21 @@ impl Rows {
         self.slot(self.find(key)?).map(|it| (it.stamp, it.record.as_ref()))
     }
 
-    /// Keeps what is known of `key` now.
+    /// Keeps what is known of `key` now. What a turn has staged over it stays: a store that was not asked for the row has nothing to
+    /// say of it.
     pub fn insert(&mut self, key: Key, stamp: Stamp, record: Option<Record>) {
         let slot = Slot { key, stamp, record, is_staged: false, used: 1 };
         match self.find(&key) {
+            Some(at) if self.slot(at).is_some_and(|it| it.is_staged) => {}
             Some(at) => self.set(at, slot),
             None => drop(self.add(slot)),
+        }
+    }
+
+    /// A turn with this seed begins: from the first on places go by a secret.
+    pub(super) fn begin(&mut self, seed: &Seed) {
+        if !self.hashes.is_secret && self.is_empty() {
+            self.hashes = Hashes::of_seed(seed);
         }
     }
 
@@ -92,7 +143,7 @@ impl Rows {
     /// Where the row under `key` is, if it is known.
     pub(super) fn find(&self, key: &Key) -> Option<At> {
         let is_of_key = |at: &At| self.slot(*at).is_some_and(|it| it.key == *key);
-        self.places.find(self.hasher.hash_one(key), is_of_key).copied()
+        self.places.find(self.hashes.of(key), is_of_key).copied()
     }
 
     /// The newest image at a place.
@@ -133,6 +184,8 @@ impl Rows {
             self.remove(at);
             return;
         }
+        // That a new row was looked for says nothing of it: most are looked for once, before they are there.
+        slot.used = if slot.stamp == Stamp::ABSENT { 0 } else { slot.used };
         slot.stamp = if slot.record.is_some() { stamp } else { Stamp::ABSENT };
         slot.is_staged = false;
     }
@@ -183,18 +236,18 @@ impl Rows {
                 at
             }
         };
-        let hash = self.hasher.hash_one(slot.key);
+        let hash = self.hashes.of(&slot.key);
         self.set(at, slot);
-        let Self { places, slots, hasher, .. } = self;
+        let Self { places, slots, hashes, .. } = self;
         let slot = |at: At| slots.get(usize::try_from(at).ok()?)?.as_ref();
-        places.insert_unique(hash, at, |at| slot(*at).map_or(0, |it| hasher.hash_one(it.key)));
+        places.insert_unique(hash, at, |at| slot(*at).map_or(0, |it| hashes.of(&it.key)));
         Some(at)
     }
 
     fn remove(&mut self, at: At) {
         let place = usize::try_from(at).ok().and_then(|at| self.slots.get_mut(at));
         let Some(slot) = place.and_then(Option::take) else { return };
-        if let Ok(entry) = self.places.find_entry(self.hasher.hash_one(slot.key), |it| *it == at) {
+        if let Ok(entry) = self.places.find_entry(self.hashes.of(&slot.key), |it| *it == at) {
             entry.remove();
         }
         self.free.push(at);
@@ -240,6 +293,50 @@ mod tests {
         assert!((0..4).all(|it| rows.find(&key(it)).is_some()));
         assert!(rows.find(&key(999)).is_some() && rows.find(&key(100)).is_none());
         assert!(rows.slots.len() <= 9, "places are used again");
+    }
+
+    /// Places go by a secret from the first turn on, and by the same one as long as anything is known.
+    #[test]
+    fn places_go_by_a_secret() {
+        let seed = |byte| Seed::new([byte; 32]);
+        let (mut one, mut other) = (Rows::new(8), Rows::new(8));
+        let plain = one.hashes.of(&key(1));
+        assert_eq!(plain, other.hashes.of(&key(1)));
+        one.begin(&seed(1));
+        other.begin(&seed(2));
+        let hash = one.hashes.of(&key(1));
+        assert!(hash != plain && hash != other.hashes.of(&key(1)));
+        one.insert(key(1), Stamp(1), None);
+        one.begin(&seed(2));
+        assert!(one.hashes.of(&key(1)) == hash && one.find(&key(1)).is_some());
+        assert_eq!(format!("{:?}", one.hashes), "Hashes { is_secret: true, .. }");
+    }
+
+    /// What is staged is what a turn will write, whatever else a store says of the row meanwhile.
+    #[test]
+    fn what_is_staged_stays() {
+        let mut rows = Rows::new(8);
+        let roster = Roster { workspace: WorkspaceId::from_bits(1), epoch: 7, agents: 0, mandates: 0 };
+        let staged = Some(Roster::wrap(std::sync::Arc::new(roster)));
+        rows.insert(key(1), Stamp(4), None);
+        let before = rows.stage(key(1), staged.clone()).unwrap();
+        rows.insert(key(1), Stamp(5), None);
+        assert_eq!(rows.newest(before.at), staged.as_ref());
+        rows.unstage(before);
+        assert_eq!(rows.get(&key(1)), Some((Stamp(4), None)));
+    }
+
+    /// A new row was looked for before it was there, and is no more use for that than one that was not.
+    #[test]
+    fn a_new_row_is_of_no_use_yet() {
+        let mut rows = Rows::new(1);
+        rows.insert(key(1), Stamp(1), None);
+        rows.insert(key(2), Stamp::ABSENT, None);
+        rows.used(rows.find(&key(2)).unwrap());
+        let before = rows.stage(key(2), None).unwrap();
+        rows.applied(before.at, Stamp(2));
+        rows.settle();
+        assert!(rows.find(&key(1)).is_some() && rows.find(&key(2)).is_none());
     }
 
     /// A capacity of nothing keeps nothing, whatever was of use.
