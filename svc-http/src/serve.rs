@@ -66,7 +66,7 @@ const H2_PIECE_BYTES: usize = 64 * 1024;
 const ACCEPT_REST: Duration = Duration::from_millis(50);
 
 /// A runtime with a fixed number of workers: as many as `workers`, or as there are processors. Commands are decided on
-/// a lane of its own thread, so workers only carry requests.
+/// a lane's thread, so workers only carry requests; over a store in memory they decide as well.
 ///
 /// # Errors
 /// Where the system gives no threads or no event queue.

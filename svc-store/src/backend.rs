@@ -10,7 +10,7 @@ use crate::error::StoreError;
 
 /// A database that gives out sessions: some that write, any number that read.
 pub trait Backend: Send + Sync + 'static {
-    /// One session; it lives on one thread.
+    /// One session: one thread at a time uses it, and where it waits for nothing not always the same.
     type Session: Store + Send;
 
     /// How many writers may commit side by side. SQLite: 1.

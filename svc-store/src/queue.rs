@@ -4,7 +4,7 @@
 //! work, and that of all who queue more meanwhile.
 
 use std::collections::VecDeque;
-use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, ThreadId};
 
 use svc_core::command::Command;
@@ -15,6 +15,9 @@ use tokio::sync::oneshot;
 use crate::error::{StoreError, caught};
 use crate::lane::Outcome;
 use crate::parking::ENOUGH;
+
+/// How many batches in a row a thread decides for others before another one is made for that.
+const SHARE_MAX: usize = 64;
 
 /// A command in the queue, and who waits for it.
 pub(crate) struct Job {
@@ -39,7 +42,7 @@ pub(crate) struct Queue {
     filled: Condvar,
     limit: usize,
     /// The lane, where it has no thread: whoever would wake it does its work.
-    here: OnceLock<Box<dyn Here>>,
+    here: Option<Box<dyn Here>>,
 }
 
 /// A lane without a thread.
@@ -57,20 +60,30 @@ struct Waiting {
     jobs: VecDeque<Job>,
     idle: bool,
     closed: bool,
-    /// Who does the work of a lane that has no thread, at the moment.
-    worker: Option<ThreadId>,
+    worker: Worker,
+}
+
+/// Who does the work of a lane that has no thread, at the moment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Worker {
+    #[default]
+    Nobody,
+    /// Somebody who queued some of it.
+    Asker(ThreadId),
+    /// A thread that was made for it.
+    Relief,
 }
 
 impl Queue {
     pub(crate) fn new(limit: usize) -> Self {
-        Self { waiting: Mutex::default(), filled: Condvar::new(), limit, here: OnceLock::new() }
+        Self { waiting: Mutex::default(), filled: Condvar::new(), limit, here: None }
     }
 
     /// The same before a lane that has no thread.
     pub(crate) fn before(lane: Box<dyn Here>, limit: usize) -> Self {
         let queue = Self::new(limit);
         queue.lock().idle = true;
-        Self { here: OnceLock::from(lane), ..queue }
+        Self { here: Some(lane), ..queue }
     }
 
     /// Puts a job behind the others. Gives whether the lane sleeps and has to be woken, once or later.
@@ -93,40 +106,61 @@ impl Queue {
         })
     }
 
-    /// Wakes the lane, if it sleeps while there is work. Where it has no thread, this one does its work until nothing waits.
-    pub(crate) fn wake(&self) {
+    /// Wakes the lane, if it sleeps while there is work. Where it has no thread, this one does its work until nothing waits, or until
+    /// it has done its share.
+    pub(crate) fn wake(self: &Arc<Self>) {
         let mut waiting = self.lock();
         if waiting.jobs.is_empty() || !std::mem::take(&mut waiting.idle) {
             return;
         }
-        let Some(lane) = self.here.get() else {
+        let Some(lane) = self.here.as_deref() else {
             drop(waiting);
             return self.filled.notify_one();
         };
-        waiting.worker = Some(thread::current().id());
+        waiting.worker = Worker::Asker(thread::current().id());
         drop(waiting);
-        self.work(&**lane);
+        if self.work(lane, SHARE_MAX) {
+            return;
+        }
+        // Others queue work as fast as it is done, and this thread has its own to go on with: one is made that has none.
+        let queue = Arc::clone(self);
+        self.lock().worker = Worker::Relief;
+        let relief = thread::Builder::new().name("svc-lane".to_owned()).spawn(move || {
+            if let Some(lane) = queue.here.as_deref() {
+                queue.work(lane, usize::MAX);
+            }
+        });
+        if relief.is_err() {
+            self.lock().worker = Worker::Asker(thread::current().id());
+            self.work(lane, usize::MAX);
+        }
     }
 
-    /// Does the lane's work. Whoever queues more meanwhile leaves it to this thread.
-    fn work(&self, lane: &dyn Here) {
-        let mut breaks = false;
-        loop {
+    /// Does the lane's work, so many batches at most. Whoever queues more meanwhile leaves it to this thread. Whether nothing is left.
+    fn work(&self, lane: &dyn Here, batches: usize) -> bool {
+        for _ in 0..batches {
             let mut waiting = self.lock();
             let count = waiting.jobs.len().min(lane.batch_max());
-            if count == 0 || breaks {
-                (waiting.idle, waiting.worker) = (true, None);
-                break;
+            if count == 0 {
+                (waiting.idle, waiting.worker) = (true, Worker::Nobody);
+                drop(waiting);
+                self.filled.notify_all();
+                return true;
             }
             let batch: Vec<Job> = waiting.jobs.drain(..count).collect();
             drop(waiting);
-            breaks = caught(|| lane.serve(batch)).is_err();
+            if caught(|| lane.serve(batch)).is_err() {
+                // Closed and not idle: nobody queues more for it, and nobody wakes it.
+                lane.broke_down();
+                let mut waiting = self.lock();
+                (waiting.closed, waiting.worker) = (true, Worker::Nobody);
+                drop(waiting);
+                self.filled.notify_all();
+                self.refuse();
+                return true;
+            }
         }
-        self.filled.notify_all();
-        if breaks {
-            lane.broke_down();
-            self.end();
-        }
+        false
     }
 
     /// How many jobs wait.
@@ -135,18 +169,23 @@ impl Queue {
     }
 
     /// Takes no more jobs; those that wait are still done, by a lane without a thread before this comes back.
-    pub(crate) fn close(&self) {
+    pub(crate) fn close(self: &Arc<Self>) {
         self.lock().closed = true;
         self.filled.notify_all();
         self.wake();
-        let own = thread::current().id();
-        let others = |waiting: &mut Waiting| waiting.worker.is_some_and(|it| it != own);
+        let own = Worker::Asker(thread::current().id());
+        let others = |waiting: &mut Waiting| waiting.worker != Worker::Nobody && waiting.worker != own;
         drop(self.filled.wait_while(self.lock(), others));
     }
 
     /// Takes no more jobs; those that wait hear that nobody does them.
-    pub(crate) fn end(&self) {
+    pub(crate) fn end(self: &Arc<Self>) {
         self.close();
+        self.refuse();
+    }
+
+    /// Tells those who wait that nobody does their jobs.
+    fn refuse(&self) {
         let left = std::mem::take(&mut self.lock().jobs);
         for job in left {
             let _ = job.waits.send(Err(Failure::Load(StoreError::Closed)));
@@ -181,8 +220,8 @@ impl std::fmt::Debug for Queue {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
     use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+    use std::sync::{OnceLock, Weak};
 
     use svc_core::store::Key;
     use svc_core::value::Id as _;
@@ -225,12 +264,14 @@ mod tests {
     struct Counts {
         served: AtomicUsize,
         at_work: AtomicBool,
+        asked: AtomicUsize,
         breaks: bool,
         broke_down: AtomicBool,
     }
 
     impl Here for Arc<Counts> {
         fn serve(&self, batch: Vec<Job>) {
+            self.asked.fetch_add(1, Ordering::SeqCst);
             assert!(!self.breaks, "it breaks down");
             assert!(!self.at_work.swap(true, Ordering::SeqCst), "two at once");
             assert!(!batch.is_empty() && batch.len() <= self.batch_max());
@@ -271,7 +312,7 @@ mod tests {
     #[test]
     fn what_waits_is_done_at_the_end() {
         let lane = Arc::new(Counts::default());
-        let queue = Queue::before(Box::new(Arc::clone(&lane)), 100);
+        let queue = Arc::new(Queue::before(Box::new(Arc::clone(&lane)), 100));
         let outcomes: Vec<_> = (0..20)
             .map(|_| {
                 let (job, outcome) = job();
@@ -289,7 +330,7 @@ mod tests {
     #[test]
     fn a_lane_that_breaks_down_leaves_nobody_waiting() {
         let lane = Arc::new(Counts { breaks: true, ..Counts::default() });
-        let queue = Queue::before(Box::new(Arc::clone(&lane)), 100);
+        let queue = Arc::new(Queue::before(Box::new(Arc::clone(&lane)), 100));
         let outcomes: Vec<_> = (0..20)
             .map(|_| {
                 let (job, outcome) = job();
@@ -299,10 +340,59 @@ mod tests {
             .collect();
         queue.wake();
         assert!(lane.broke_down.load(Ordering::SeqCst));
+        assert_eq!(lane.asked.load(Ordering::SeqCst), 1, "it is not asked again");
         // Those of the batch that broke it are told by their channels, the others that nobody decides any more.
-        let told = outcomes.into_iter().map(|it| it.blocking_recv());
-        let is_told = |it: &Result<Outcome, _>| matches!(it, Err(_) | Ok(Err(Failure::Load(StoreError::Closed))));
-        assert_eq!(told.filter(is_told).count(), 20);
+        let told: Vec<_> = outcomes.into_iter().map(oneshot::Receiver::blocking_recv).collect();
+        let (broken, others) = told.split_at(lane.batch_max());
+        assert!(broken.iter().all(Result::is_err));
+        assert!(others.iter().all(|it| matches!(it, Ok(Err(Failure::Load(StoreError::Closed))))));
         assert!(matches!(queue.push(job().0), Err(Failure::Load(StoreError::Closed))));
+        queue.wake();
+        queue.end();
+        assert_eq!(lane.asked.load(Ordering::SeqCst), 1);
+    }
+
+    /// Queues a job more with each batch, so many times.
+    #[derive(Default)]
+    struct Feeds {
+        queue: OnceLock<Weak<Queue>>,
+        left: AtomicUsize,
+        threads: Mutex<Vec<ThreadId>>,
+    }
+
+    impl Here for Arc<Feeds> {
+        fn serve(&self, batch: Vec<Job>) {
+            assert_eq!(batch.len(), 1);
+            self.threads.lock().unwrap_or_else(PoisonError::into_inner).push(thread::current().id());
+            let more = self.left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |it| it.checked_sub(1));
+            if let (Ok(_), Some(queue)) = (more, self.queue.get().and_then(Weak::upgrade)) {
+                assert!(queue.push(job().0).is_ok());
+            }
+        }
+
+        fn batch_max(&self) -> usize {
+            8
+        }
+
+        fn broke_down(&self) {}
+    }
+
+    /// Whoever decides for others goes on with its own after a while, however much they queue, and a lane that closes waits for
+    /// whoever decides for it then.
+    #[test]
+    fn nobody_decides_for_others_for_ever() {
+        let lane = Arc::new(Feeds::default());
+        let queue = Arc::new(Queue::before(Box::new(Arc::clone(&lane)), 100));
+        assert!(lane.queue.set(Arc::downgrade(&queue)).is_ok());
+        lane.left.store(10 * SHARE_MAX, Ordering::SeqCst);
+        assert!(queue.push(job().0).is_ok());
+        queue.wake();
+        while queue.lock().worker != Worker::Nobody {
+            thread::yield_now();
+        }
+        queue.close();
+        let threads = lane.threads.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let own = threads.iter().filter(|it| **it == thread::current().id()).count();
+        assert_eq!((own, threads.len()), (SHARE_MAX, 10 * SHARE_MAX + 1));
     }
 }
