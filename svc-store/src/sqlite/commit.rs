@@ -221,8 +221,18 @@ fn inside(conn: &Connection, writing: &mut Writing, plan: &Plan<'_>, check_all: 
     }
     let said = append(conn, writing, plan, stamp)?;
     let folding =
-        writing.folding.advance(conn, &writing.redo, said.len(), plan.waiting_bytes()).map_err(before_commit)?;
+        writing.folding.advance(conn, &writing.redo, steps_of(&said), plan.waiting_bytes()).map_err(before_commit)?;
     Ok(Tried::Done(Done { stamp, said, folding }))
+}
+
+/// How many steps it takes to fold what a commit appended: one for each row and each entry of a list, and one to delete what told
+/// of them.
+fn steps_of(said: &[(i64, Said)]) -> usize {
+    let moves = said.iter().map(|(_, said)| match said {
+        Said::Row(_) => 1,
+        Said::Entries(moved) => moved.len(),
+    });
+    moves.sum::<usize>().saturating_add(said.len())
 }
 
 /// Takes the next number: greater than that of any commit, and than any that was given for a commit without writes. Two statements,

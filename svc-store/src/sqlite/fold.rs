@@ -23,8 +23,8 @@ const GENERATION: usize = 65_536;
 const GENERATION_BYTES: usize = 32 << 20;
 /// How many steps are taken at once at least: neighbours in their table share a page, which one commit then writes once.
 const SLICE: usize = 256;
-/// Steps for each image that is appended. An image takes two or three, so a generation is folded before the next is full; where
-/// others append as well, the pace rises with what has gathered.
+/// Steps for every two that what is appended will take, so that a generation is folded before the next is full; where others append
+/// as well, the pace rises with what has gathered.
 const PACE: usize = 3;
 
 const DELETE: &str = "DELETE FROM redo WHERE id IN (SELECT id FROM redo WHERE id <= ?1 ORDER BY id LIMIT ?2)";
@@ -85,19 +85,19 @@ impl Folding {
         Self { stage: Stage::Filling, owed: 0, bytes: 0, generation, slice, before: 0 }
     }
 
-    /// Inside a transaction that appends `images` of so many `bytes`, after it has caught up: folds what is due. Gives how far
-    /// folding is if the transaction is committed.
+    /// Inside a transaction that appends what takes so many steps to fold, images of so many `bytes` among it, after it has caught up:
+    /// folds what is due. Gives how far folding is if the transaction is committed.
     pub(super) fn advance(
         self,
         conn: &Connection,
         redo: &Redo,
-        images: usize,
+        steps: usize,
         bytes: usize,
     ) -> Result<Self, rusqlite::Error> {
         let mut next = self;
         next.bytes = next.bytes.saturating_add(bytes);
         let full = redo.shared().lock().growing() / self.generation.max(1);
-        next.owed = next.owed.saturating_add(images.saturating_mul(PACE.saturating_mul(full.saturating_add(1))));
+        next.owed = next.owed.saturating_add(steps.saturating_mul(PACE.saturating_mul(full.saturating_add(1))) / 2);
         if next.owed < next.slice {
             return Ok(next);
         }

@@ -8,7 +8,7 @@
 
 use std::fmt::Write as _;
 
-use rusqlite::Connection;
+use rusqlite::{Connection, OptionalExtension as _};
 use svc_core::store::Table;
 use svc_core::value::link::Index;
 
@@ -170,9 +170,9 @@ fn renew_indexes(conn: &Connection) -> Result<(), rusqlite::Error> {
     for table in Table::ALL {
         for index in own_indexes(*table).filter(|it| is_tied(*it)) {
             let (name, wanted) = (format!("{}_{}", table.name(), index.name()), index_of(*table, index));
-            let found: String = made.query_row([&name], |row| row.get(0))?;
-            if found != wanted {
-                conn.execute_batch(&format!("DROP INDEX \"{name}\"; {wanted};"))?;
+            let found: Option<String> = made.query_row([&name], |row| row.get(0)).optional()?;
+            if found.as_ref() != Some(&wanted) {
+                conn.execute_batch(&format!("DROP INDEX IF EXISTS \"{name}\"; {wanted};"))?;
             }
         }
     }
