@@ -18,6 +18,10 @@ use crate::headers::single;
 
 /// The one scope there is.
 pub const SCOPE: &str = "svc:agent";
+/// What clients of other services have to ask for beside a scope; here it means nothing.
+const PASSED_OVER: [&str; 2] = ["offline_access", "openid"];
+/// The one member that may be sent more than once.
+const RESOURCE: &str = "resource";
 /// Bytes of a registration.
 const REGISTRATION_MAX: usize = 16 * 1024;
 /// Members of a form or query; no client sends half as many.
@@ -57,7 +61,8 @@ impl Form {
     /// Reads a query.
     ///
     /// # Errors
-    /// `invalid_request` for a member that was sent twice, or too many of them.
+    /// `invalid_request` for a member that was sent twice (RFC 6749 part 3.1; `resource` may be, RFC 8707 part 2), or too many of
+    /// them.
     pub fn of_query(uri: &http::Uri) -> Result<Self, Refusal> {
         Self::parse(uri.query().unwrap_or_default().as_bytes())
     }
@@ -69,7 +74,7 @@ impl Form {
             if pairs.len() == MEMBERS_MAX {
                 return Err(malformed("too many members were sent"));
             }
-            if pairs.iter().any(|(known, _)| *known == *name) {
+            if name != RESOURCE && pairs.iter().any(|(known, _)| *known == *name) {
                 return Err(malformed("a member was sent more than once"));
             }
             pairs.push((name.into_owned(), value.into_owned()));
@@ -111,28 +116,30 @@ impl Form {
         Ok(ClientShown { id: named, secret: (!shown.is_empty()).then(|| Digest::of(shown)) })
     }
 
-    /// That the scope asked for is the one there is.
+    /// That the scope asked for is the one there is. What clients ask for beside it out of habit is passed over: the answer says what
+    /// was given (RFC 6749 part 3.3).
     ///
     /// # Errors
     /// `invalid_scope`.
     pub fn check_scope(&self) -> Result<(), Refusal> {
-        match self.get("scope") {
-            Some(scope) if scope.split(' ').any(|it| it != SCOPE) => {
-                Err(Refusal::oauth(Kind::InvalidScope, "the scope must be svc:agent"))
-            }
-            _ => Ok(()),
+        let Some(asked) = self.get("scope") else { return Ok(()) };
+        let mut asked = asked.split_ascii_whitespace().filter(|it| !PASSED_OVER.contains(it)).peekable();
+        if asked.peek().is_some() && asked.all(|it| it == SCOPE) {
+            return Ok(());
         }
+        Err(Refusal::oauth(Kind::InvalidScope, "the scope must be svc:agent"))
     }
 
-    /// That the resource asked for, where one is, is this server.
+    /// That each resource asked for, where any is, is this server.
     ///
     /// # Errors
     /// `invalid_target`.
     pub fn check_resource(&self, base_url: &str) -> Result<(), Refusal> {
-        match self.get("resource").map(|it| is_resource(it, base_url)) {
-            Some(false) => Err(Refusal::oauth(Kind::InvalidTarget, "the resource is not this server")),
-            Some(true) | None => Ok(()),
+        let mut asked = self.0.iter().filter(|(name, value)| name == RESOURCE && !value.is_empty());
+        if asked.all(|(_, value)| is_resource(value, base_url)) {
+            return Ok(());
         }
+        Err(Refusal::oauth(Kind::InvalidTarget, "the resource is not this server"))
     }
 }
 

@@ -226,6 +226,8 @@ async fn a_bad_client_or_redirect_leads_nowhere() {
         ("code_challenge_method", Some("plain"), "invalid_request"),
         ("code_challenge_method", None, "invalid_request"),
         ("scope", Some("openid"), "invalid_scope"),
+        ("scope", Some("offline_access"), "invalid_scope"),
+        ("scope", Some("svc:agent svc:admin"), "invalid_scope"),
         ("resource", Some("https://other.example/mcp"), "invalid_target"),
         ("resource", Some("https://gate.example.com/mcp/"), "invalid_target"),
         ("resource", Some("https://gate.example.com.evil.example/mcp"), "invalid_target"),
@@ -245,6 +247,20 @@ async fn a_bad_client_or_redirect_leads_nowhere() {
         let all: Vec<(&str, &str)> = all.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
         assert_eq!(open(&mut scene.client, Some(&scene.owner), &all).await.status, 200, "{resource}");
     }
+    // What clients add to a scope out of habit, spaces among it, is passed over, and several resources are this server each.
+    let more = |added: &[(&'static str, &'static str)]| {
+        let mut all: Vec<_> = wish(&scene.id, &challenge);
+        all.retain(|(known, _)| !added.iter().any(|(name, _)| name == known));
+        [all, added.to_vec()].concat()
+    };
+    let here = [("resource", "https://gate.example.com"), ("resource", "https://gate.example.com/mcp")];
+    let elsewhere = [("resource", "https://gate.example.com"), ("resource", "https://other.example")];
+    let (scopes, two, other) = (more(&[("scope", " svc:agent  offline_access openid")]), more(&here), more(&elsewhere));
+    for right in [&scopes, &two] {
+        assert_eq!(open(&mut scene.client, Some(&scene.owner), right).await.status, 200, "{right:?}");
+    }
+    let got = open(&mut scene.client, None, &other).await;
+    assert_eq!(led(&got, "error").as_deref(), Some("invalid_target"));
 }
 
 /// The page's answer counts once, from the session that saw it, from this server's own origin, for an agent of theirs.
