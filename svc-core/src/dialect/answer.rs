@@ -11,7 +11,7 @@ use super::doc::{Form, Tape, Value, length};
 use super::error::ProviderError;
 use super::finish::Finish;
 use super::marks::{As, is_unsigned, mark};
-use super::names::{LongNames, packed};
+use super::names::ClientNames;
 use super::own::{self, is_free};
 use super::usage::{self, Told};
 use super::write::Out;
@@ -37,7 +37,7 @@ pub struct Answer {
     server_tools: BTreeMap<Box<str>, u64>,
     brought: BTreeSet<Box<str>>,
     service: Service,
-    names: LongNames,
+    names: ClientNames,
     provider: Box<str>,
 }
 
@@ -91,7 +91,7 @@ impl Answer {
             server_tools,
             brought,
             service,
-            names: LongNames::default(),
+            names: ClientNames::default(),
             provider: Box::default(),
         })
     }
@@ -102,9 +102,9 @@ impl Answer {
         Self { provider: name.into(), ..self }
     }
 
-    /// The same, with the names of the request's tools that were shortened for its provider: the client is told its own.
+    /// The same, to a client that goes by these names.
     #[must_use]
-    pub fn naming(self, names: LongNames) -> Self {
+    pub fn naming(self, names: ClientNames) -> Self {
         Self { names, ..self }
     }
 
@@ -223,8 +223,9 @@ impl Answer {
 
     /// Blocks of the messages shape out of a message of the chat shape.
     fn blocks(&self, out: &mut Out, message: Value<'_>, answered: CallId) {
-        let thinking = message.text_of("reasoning_content").map(|it| (it, As::ReasoningContent));
-        if let Some((text, told)) = thinking.or_else(|| message.text_of("reasoning").map(|it| (it, As::Other))) {
+        let said = |name, told| message.text_of(name).filter(|it| !it.is_empty()).map(|it| (it, told));
+        let thinking = said("reasoning_content", As::ReasoningContent);
+        if let Some((text, told)) = thinking.or_else(|| said("reasoning", As::Other)) {
             self.thinking(out, &text, told);
         }
         if let Some(content) = message.given("content") {
@@ -239,21 +240,22 @@ impl Answer {
         text_block(out, &message.text_of("refusal").unwrap_or_default());
         let calls = message.get("tool_calls");
         let mut calls = calls.iter().flat_map(|it| it.items()).enumerate().peekable();
+        let mut names = self.names.clone();
         if let (None, Some(function)) = (calls.peek(), message.given("function_call")) {
-            self.tool_use(out, &invented(answered, 0), function);
+            self.tool_use(out, &names.of_call("", || invented(answered, 0)), function);
         }
         for (at, call) in calls {
             let Some(function) = call.get("function") else { continue };
-            let id = call.text_of("id").filter(|it| !it.is_empty());
-            self.tool_use(out, &id.unwrap_or_else(|| invented(answered, at).into()), function);
+            let id = names.of_call(&call.text_of("id").unwrap_or_default(), || invented(answered, at));
+            self.tool_use(out, &id, function);
         }
     }
 
-    /// A call of this function.
+    /// A call of this function, by the id that the client is told.
     fn tool_use(&self, out: &mut Out, id: &str, function: Value<'_>) {
         out.object(|out| {
             out.name("type").text("tool_use");
-            out.name("id").text(&packed(id));
+            out.name("id").text(id);
             out.name("name").text(self.names.of_client(&function.text_of("name").unwrap_or_default()));
             write_input(out.name("input"), &arguments_of(function));
         });
@@ -302,13 +304,15 @@ struct Facts {
 
 fn chat_facts(root: Value<'_>) -> Option<Facts> {
     let choices = root.get("choices").filter(|it| it.form() == Form::List)?;
+    // Some providers say so that they have not answered; a client would take it for an answer, or fail over it.
+    choices.items().next()?;
     let mut facts = Facts::default();
     for choice in choices.items() {
         let reason = choice.text_of("finish_reason").map(|it| Finish::from_chat(&it));
         facts.finish = facts.finish.or(reason);
         let Some(message) = choice.get("message") else { continue };
         for name in ["content", "reasoning_content", "reasoning", "refusal"] {
-            let Some(value) = message.given(name) else { continue };
+            let Some(value) = message.given(name).filter(|_| !is_said_twice(message, name)) else { continue };
             let parts: u64 = value.items().map(|it| length(it.raw())).sum();
             facts.text_bytes = facts.text_bytes.saturating_add(value.text_len()).saturating_add(parts);
         }
@@ -453,6 +457,12 @@ fn text_block(out: &mut Out, text: &str) {
     }
 }
 
+/// Whether a member tells what a model has thought that another one tells as well, as some providers have it for clients of two
+/// ages.
+pub(super) fn is_said_twice(message: Value<'_>, name: &str) -> bool {
+    name == "reasoning" && message.get("reasoning_content").is_some_and(|it| it.is_text() && !it.is_empty_text())
+}
+
 /// The id of the tool call at this place of an answer, where its provider gives it none: no two calls of a conversation have
 /// the same.
 pub(super) fn invented(call: CallId, at: usize) -> String {
@@ -470,7 +480,7 @@ pub(super) fn arguments_len(arguments: Value<'_>) -> u64 {
     if arguments.form() == Form::Object { length(arguments.raw()) } else { arguments.text_len() }
 }
 
-/// Arguments as an object. Nothing, be it written as `null` or as an empty list, is an empty one, and what was encoded twice is
+/// Arguments as an object. Nothing, be it written as `null`, as an empty list or an empty text, is an empty one, and what was encoded twice is
 /// what it holds. What else is no object stands in one, under a name of its own, so that nothing is lost.
 pub(super) fn write_input(out: &mut Out, arguments: &str) {
     if arguments.trim().is_empty() {
@@ -483,6 +493,7 @@ pub(super) fn write_input(out: &mut Out, arguments: &str) {
         (Form::Object, _) => out.raw(arguments.trim()),
         (Form::Null, _) => out.object(|_| {}),
         (Form::List, _) if root.items().next().is_none() => out.object(|_| {}),
+        (Form::Plain, _) if root.is_empty_text() => out.object(|_| {}),
         (_, Some(inner)) => out.raw(inner.trim()),
         (_, None) => out.object(|out| out.name("arguments").text(arguments)),
     }

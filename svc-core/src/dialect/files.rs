@@ -6,6 +6,14 @@ use base64::engine::general_purpose::STANDARD;
 /// A text, the one kind of document beside a PDF that the messages shape knows.
 pub(super) const TEXT: &str = "text/plain";
 const PDF: &str = "application/pdf";
+/// Kinds of images, as they are told, and as the messages shape has them.
+const IMAGES: [(&str, &str); 5] = [
+    ("image/jpeg", "image/jpeg"),
+    ("image/jpg", "image/jpeg"),
+    ("image/png", "image/png"),
+    ("image/gif", "image/gif"),
+    ("image/webp", "image/webp"),
+];
 
 /// Where bytes come from: their kind and base64, the text that they are, or a URL.
 pub(super) enum Source<'a> {
@@ -23,6 +31,18 @@ pub(super) fn address(url: &str) -> Option<Source<'_>> {
             let kind = kind.strip_suffix(";base64")?;
             Some(Source::Bytes(kind.split(';').next().unwrap_or(kind), data))
         }
+    }
+}
+
+/// An image of one of the kinds that the messages shape knows, by that shape's word for it; one at an address of its own may be of any.
+pub(super) fn picture(source: Source<'_>) -> Option<Source<'_>> {
+    match source {
+        Source::Bytes(kind, data) => {
+            let kind = IMAGES.iter().find(|(known, _)| kind.eq_ignore_ascii_case(known)).map(|(_, told)| *told)?;
+            Some(Source::Bytes(kind, data))
+        }
+        Source::Url(_) => Some(source),
+        Source::Text(_) => None,
     }
 }
 

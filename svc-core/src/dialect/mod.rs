@@ -28,7 +28,7 @@ mod write;
 pub use answer::{Answer, Unreadable};
 pub use error::ProviderError;
 pub use finish::Finish;
-pub use names::LongNames;
+pub use names::ClientNames;
 pub use request::{Body, Target};
 pub use sse::{Broken, EVENT_MAX};
 pub use stream::{CALLS_MAX, Ending, HELD_MAX, NAME_MAX, Received, SERVER_TOOLS_MAX, Stream, StreamOptions};

@@ -1,7 +1,7 @@
 //! Ids of calls and names of tools: told in the letters and at the length that the other shape admits, and told back as they were.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -30,35 +30,67 @@ pub(super) fn packed(id: &str) -> Cow<'_, str> {
 /// The ids of a conversation's calls, told so that each stands for one call. Some providers give calls no ids, or the same ones in
 /// every turn; the messages shape refuses a conversation in which one comes twice.
 #[derive(Debug, Default)]
-pub(super) struct CallIds(BTreeMap<String, Uses>);
+pub(super) struct CallIds {
+    uses: BTreeMap<String, Uses>,
+    /// What calls were told as.
+    told: BTreeSet<String>,
+    /// How many turns have begun.
+    turns: usize,
+}
 
 /// The calls of one id.
 #[derive(Debug, Default)]
 struct Uses {
-    /// How many there were.
-    count: u32,
+    /// What they were told as, in their order.
+    told: Vec<String>,
     /// How many of them belong to turns that are over, or have their results.
-    answered: u32,
+    answered: usize,
+    /// The turn that this is so in.
+    turn: usize,
+    /// The number that was tried last.
+    number: u32,
 }
 
 impl CallIds {
     /// A turn with calls begins: results behind it are of no calls before it.
     pub(super) fn turn(&mut self) {
-        self.0.values_mut().for_each(|it| it.answered = it.count);
+        self.turns = self.turns.saturating_add(1);
     }
 
     /// Of a call with this id.
     pub(super) fn call(&mut self, id: &str) -> String {
-        let uses = self.0.entry(id.to_owned()).or_default();
-        uses.count = uses.count.saturating_add(1);
-        numbered(id, uses.count)
+        let turns = self.turns;
+        let uses = self.uses.entry(id.to_owned()).or_default();
+        uses.begin(turns);
+        let told = loop {
+            uses.number = uses.number.saturating_add(1);
+            let told = numbered(id, uses.number);
+            // Another id may read as this one with its number does.
+            if self.told.insert(told.clone()) || uses.number == u32::MAX {
+                break told;
+            }
+        };
+        uses.told.push(told.clone());
+        told
     }
 
     /// Of the result of a call with this id: of the turn's calls with it the first that has none, else the last.
     pub(super) fn result(&mut self, id: &str) -> String {
-        let uses = self.0.entry(id.to_owned()).or_default();
-        uses.answered = uses.answered.saturating_add(1).min(uses.count);
-        numbered(id, uses.answered)
+        let turns = self.turns;
+        let uses = self.uses.entry(id.to_owned()).or_default();
+        uses.begin(turns);
+        uses.answered = uses.answered.saturating_add(1).min(uses.told.len());
+        let told = uses.answered.checked_sub(1).and_then(|it| uses.told.get(it));
+        told.cloned().unwrap_or_else(|| numbered(id, 1))
+    }
+}
+
+impl Uses {
+    /// What was called in turns before this one is answered or never will be.
+    fn begin(&mut self, turn: usize) {
+        if self.turn != turn {
+            (self.turn, self.answered) = (turn, self.told.len());
+        }
     }
 }
 
@@ -88,25 +120,43 @@ pub(super) fn shortened(name: &str) -> Cow<'_, str> {
     Cow::Owned(format!("{begin}_{}", digest.get(..DIGEST_CHARS).unwrap_or_default()))
 }
 
-/// The tools of a request of the messages shape whose names are too long for the chat shape: an answer that calls one by its short
-/// name is told to the client by the long one.
+/// What a client of the messages shape goes by in its conversation, where a provider of the chat shape answers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct LongNames(BTreeMap<Box<str>, Box<str>>);
+pub struct ClientNames {
+    /// Tools whose names are too long for the chat shape, by the short ones that the provider is told: the client is told the long
+    /// ones again.
+    long: BTreeMap<Box<str>, Box<str>>,
+    /// Ids that calls have. Clients tell results apart by them alone, and the messages shape refuses one that comes twice; some
+    /// providers give the same ones in every answer, or in one.
+    calls: BTreeSet<Box<str>>,
+}
 
-impl LongNames {
-    /// Those among these tools.
-    pub(super) fn of(tools: Option<Value<'_>>) -> Self {
-        let names = tools.into_iter().flat_map(|it| it.items()).filter_map(|it| it.text_of("name"));
+impl ClientNames {
+    /// Those of a request of the messages shape.
+    pub(super) fn of(root: Value<'_>) -> Self {
+        let names = root.get("tools").into_iter().flat_map(|it| it.items()).filter_map(|it| it.text_of("name"));
         let long = names.filter_map(|name| match shortened(&name) {
             Cow::Owned(short) => Some((short.into(), name.into())),
             Cow::Borrowed(_) => None,
         });
-        Self(long.collect())
+        let messages = root.get("messages").into_iter().flat_map(|it| it.items());
+        let blocks = messages.filter_map(|it| it.get("content")).flat_map(|it| it.items());
+        let calls = blocks.filter(|it| it.has("type", "tool_use")).filter_map(|it| it.text_of("id"));
+        Self { long: long.collect(), calls: calls.map(Into::into).collect() }
     }
 
     /// The name that the client gave the tool that is called by this one.
     pub(super) fn of_client<'a>(&'a self, name: &'a str) -> &'a str {
-        self.0.get(name).map_or(name, |it| it)
+        self.long.get(name).map_or(name, |it| it)
+    }
+
+    /// What the client is told of a call of this id: another one where the provider gives none, or one that another call has. The
+    /// next call is told another than this.
+    pub(super) fn of_call(&mut self, id: &str, other: impl FnOnce() -> String) -> String {
+        let own = (!id.is_empty()).then(|| packed(id)).filter(|it| !self.calls.contains(&**it));
+        let told = own.map_or_else(|| packed(&other()).into_owned(), Cow::into_owned);
+        self.calls.insert(told.as_str().into());
+        told
     }
 }
 
@@ -126,6 +176,27 @@ mod tests {
         for id in ["toolu_1", "call_b64_!", "call_b64_Zg", "call_b64_ZnVuY3Rpb25zLmY6MA="] {
             assert_eq!(unpacked(id), id);
         }
+    }
+
+    /// Results belong to calls of their own turn, one after the other, and no two calls are told the same.
+    #[test]
+    fn each_call_is_told_as_no_other() {
+        let mut ids = CallIds::default();
+        let (a, b) = (packed("a 2").into_owned(), packed("a 2 2").into_owned());
+        ids.turn();
+        assert_eq!([ids.call("a"), ids.call("a"), ids.call("a 2")], ["a".to_owned(), a.clone(), b.clone()]);
+        assert_eq!([ids.result("a 2"), ids.result("a"), ids.result("a"), ids.result("a")], [&*b, "a", &*a, &*a]);
+        ids.turn();
+        ids.turn();
+        let next = ids.call("a");
+        assert!(next != a && next != "a" && next != b);
+        assert_eq!((ids.result("a"), ids.result("a")), (next.clone(), next));
+        assert_eq!((ids.result("unknown"), ids.result("")), ("unknown".to_owned(), packed(" 1").into_owned()));
+        let mut others = CallIds::default();
+        others.turn();
+        let told = [others.call("a 2"), others.call("a"), others.call("a")];
+        assert_eq!(told, [packed("a 2"), "a".into(), packed("a 3")], "an id that reads as another with its number");
+        assert_eq!([others.result("a"), others.result("a"), others.result("a 2")], ["a", &*told[2], &*told[0]]);
     }
 
     /// A name is cut where it is too long, to one of its own.

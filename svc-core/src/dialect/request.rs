@@ -10,7 +10,7 @@ use std::fmt;
 use super::check::{self, FAULTS_MAX};
 use super::doc::{Form, Tape, Value};
 use super::marks::is_unsigned;
-use super::names::LongNames;
+use super::names::ClientNames;
 use super::write::{Out, quoted};
 use super::{survey, texts};
 use crate::refusal::{FieldError, Refusal};
@@ -173,12 +173,13 @@ impl Body {
         survey::demand(self.dialect, &self.model, self.stream, self.root())
     }
 
-    /// The names of its tools that a provider of the other shape is told shortened: what reads the answer is to know them.
+    /// What its client calls tools and calls that a provider of this shape is told otherwise, or tells otherwise: what reads the
+    /// answer is to know it.
     #[must_use]
-    pub fn long_names(&self) -> LongNames {
-        match self.dialect {
-            Dialect::Chat => LongNames::default(),
-            Dialect::Messages => LongNames::of(self.root().get("tools")),
+    pub fn names(&self, upstream: Dialect) -> ClientNames {
+        match (self.dialect, upstream) {
+            (Dialect::Messages, Dialect::Chat) => ClientNames::of(self.root()),
+            (Dialect::Chat, _) | (_, Dialect::Messages) => ClientNames::default(),
         }
     }
 

@@ -9,9 +9,9 @@ mod tests;
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use super::doc::{Form, Tape};
+use super::doc::{Form, Tape, Value};
 use super::error::{ProviderError, write_event};
-use super::names::LongNames;
+use super::names::ClientNames;
 use super::request::{Splice, spliced};
 use super::sse::{Broken, EVENT_MAX, Event, Events};
 use crate::state::gateway::Dialect;
@@ -146,9 +146,9 @@ impl Stream {
         Self { hidden, ..self }
     }
 
-    /// The same, with the names of the request's tools that were shortened for its provider: the client is told its own.
+    /// The same, to a client that goes by these names.
     #[must_use]
-    pub fn naming(mut self, names: LongNames) -> Self {
+    pub fn naming(mut self, names: ClientNames) -> Self {
         if let Writer::Messages(writer) = &mut self.writer {
             writer.naming(names);
         }
@@ -281,6 +281,12 @@ impl Stream {
     pub fn received(&self) -> Received {
         self.meter.received()
     }
+}
+
+/// The message of a choice that tells all of an answer at once, where a stream tells what is added: some gateways make a stream of
+/// one event out of an answer. Where it comes with every event it has grown since the last, and only the last is whole.
+fn whole_message(choice: Value<'_>) -> Option<Value<'_>> {
+    choice.given("message").filter(|_| choice.text_of("finish_reason").is_some_and(|it| !it.is_empty()))
 }
 
 /// What handling one event needs beside the stream's parts.

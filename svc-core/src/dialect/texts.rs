@@ -2,6 +2,7 @@
 
 use super::doc::{Form, Tape, Value};
 use super::files;
+use super::marks::{As, mark};
 use super::request::{Splice, spliced};
 use super::write::quoted;
 
@@ -93,13 +94,32 @@ impl Walk<'_> {
             Form::Plain | Form::Escaped => self.text(value),
             Form::List => value.items().for_each(|it| self.shaped(it)),
             Form::Object => {
+                let before = self.splices.len();
                 for (name, inner) in value.members() {
                     let name = name.text().unwrap_or_default();
                     self.member(value, &name, inner);
                 }
+                if self.splices.len() > before {
+                    self.unsigned(value, before);
+                }
             }
             Form::Null | Form::Bool(_) | Form::Number => {}
         }
+    }
+
+    /// A text of this object was replaced, and what was signed of it with it: that is marked as what nobody has signed, and left out
+    /// where it goes to a provider that would refuse it.
+    fn unsigned(&mut self, object: Value<'_>, before: usize) {
+        let Some(signature) = object.get("signature").filter(|it| it.is_text() && !it.is_empty_text()) else { return };
+        let other = match &*object.text_of("type").unwrap_or_default() {
+            "thinking" => quoted(&mark(As::Other, "")),
+            kind if kind.starts_with("reasoning.") => "null".to_owned(),
+            _ => return,
+        };
+        let splice = Splice::over(signature, other);
+        let own = self.splices.get(before..).unwrap_or_default();
+        let at = before + own.partition_point(|it| it.start < splice.start);
+        self.splices.insert(at, splice);
     }
 
     fn member(&mut self, object: Value<'_>, name: &str, value: Value<'_>) {
@@ -186,20 +206,22 @@ impl Walk<'_> {
 /// Whether a member is an id, bytes, or what a provider sealed, where a shape puts it: no text of anybody, and nothing that could
 /// be another. Under such a name anywhere else stands what the caller likes.
 fn is_own(object: Value<'_>, name: &str, value: Value<'_>) -> bool {
-    let kind = object.text_of("type").unwrap_or_default();
+    // Looked for only where the name is one of these: an object may have very many members.
+    let kind = || object.text_of("type").unwrap_or_default();
     let is_function =
         || ["function", "custom"].iter().any(|it| object.get(it).is_some_and(|it| it.form() == Form::Object));
     match name {
-        "id" => kind.ends_with("tool_use") || kind.starts_with("reasoning.") || is_function(),
-        "tool_use_id" => kind.ends_with("tool_result"),
+        "id" => kind().ends_with("tool_use") || kind().starts_with("reasoning.") || is_function(),
+        "tool_use_id" => kind().ends_with("tool_result"),
         "tool_call_id" => object.has("role", "tool"),
         "file_id" => {
+            let kind = kind();
             matches!(&*kind, "file" | "input_file" | "input_image" | "container_upload") || kind.ends_with("_output")
         }
-        "file_data" => kind == "input_file" && (is_bytes(value) || !has_scheme(value)),
-        "signature" => kind == "thinking" || kind.starts_with("reasoning."),
-        "encrypted_content" | "encrypted_index" | "encrypted_stdout" => !kind.is_empty(),
-        "data" => matches!(&*kind, "base64" | "redacted_thinking" | "reasoning.encrypted"),
+        "file_data" => kind() == "input_file" && (is_bytes(value) || !has_scheme(value)),
+        "signature" => kind() == "thinking" || kind().starts_with("reasoning."),
+        "encrypted_content" | "encrypted_index" | "encrypted_stdout" => !kind().is_empty(),
+        "data" => matches!(&*kind(), "base64" | "redacted_thinking" | "reasoning.encrypted"),
         _ => false,
     }
 }
@@ -342,6 +364,55 @@ mod tests {
             assert!(crate::dlp::scan(&text).is_empty(), "{text}");
             assert!(!text.starts_with("toolu_"), "{text}");
         }
+    }
+
+    /// What a model has thought and its maker has signed is signed by nobody once a text in it was replaced: it is left out where it
+    /// would go to a provider of the messages shape, and with it the wish to think on in that turn.
+    #[test]
+    fn what_was_signed_is_not_once_it_was_changed() {
+        use super::super::Target;
+        let asked = |thinking: &str| {
+            format!(
+                r#"{{"model":"m","max_tokens":9,"thinking":{{"type":"enabled","budget_tokens":4}},"messages":[{{"role":"user","content":"go"}},{{"role":"assistant","content":[{thinking},{{"type":"tool_use","id":"c1","name":"f","input":{{}}}}]}},{{"role":"user","content":[{{"type":"tool_result","tool_use_id":"c1","content":"x"}}]}}]}}"#
+            )
+        };
+        let target = Target {
+            dialect: Dialect::Messages,
+            model: "m",
+            max_output: 9,
+            reasoning: true,
+            provider: "p",
+            is_strict: true,
+            is_makers: true,
+            is_elsewhere: false,
+        };
+        let changed = |dialect, text: &str| {
+            let mut body = Body::read(dialect, text.as_bytes()).unwrap();
+            body.texts_mut(&mut |it| it.contains("secret").then(|| it.replace("secret", "gone")));
+            let sent = String::from_utf8(body.to_upstream(target).unwrap()).unwrap();
+            (String::from_utf8(body.as_bytes().to_vec()).unwrap(), sent)
+        };
+        let goes = |thinking: &str| changed(Dialect::Messages, &asked(thinking));
+        let plain = r#"{"type":"thinking","thinking":"hm","signature":"sig"}"#;
+        assert_eq!(goes(plain), (asked(plain), asked(plain)));
+        for signed in [
+            r#"{"type":"thinking","thinking":"a secret","signature":"sig"}"#,
+            r#"{"signature":"sig","thinking":"a secret","type":"thinking"}"#,
+        ] {
+            let (kept, sent) = goes(signed);
+            let marked = signed.replace("secret", "gone").replace("\"sig\"", "\"svc_unsigned:other\"");
+            assert_eq!(kept, asked(&marked));
+            assert!(!sent.contains("gone") && !sent.contains("svc_unsigned"), "{sent}");
+            assert!(sent.contains(r#""thinking":{"type":"disabled"}"#), "{sent}");
+        }
+        let (kept, _) = goes(r#"{"type":"thinking","thinking":"a secret","signature":""}"#);
+        assert!(kept.contains("\"thinking\":\"a gone\",\"signature\":\"\""), "nobody had signed it: {kept}");
+        let chat = r#"{"model":"m","messages":[{"role":"assistant","content":"x","reasoning_details":[{"type":"reasoning.text","text":"a secret","signature":"sig"}],
+            "thinking_blocks":[{"type":"thinking","thinking":"a secret","signature":"sig"},{"type":"thinking","thinking":"b","signature":"sig"}]},{"role":"user","content":"x"}]}"#;
+        let (kept, sent) = changed(Dialect::Chat, chat);
+        assert!(kept.contains(r#""text":"a gone","signature":null}"#), "{kept}");
+        assert!(sent.contains(r#"{"type":"thinking","thinking":"b","signature":"sig"}"#), "{sent}");
+        assert!(!sent.contains("gone"), "{sent}");
     }
 
     /// What is answered stands in the text's place, also within arguments, and all else stays as it was.

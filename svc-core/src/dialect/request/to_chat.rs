@@ -1,5 +1,7 @@
 //! A request of the messages shape, written in the chat shape.
 
+use std::collections::BTreeSet;
+
 use super::super::doc::{Form, Value};
 use super::super::marks::is_of;
 use super::super::names::{shortened, unpacked};
@@ -14,6 +16,8 @@ const EFFORT_MEDIUM: i64 = 8_192;
 const FAILED: &str = "Error: ";
 /// Characters of the longest name of a user that every provider takes.
 const USER_CHARS: usize = 64;
+/// How many texts that end an answer the shape's maker takes.
+const STOPS_MAX: usize = 4;
 
 /// Writes the request for a provider of the chat shape.
 pub(super) fn write(root: Value<'_>, stream: bool, target: Target<'_>, faults: &mut Faults) -> Vec<u8> {
@@ -22,7 +26,7 @@ pub(super) fn write(root: Value<'_>, stream: bool, target: Target<'_>, faults: &
         out.name("model").text(target.model);
         out.name("messages").list(|out| messages(out, root, target, faults));
         for (name, value) in root.members().filter(|(_, it)| !it.is_null()) {
-            member(out, &name.text().unwrap_or_default(), value, target, faults);
+            member(out, root, (&name.text().unwrap_or_default(), value), target, faults);
         }
         effort(out, root, target);
         if stream {
@@ -34,14 +38,20 @@ pub(super) fn write(root: Value<'_>, stream: bool, target: Target<'_>, faults: &
 }
 
 /// One member of the top level, other than those that [`write`] writes itself.
-fn member(out: &mut Out, name: &str, value: Value<'_>, target: Target<'_>, faults: &mut Faults) {
+fn member(out: &mut Out, root: Value<'_>, (name, value): (&str, Value<'_>), target: Target<'_>, faults: &mut Faults) {
     match name {
         "model" | "messages" | "system" | "stream" | "thinking" => {}
         "max_tokens" => out.name(bound_name(target)).raw(value.raw()),
         "temperature" | "top_p" => out.name(name).raw(value.raw()),
+        "stop_sequences" if target.is_makers && value.items().nth(STOPS_MAX).is_some() => {
+            faults.add(name, "must have at most 4 texts for a model of the chat shape's maker");
+        }
         "stop_sequences" if value.items().next().is_some() => out.name("stop").raw(value.raw()),
         "tools" if value.items().next().is_some() => out.name("tools").list(|out| tools(out, value, faults)),
-        "tool_choice" => tool_choice(out, value, faults),
+        // Providers refuse it beside no tools.
+        "tool_choice" if root.given("tools").is_some_and(|it| it.items().next().is_some()) => {
+            tool_choice(out, value, faults);
+        }
         "metadata" => {
             if let Some(user) = value.text_of("user_id") {
                 user_name(out.name("user"), &user);
@@ -136,9 +146,9 @@ fn is_closed(schema: Value<'_>) -> bool {
     let own = match schema.given("properties").filter(|it| it.form() == Form::Object) {
         Some(properties) => {
             let required = schema.get("required");
-            let has = |name: Value<'_>| required.is_some_and(|it| it.items().any(|it| it.text() == name.text()));
+            let required: BTreeSet<_> = required.iter().flat_map(|it| it.items()).filter_map(|it| it.text()).collect();
             schema.get("additionalProperties").and_then(|it| it.bool()) == Some(false)
-                && properties.members().all(|(name, _)| has(name))
+                && properties.members().all(|(name, _)| name.text().is_some_and(|it| required.contains(&it)))
         }
         None => !schema.has("type", "object"),
     };

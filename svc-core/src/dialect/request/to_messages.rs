@@ -2,7 +2,8 @@
 
 use super::super::answer::{arguments_of, write_input};
 use super::super::doc::{Form, Value};
-use super::super::files::{Source, TEXT, address, document};
+use super::super::files::{Source, TEXT, address, document, picture};
+use super::super::marks::is_unsigned;
 use super::super::names::CallIds;
 use super::super::write::Out;
 use super::{Faults, Target, joined, raw_or};
@@ -204,9 +205,14 @@ fn messages(out: &mut Out, root: Value<'_>, faults: &mut Faults) {
     }
 }
 
+/// What the model has thought, as it signed it.
+fn thoughts(message: Value<'_>) -> impl Iterator<Item = Value<'_>> {
+    message.get("thinking_blocks").into_iter().flat_map(|it| it.items()).filter(|it| !is_unsigned(it))
+}
+
 fn assistant(out: &mut Out, message: Value<'_>, at: usize, ids: &mut CallIds, faults: &mut Faults) {
     // A client that was given the model's own thinking sends it back, so that it can go on from there.
-    for block in message.get("thinking_blocks").iter().flat_map(|it| it.items()) {
+    for block in thoughts(message) {
         out.raw(block.raw());
     }
     for name in ["audio", "function_call"] {
@@ -263,14 +269,20 @@ fn content(out: &mut Out, message: Value<'_>, at: usize, whole: Option<Value<'_>
             "image_url" => {
                 let image = part.get("image_url");
                 let url = image.and_then(|it| it.text().or_else(|| it.text_of("url")));
-                match url.as_deref().and_then(address) {
-                    Some(source) => media(out, "image", None, source, part),
-                    None => faults.lost(&format!("{path}.image_url")),
+                match url.as_deref().map(|it| address(it).map(picture)) {
+                    Some(Some(Some(source))) => media(out, "image", None, source, part),
+                    Some(Some(None)) => faults.add(
+                        format!("{path}.image_url"),
+                        "must be a JPEG, PNG, GIF or WebP image for a model of the messages shape",
+                    ),
+                    Some(None) | None => faults.lost(&format!("{path}.image_url")),
                 }
             }
             "file" => file(out, part, &path, faults),
             // Blocks of the messages shape that a client of the chat shape sends all the same.
             "image" | "document" => out.raw(part.raw()),
+            // What another provider's model has thought: it comes back with what that model said.
+            "thinking" if message.has("role", "assistant") => {}
             _ => faults.lost(&path),
         }
     }
@@ -442,7 +454,7 @@ fn may_think(root: Value<'_>) -> bool {
             last = Some(message);
         }
     }
-    last.is_none_or(|it| it.given("tool_calls").is_none() || it.given("thinking_blocks").is_some())
+    last.is_none_or(|it| it.given("tool_calls").is_none() || thoughts(it).next().is_some())
 }
 
 /// Whether a model is told a budget of thinking; newer ones decide for themselves.

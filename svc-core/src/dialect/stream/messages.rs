@@ -8,16 +8,16 @@
 
 use std::borrow::Cow;
 
-use super::super::answer::{invented, write_input};
+use super::super::answer::{invented, is_said_twice, write_input};
 use super::super::doc::{Form, Seam, Value};
 use super::super::finish::Finish;
 use super::super::marks::{As, mark};
-use super::super::names::{LongNames, packed};
+use super::super::names::ClientNames;
 use super::super::sse::Broken;
 use super::super::usage;
 use super::super::write::Out;
 use super::meter::Meter;
-use super::{ALIVE, CALLS_MAX, HELD_MAX, NAME_MAX};
+use super::{ALIVE, CALLS_MAX, HELD_MAX, NAME_MAX, whole_message};
 use crate::state::gateway::Usage;
 use crate::value::id::CallId;
 
@@ -26,8 +26,8 @@ use crate::value::id::CallId;
 pub(super) struct ToMessages {
     /// The call that this answers.
     call: CallId,
-    /// Names that the provider was told shortened.
-    names: LongNames,
+    /// What the client goes by.
+    names: ClientNames,
     /// Whose answer it is.
     provider: Box<str>,
     id: Option<String>,
@@ -43,11 +43,15 @@ pub(super) struct ToMessages {
     held: usize,
     /// Whether more came than may wait, or half a sign of what an agent acts on; it was left out.
     full: bool,
+    /// Whether arguments came of a call whose own were told as whole.
+    strays: bool,
     refused: bool,
 }
 
 /// What a piece of text that waits is taken for beside its bytes.
 const PIECE_BYTES: usize = 64;
+/// Bytes of the longest arguments of a call without any, with space between their signs.
+const NOTHING_MAX: usize = 32;
 
 /// What the open block is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -74,6 +78,8 @@ struct Tool {
     seam: Seam,
     shape: Braces,
     begun: bool,
+    /// Whether arguments have come that say something.
+    says: bool,
     /// Whether arguments that were no object were written as one.
     is_written: bool,
 }
@@ -82,6 +88,23 @@ impl Tool {
     /// Whether more of it was told than an id: that alone is no call.
     fn is_told(&self) -> bool {
         !self.name.is_empty() || !self.waiting.is_empty()
+    }
+
+    /// Whether arguments have come whole that say something.
+    fn is_whole(&self) -> bool {
+        self.shape.whole && self.says
+    }
+
+    /// Takes the next piece of the arguments. Some providers begin with those of a call without any, and send others after them.
+    fn take(&mut self, piece: &str) {
+        if self.shape.whole && !self.says && piece.trim_start().starts_with('{') {
+            self.waiting.clear();
+            self.shape = Braces::default();
+        }
+        self.shape.take(piece);
+        self.waiting.push_str(piece);
+        self.says = self.says || !says_nothing(&self.waiting);
+        self.shape.whole |= !self.says && self.waiting.trim() == "null";
     }
 }
 
@@ -127,7 +150,7 @@ impl ToMessages {
     pub(super) fn new(call: CallId) -> Self {
         Self {
             call,
-            names: LongNames::default(),
+            names: ClientNames::default(),
             provider: Box::default(),
             id: None,
             model: None,
@@ -138,12 +161,13 @@ impl ToMessages {
             late: Vec::new(),
             held: 0,
             full: false,
+            strays: false,
             refused: false,
         }
     }
 
-    /// The client's names of tools that the provider calls by shorter ones.
-    pub(super) fn naming(&mut self, names: LongNames) {
+    /// What the client goes by.
+    pub(super) fn naming(&mut self, names: ClientNames) {
         self.names = names;
     }
 
@@ -167,11 +191,20 @@ impl ToMessages {
         let first = |it: &Value<'_>| it.get("index").and_then(|it| it.integer()).unwrap_or(0) == 0;
         for choice in root.get("choices").iter().flat_map(|it| it.items()).filter(first) {
             self.start(out);
-            if let Some(delta) = choice.get("delta") {
+            if let Some(delta) = choice.given("delta").or_else(|| whole_message(choice).filter(|_| !self.has_any())) {
                 self.delta(delta, out);
             }
         }
-        if self.full { Err(Broken::TooMuch) } else { Ok(()) }
+        match (self.full, self.strays) {
+            (true, _) => Err(Broken::TooMuch),
+            (false, true) => Err(Broken::NotEvents),
+            (false, false) => Ok(()),
+        }
+    }
+
+    /// Whether anything of the answer has come.
+    fn has_any(&self) -> bool {
+        self.blocks > 0 || !self.tools.is_empty()
     }
 
     /// Whether so many bytes more may wait; from the first that may not on none do.
@@ -212,9 +245,9 @@ impl ToMessages {
     }
 
     fn delta(&mut self, delta: Value<'_>, out: &mut Vec<u8>) {
-        match delta.given("reasoning_content") {
-            Some(thinking) => self.piece(Open::Thinking(As::ReasoningContent), Some(thinking), out),
-            None => self.piece(Open::Thinking(As::Other), delta.given("reasoning"), out),
+        self.piece(Open::Thinking(As::ReasoningContent), delta.given("reasoning_content"), out);
+        if !is_said_twice(delta, "reasoning") {
+            self.piece(Open::Thinking(As::Other), delta.given("reasoning"), out);
         }
         if let Some(content) = delta.given("content") {
             self.piece(Open::Text, Some(content), out);
@@ -317,18 +350,26 @@ impl ToMessages {
     }
 
     /// The call that a piece belongs to. Some providers give all calls the same number: there another id beside a name begins
-    /// another call, and what has neither goes on with the last.
-    fn place_of(&self, number: i64, id: &str, name: &str) -> Option<usize> {
-        let last = self.tools.iter().rposition(|it| it.number == number)?;
+    /// another call, and what has neither goes on with the last. Where they give no ids either, a name beside `arguments` begins
+    /// another one behind a call that is whole.
+    fn place_of(&self, number: i64, id: &str, name: &str, arguments: bool) -> Option<usize> {
+        let at = self.tools.iter().rposition(|it| it.number == number)?;
+        let last = self.tools.get(at)?;
         let same = self.tools.iter().rposition(|it| it.number == number && it.id == id && !id.is_empty());
-        let other = !id.is_empty() && !name.is_empty() && self.tools.get(last).is_some_and(|it| !it.id.is_empty());
-        if other { same } else { same.or(Some(last)) }
+        let follows = || last.is_whole() || (last.shape.whole && last.name != name);
+        let other = match (id.is_empty(), name.is_empty()) {
+            (false, false) => !last.id.is_empty(),
+            (true, false) => arguments && !last.name.is_empty() && follows(),
+            (_, true) => false,
+        };
+        if other { same } else { same.or(Some(at)) }
     }
 
     /// A piece of the call of this number.
     fn called(&mut self, number: i64, id: &str, function: Option<Value<'_>>, out: &mut Vec<u8>) {
         let name = function.and_then(|it| it.text_of("name")).unwrap_or_default();
-        let known = self.place_of(number, id, &name);
+        let has_arguments = function.and_then(|it| it.given("arguments")).is_some_and(|it| !it.is_empty_text());
+        let known = self.place_of(number, id, &name, has_arguments);
         self.full |= known.is_none() && self.tools.len() >= CALLS_MAX;
         let arguments = function.and_then(|it| it.get("arguments"));
         let written = arguments.and_then(|it| it.written()).unwrap_or_default();
@@ -353,9 +394,10 @@ impl ToMessages {
         tool.seam = seam;
         tool.id.push_str(id);
         tool.name.push_str(name);
-        tool.shape.take(&piece);
-        tool.waiting.push_str(&piece);
-        tool.shape.whole |= tool.shape.is_other && tool.waiting.trim() == "null";
+        // What would follow a whole object makes it none; what comes too late would be lost.
+        let is_over = tool.is_whole() || (tool.begun && self.open != Open::Tool(at));
+        self.strays |= is_over && !piece.trim().is_empty();
+        tool.take(&piece);
         self.turn(out);
     }
 
@@ -390,11 +432,11 @@ impl ToMessages {
         self.close(out);
         let Some(tool) = self.tools.get_mut(at) else { return };
         tool.begun = true;
-        let id = if tool.id.is_empty() { invented(self.call, at) } else { tool.id.clone() };
+        let id = self.names.of_call(&tool.id, || invented(self.call, at));
         let name = self.names.of_client(&tool.name).to_owned();
         self.begin(Open::Tool(at), out, |out| {
             out.name("type").text("tool_use");
-            out.name("id").text(&packed(&id));
+            out.name("id").text(&id);
             out.name("name").text(&name);
             out.name("input").object(|_| {});
         });
@@ -402,10 +444,11 @@ impl ToMessages {
     }
 
     /// Writes the arguments that wait. Those that begin as no object does are made one first, once they are whole or `ended`: a
-    /// client takes the pieces of an object as they come.
+    /// client takes the pieces of an object as they come. What says nothing waits until it has `ended`: the arguments may follow.
     fn flush(&mut self, at: usize, ended: bool, out: &mut Vec<u8>) {
         let Some(tool) = self.tools.get_mut(at) else { return };
-        if tool.waiting.is_empty() || (tool.shape.is_other && !tool.shape.whole && !ended) {
+        let may_be_other = !tool.says || (tool.shape.is_other && !tool.shape.whole);
+        if tool.waiting.is_empty() || (may_be_other && !ended) {
             return;
         }
         let mut waiting = std::mem::take(&mut tool.waiting);
@@ -488,6 +531,15 @@ impl ToMessages {
         });
         event(out, "message_stop", |_| {});
     }
+}
+
+/// Whether arguments are those of a call that has none, or may yet be.
+fn says_nothing(arguments: &str) -> bool {
+    if arguments.len() > NOTHING_MAX {
+        return false;
+    }
+    let signs: String = arguments.split_ascii_whitespace().collect();
+    ["{}", "[]", "\"\"", "null"].iter().any(|it| it.starts_with(&signs))
 }
 
 /// The type of a block and its member.

@@ -2,14 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::super::answer::{arguments_len, hear_service, server_tool_uses, server_tools_of_chat};
+use super::super::answer::{arguments_len, hear_service, is_said_twice, server_tool_uses, server_tools_of_chat};
 use super::super::check::ANSWERS_MAX;
 use super::super::doc::{Form, Value, length};
 use super::super::finish::Finish;
 use super::super::own::{self, is_free};
 use super::super::sse::Broken;
 use super::super::usage::{self, Told};
-use super::{NAME_MAX, SERVER_TOOLS_MAX};
+use super::{NAME_MAX, SERVER_TOOLS_MAX, whole_message};
 use crate::state::gateway::{Dialect, Service, Usage};
 
 /// Bytes of text that a token has at the least, where tokens are guessed from texts.
@@ -187,7 +187,8 @@ impl Meter {
         for (name, value) in root.members() {
             if name.is("choices") {
                 bare = value.items().next().is_none();
-                value.items().for_each(|it| self.choice(it));
+                let begun = self.received.begun;
+                value.items().for_each(|it| self.choice(it, begun));
             } else if name.is("usage") && !value.is_null() {
                 told = usage::chat(value);
                 server_tools_of_chat(value, &mut self.received.server_tools);
@@ -203,16 +204,18 @@ impl Meter {
         }
     }
 
-    fn choice(&mut self, choice: Value<'_>) {
+    fn choice(&mut self, choice: Value<'_>, begun: bool) {
         let (mut number, mut finished) = (0, false);
+        if choice.given("delta").is_none()
+            && let Some(message) = whole_message(choice).filter(|_| !begun)
+        {
+            self.message(message);
+        }
         for (name, value) in choice.members() {
             if name.is("index") {
                 number = value.integer().unwrap_or(0);
             } else if name.is("delta") {
-                if own::cites_the_web(value) {
-                    self.received.server_tools.entry(own::SEARCH.into()).or_insert(1);
-                }
-                value.members().for_each(|(name, value)| self.delta(name, value));
+                self.message(value);
             } else if name.is("finish_reason")
                 && let Some(reason) = value.text().filter(|it| !it.is_empty())
             {
@@ -222,6 +225,17 @@ impl Meter {
             }
         }
         *self.answers.entry(number).or_default() |= finished;
+    }
+
+    /// What a chunk adds to a message.
+    fn message(&mut self, added: Value<'_>) {
+        if own::cites_the_web(added) {
+            self.received.server_tools.entry(own::SEARCH.into()).or_insert(1);
+        }
+        let counts = |name: &Value<'_>| !(name.is("reasoning") && is_said_twice(added, "reasoning"));
+        for (name, value) in added.members().filter(|(name, _)| counts(name)) {
+            self.delta(name, value);
+        }
     }
 
     /// One member of what a chunk adds to a message.

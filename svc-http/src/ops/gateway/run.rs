@@ -272,7 +272,7 @@ impl Run {
                     ..Failed::sent(if matches!(why, Unreadable::Failed(_)) { Reason::Told } else { Reason::Unreadable })
                 };
                 let (status, first_ms) = (whole.status, whole.first_ms);
-                read.map(|it| it.naming(self.body.long_names()).of_provider(provider))
+                read.map(|it| it.naming(self.body.names(target.dialect())).of_provider(provider))
                     .map(|it| Answered::Whole { read: Box::new(it), status, first_ms })
                     .map_err(failed)
             }
@@ -285,7 +285,7 @@ impl Run {
                 };
                 let stream = Stream::new(target.dialect(), self.demand.dialect, options)
                     .hiding(target.secrets())
-                    .naming(self.body.long_names())
+                    .naming(self.body.names(target.dialect()))
                     .of_provider(provider);
                 let begun = Relay::begin(incoming, Heard::stream(stream), reported).await?;
                 Ok(Answered::Stream(Box::new(begun)))

@@ -114,7 +114,7 @@ fn a_messages_request_keeps_to_what_the_chat_shape_admits() {
     assert_eq!((&wished, &called), (&tool, &tool));
 
     // An answer that calls it calls it by the client's name.
-    let names = read(MESSAGES, &body("u", &long)).long_names();
+    let names = read(MESSAGES, &body("u", &long)).names(CHAT);
     let answer = format!(
         r#"{{"choices":[{{"message":{{"tool_calls":[{{"id":"c","function":{{"name":"{tool}","arguments":""}}}},{{"id":"d","function":{{"name":"g","arguments":""}}}}]}}}}]}}"#
     );
@@ -512,4 +512,48 @@ fn files_are_pdfs_or_texts() {
         let body = format!(r#"{{"model":"m","messages":{}}}"#, part(file));
         assert_eq!(lost(CHAT, &body, MESSAGES), ["messages.0.content.0.file.file_data"], "{file}");
     }
+}
+
+/// What a maker of a shape is known to refuse is a fault before it is sent, so that another provider may answer; what it refuses for
+/// its word alone is told in its own.
+#[test]
+fn what_makers_refuse_is_not_sent() {
+    let image = |kind: &str| {
+        format!(
+            r#"{{"model":"m","messages":[{{"role":"user","content":[{{"type":"image_url","image_url":{{"url":"data:{kind};base64,QUJD"}}}}]}}]}}"#
+        )
+    };
+    for (kind, told) in [("image/jpg", "image/jpeg"), ("IMAGE/PNG", "image/png"), ("image/webp", "image/webp")] {
+        let sent = canonical(&sent(CHAT, &image(kind), target(MESSAGES, "m")));
+        assert!(sent.contains(&format!(r#""media_type":"{told}""#)), "{sent}");
+    }
+    assert_eq!(lost(CHAT, &image("image/tiff"), MESSAGES), ["messages.0.content.0.image_url"]);
+
+    let stops = |count: usize| {
+        let texts: Vec<_> = (0..count).map(|it| format!("\"s{it}\"")).collect();
+        let stops = texts.join(",");
+        format!(
+            r#"{{"model":"m","max_tokens":9,"stop_sequences":[{stops}],"messages":[{{"role":"user","content":"x"}}]}}"#
+        )
+    };
+    let makers = Target { is_makers: true, ..target(CHAT, "m") };
+    assert!(read(MESSAGES, &stops(4)).to_upstream(makers).is_ok());
+    assert!(read(MESSAGES, &stops(5)).to_upstream(target(CHAT, "m")).is_ok());
+    let refusal = read(MESSAGES, &stops(5)).to_upstream(makers).unwrap_err();
+    assert_eq!(refusal.errors().first().and_then(|it| it.field.as_deref()), Some("stop_sequences"));
+
+    let choice = r#""tool_choice":{"type":"auto","disable_parallel_tool_use":true}"#;
+    let tools = r#""tools":[{"name":"f","input_schema":{"type":"object"}}],"#;
+    for (tools, is_told) in [("", false), (r#""tools":[],"#, false), (tools, true)] {
+        let body =
+            format!(r#"{{"model":"m","max_tokens":9,{tools}{choice},"messages":[{{"role":"user","content":"x"}}]}}"#);
+        let sent = sent(MESSAGES, &body, target(CHAT, "m"));
+        let told = (sent.get("tool_choice").is_some(), sent.get("parallel_tool_calls").is_some());
+        assert_eq!(told, (is_told, is_told), "{tools}");
+    }
+
+    let thought = r#"[{"role":"user","content":"x"},{"role":"assistant","content":[{"type":"thinking","thinking":[{"type":"text","text":"hm"}]},{"type":"text","text":"yes"}]},{"role":"user","content":"on"}]"#;
+    let told = messages(CHAT, thought, MESSAGES);
+    let said = told.as_list().and_then(|it| it.get(1)).and_then(|it| it.get("content"));
+    assert_eq!(said, Some(&json(r#"[{"type":"text","text":"yes"}]"#)));
 }

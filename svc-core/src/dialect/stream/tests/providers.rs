@@ -470,7 +470,7 @@ fn calls_are_told_as_the_client_may_send_them_back() {
     };
     let answer = [call(0, &short), call(1, "other"), chat_chunk("{}", "\"tool_calls\""), DONE.to_owned()].concat();
     let stream = Stream::new(CHAT, MESSAGES, StreamOptions::default());
-    let (mut stream, mut out) = (stream.naming(body.long_names()), Vec::new());
+    let (mut stream, mut out) = (stream.naming(body.names(CHAT)), Vec::new());
     stream.push(answer.as_bytes(), &mut out).unwrap();
     assert_eq!(stream.end(&mut out), Ending::Clean);
     let heard = hear(MESSAGES, std::str::from_utf8(&out).unwrap());

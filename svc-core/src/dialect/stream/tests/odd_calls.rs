@@ -1,0 +1,190 @@
+//! Calls as no shape has them, and some providers send them all the same.
+
+use super::*;
+use crate::dialect::{Answer, Body, Broken, ClientNames, Unreadable};
+use crate::value::Id as _;
+use crate::value::id::CallId;
+
+/// A chunk with these calls.
+fn chunk(calls: &str) -> String {
+    chat_chunk(&format!(r#"{{"tool_calls":[{calls}]}}"#), "null")
+}
+
+/// One call, or a piece of one: what stands before its function, its name, and its arguments as they are written.
+fn call(head: &str, name: &str, arguments: &str) -> String {
+    let name = if name.is_empty() { String::new() } else { format!(r#""name":"{name}","#) };
+    format!(r#"{{{head}"type":"function","function":{{{name}"arguments":{arguments:?}}}}}"#)
+}
+
+fn end() -> String {
+    [chat_chunk("{}", "\"tool_calls\""), DONE.to_owned()].concat()
+}
+
+/// Names and arguments of the calls that a client of the messages shape hears.
+fn calls(stream: &str) -> Vec<(String, Json)> {
+    let (out, ending, _) = run(CHAT, MESSAGES, false, stream.as_bytes(), 19);
+    assert_eq!(ending, Ending::Clean, "{out}");
+    let told = hear(MESSAGES, &out).calls;
+    told.into_iter().map(|(_, name, input)| (name, Json::parse(input.as_bytes()).unwrap())).collect()
+}
+
+fn expected(calls: &[(&str, &str)]) -> Vec<(String, Json)> {
+    calls.iter().map(|(name, input)| ((*name).to_owned(), Json::parse(input.as_bytes()).unwrap())).collect()
+}
+
+/// Some providers begin with the arguments of a call without any, and send the real ones after them.
+#[test]
+fn arguments_that_follow_empty_ones_count() {
+    let msft = r#"{"stock":"MSFT"}"#;
+    let first = |arguments: &str| chunk(&call(r#""index":0,"id":"c0","#, "get", arguments));
+    let next = |arguments: &str| chunk(&call(r#""index":0,"#, "", arguments));
+    for empty in ["{}", " { } ", "null", "[]", "\"\""] {
+        let whole = [first(empty), next(msft), end()].concat();
+        assert_eq!(calls(&whole), expected(&[("get", msft)]), "{empty}");
+        let pieces = [first(empty), next(r#"{"stock""#), next(r#":"MSFT"}"#), next("\n"), end()].concat();
+        assert_eq!(calls(&pieces), expected(&[("get", msft)]), "{empty}");
+        let alone = [first(empty), end()].concat();
+        assert_eq!(calls(&alone), expected(&[("get", "{}")]), "{empty}");
+    }
+    let piecewise = [first("{"), next("}"), next(msft), end()].concat();
+    assert_eq!(calls(&piecewise), expected(&[("get", msft)]));
+    let named_again = [first("{}"), chunk(&call(r#""index":0,"#, "get", msft)), end()].concat();
+    assert_eq!(calls(&named_again), expected(&[("get", msft)]));
+    let waiting = [
+        first(msft),
+        chunk(&call(r#""index":1,"id":"c1","#, "set", "{}")),
+        chunk(&call(r#""index":1,"#, "", msft)),
+        end(),
+    ];
+    assert_eq!(calls(&waiting.concat()), expected(&[("get", msft), ("set", msft)]));
+}
+
+/// Arguments that come when the call was told as whole are not left out in silence: the agent would run the tool without them.
+#[test]
+fn arguments_that_come_too_late_break_the_stream() {
+    let first = |arguments: &str| chunk(&call(r#""index":0,"id":"c0","#, "get", arguments));
+    let late = chunk(&call(r#""index":0,"#, "", r#"{"stock":"MSFT"}"#));
+    let text = chat_chunk(r#"{"content":"and"}"#, "null");
+    let other = chunk(&call(r#""index":1,"id":"c1","#, "set", "{}"));
+    for (before, between) in [(first("{}"), text), (first("{}"), other), (first(r#"{"a":1}"#), String::new())] {
+        let stream = [before, between, late.clone(), end()].concat();
+        let (mut it, mut out) = (Stream::new(CHAT, MESSAGES, StreamOptions::default()), Vec::new());
+        assert_eq!(it.push(stream.as_bytes(), &mut out), Err(Broken::NotEvents), "{stream}");
+        assert!(!String::from_utf8(out).unwrap().contains("message_stop"));
+    }
+}
+
+/// Calls that have neither an id nor a number of their own are told apart where each comes whole.
+#[test]
+fn calls_without_anything_of_their_own_are_told_apart() {
+    let (one, two) = (r#"{"a":1}"#, r#"{"a":2}"#);
+    for head in [r#""index":0,"id":"","#, r#""index":0,"#, "", r#""id":null,"#] {
+        let (first, second) = (call(head, "get", one), call(head, "get", two));
+        let apart = [chunk(&first), chunk(&second), end()].concat();
+        let together = [chunk(&format!("{first},{second}")), end()].concat();
+        for stream in [apart, together] {
+            assert_eq!(calls(&stream), expected(&[("get", one), ("get", two)]), "{stream}");
+        }
+        let (bare, other) = (call(head, "get", "{}"), call(head, "set", "{}"));
+        let stream = [chunk(&bare), chunk(&other), end()].concat();
+        assert_eq!(calls(&stream), expected(&[("get", "{}"), ("set", "{}")]), "{stream}");
+        let pieces = [chunk(&call(head, "get", r#"{"a""#)), chunk(&call(head, "get", ":1}")), end()].concat();
+        assert_eq!(calls(&pieces), expected(&[("get", one)]), "a name that is told again begins nothing");
+    }
+}
+
+/// A client tells results apart by the ids of their calls alone: one that has come before, in the conversation or in this answer, is
+/// told as another.
+#[test]
+fn no_id_of_a_call_comes_twice() {
+    let asked = r#"{"model":"m","max_tokens":9,"messages":[{"role":"assistant","content":[
+        {"type":"tool_use","id":"call_0","name":"f","input":{}},{"type":"tool_use","id":"call_b64_YSBi","name":"f","input":{}}]},
+        {"role":"user","content":[{"type":"tool_result","tool_use_id":"call_0","content":"x"},{"type":"tool_result","tool_use_id":"call_b64_YSBi","content":"x"}]}]}"#;
+    let body = Body::read(MESSAGES, asked.as_bytes()).unwrap();
+    assert_eq!(body.names(MESSAGES), ClientNames::default());
+    let answered = CallId::from_bits(7);
+    let given = ["call_0", "a b", "call_9", "call_9", "call_1"];
+    let told = ["_0", "_1", "call_9", "_3", "call_1"]
+        .map(|it| if it.starts_with('_') { format!("{answered}{it}") } else { it.to_owned() });
+    let of = |(at, id): (usize, &&str)| call(&format!(r#""index":{at},"id":"{id}","#), "f", "{}");
+    let all: Vec<_> = given.iter().enumerate().map(of).collect();
+    let options = StreamOptions { call: answered, ..StreamOptions::default() };
+    let (mut stream, mut out) = (Stream::new(CHAT, MESSAGES, options).naming(body.names(CHAT)), Vec::new());
+    stream.push([chunk(&all.join(",")), end()].concat().as_bytes(), &mut out).unwrap();
+    assert_eq!(stream.end(&mut out), Ending::Clean);
+    let heard = hear(MESSAGES, std::str::from_utf8(&out).unwrap());
+    assert!(heard.calls.iter().map(|(id, ..)| id).eq(&told), "{:?}", heard.calls);
+    let answer =
+        format!(r#"{{"choices":[{{"message":{{"tool_calls":[{}]}},"finish_reason":"tool_calls"}}]}}"#, all.join(","));
+    let answer = Answer::read(CHAT, answer.as_bytes()).unwrap().naming(body.names(CHAT));
+    let answer = Json::parse(&answer.to_client(MESSAGES, 7, answered)).unwrap();
+    for (at, id) in told.iter().enumerate() {
+        assert_eq!(text(&answer, &format!("content.{at}.id")), *id);
+    }
+}
+
+/// A stream of one event that is a whole answer is one; where the answer grows from event to event the last one counts, and beside
+/// what is added it counts nothing.
+#[test]
+fn a_whole_answer_may_be_a_stream() {
+    let event = |text: &str, delta: &str, finish: &str| {
+        let message =
+            format!(r#"{{"role":"assistant","content":"{text}","tool_calls":[{}]}}"#, call(r#""id":"c","#, "f", "{}"));
+        format!("data: {{\"choices\":[{{\"index\":0,\"message\":{message},{delta}\"finish_reason\":{finish}}}]}}\n\n")
+    };
+    for (stream, said) in [
+        ([event("hello", "", "\"tool_calls\""), DONE.to_owned()].concat(), "hello"),
+        ([event("he", "", "null"), event("hello", "", "\"tool_calls\""), DONE.to_owned()].concat(), "hello"),
+        (
+            [
+                event("he", r#""delta":{"content":"he"},"#, "null"),
+                event("hello", r#""delta":{"content":"llo"},"#, "null"),
+                event("hello", "", "\"tool_calls\""),
+                DONE.to_owned(),
+            ]
+            .concat(),
+            "hello",
+        ),
+    ] {
+        let (out, ending, it) = run(CHAT, MESSAGES, false, stream.as_bytes(), 23);
+        let heard = hear(MESSAGES, &out);
+        assert_eq!((ending, &*heard.text), (Ending::Clean, said), "{out}");
+        let deltas = stream.contains("delta");
+        assert_eq!(heard.calls.len(), usize::from(!deltas), "{out}");
+        assert_eq!(it.received().text_bytes, if deltas { 5 } else { 7 }, "{stream}");
+        let (_, ending, same) = run(CHAT, CHAT, false, stream.as_bytes(), 23);
+        assert_eq!((ending, same.received().text_bytes), (Ending::Clean, it.received().text_bytes));
+    }
+}
+
+/// What a model has thought may be told in an empty member beside a full one, or in two that say the same, of which one counts.
+#[test]
+fn thinking_is_told_once() {
+    for (said, thought) in [
+        (r#""reasoning_content":"","reasoning":"hm""#, "hm"),
+        (r#""reasoning_content":"hm","reasoning":"hm""#, "hm"),
+        (r#""reasoning_content":null,"reasoning":"hm""#, "hm"),
+        (r#""reasoning":"hm""#, "hm"),
+    ] {
+        let stream = [
+            chat_chunk(&format!("{{{said}}}"), "null"),
+            chat_chunk(r#"{"content":"yes"}"#, "\"stop\""),
+            DONE.to_owned(),
+        ];
+        let (out, ending, it) = run(CHAT, MESSAGES, false, stream.concat().as_bytes(), 29);
+        assert_eq!((ending, hear(MESSAGES, &out).thinking), (Ending::Clean, thought.to_owned()), "{said}");
+        assert_eq!(it.received().text_bytes, 5, "{said}");
+        let answer = format!(r#"{{"choices":[{{"message":{{{said},"content":"yes"}},"finish_reason":"stop"}}]}}"#);
+        let answer = Answer::read(CHAT, answer.as_bytes()).unwrap();
+        assert_eq!(answer.text_bytes(), 5, "{said}");
+        let told = Json::parse(&answer.to_client(MESSAGES, 7, CallId::from_bits(7))).unwrap();
+        assert_eq!(text(&told, "content.0.thinking"), thought, "{said}");
+    }
+}
+
+/// An answer without an answer in it is none: another provider may have one.
+#[test]
+fn no_choice_is_no_answer() {
+    let answer = br#"{"id":"x","model":"m","choices":[],"usage":{"prompt_tokens":9,"completion_tokens":0}}"#;
+    assert_eq!(Answer::read(CHAT, answer).unwrap_err(), Unreadable::NotAnswer);
+}
