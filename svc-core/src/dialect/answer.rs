@@ -10,7 +10,7 @@ use std::fmt;
 use super::doc::{Form, Tape, Value, length};
 use super::error::ProviderError;
 use super::finish::Finish;
-use super::marks::{As, is_unsigned, mark};
+use super::marks::{As, call_mark, is_unsigned, mark};
 use super::names::ClientNames;
 use super::own::{self, is_free};
 use super::usage::{self, Told};
@@ -247,6 +247,12 @@ impl Answer {
         for (at, call) in calls {
             let Some(function) = call.get("function") else { continue };
             let id = names.of_call(&call.text_of("id").unwrap_or_default(), || invented(answered, at));
+            if let Some(beside) = told_beside(call) {
+                out.object(|out| {
+                    out.name("type").text("redacted_thinking");
+                    out.name("data").text(&call_mark(&self.provider, &id, beside));
+                });
+            }
             self.tool_use(out, &id, function);
         }
     }
@@ -467,6 +473,11 @@ pub(super) fn is_said_twice(message: Value<'_>, name: &str) -> bool {
 /// the same.
 pub(super) fn invented(call: CallId, at: usize) -> String {
     format!("{call}_{at}")
+}
+
+/// What a provider tells beside a call and is to be told again with it, such as what it has signed it with.
+pub(super) fn told_beside(call: Value<'_>) -> Option<&str> {
+    call.get("extra_content").filter(|it| it.form() == Form::Object).map(|it| it.raw())
 }
 
 /// The arguments of a function's call as JSON: a text that holds them or, as some providers have it, the object itself.

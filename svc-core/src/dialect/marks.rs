@@ -4,7 +4,10 @@
 //! **Invariant:** what a model of the chat shape has thought goes back to the provider that told it alone: others refuse the member
 //! that it is told in, or have another one for it.
 
-use super::doc::Value;
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+
+use super::doc::{Form, Tape, Value};
 
 /// What every mark begins with. By itself it is that of before marks named providers.
 const UNSIGNED: &str = "svc_unsigned";
@@ -12,6 +15,9 @@ const UNSIGNED: &str = "svc_unsigned";
 const OTHER: &str = ":other";
 /// What stands before the name of the provider.
 const AT: char = '@';
+/// What a mark of a call begins with. What follows is base64, piece by piece with a point between: the provider, the call, and what
+/// the provider told beside it.
+const CALL: &str = "svc_unsigned_call@";
 
 /// How a provider told what its model has thought.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,9 +42,29 @@ pub(super) fn is_mark(signature: &str) -> bool {
     signature.starts_with(UNSIGNED)
 }
 
-/// Whether a block is thinking of a model of the chat shape.
+/// Whether a block is thinking of a model of the chat shape, shown or not.
 pub(super) fn is_unsigned(block: &Value<'_>) -> bool {
-    block.has("type", "thinking") && block.text_of("signature").is_some_and(|it| is_mark(&it))
+    let is_marked = |name| block.text_of(name).is_some_and(|it| is_mark(&it));
+    block.has("type", "thinking") && is_marked("signature")
+        || block.has("type", "redacted_thinking") && is_marked("data")
+}
+
+/// What keeps, as thinking that is not shown, what a provider told beside a call and is to be told again: clients of the messages
+/// shape have no place for it at the call, and send back what they cannot read. The call by the id that the client knows.
+pub(super) fn call_mark(provider: &str, id: &str, told: &str) -> String {
+    let [provider, id, told] = [provider, id, told].map(|it| URL_SAFE_NO_PAD.encode(it));
+    format!("{CALL}{provider}.{id}.{told}")
+}
+
+/// The call that such a block is of, and what this provider told beside it.
+pub(super) fn marked_call(block: Value<'_>, provider: &str) -> Option<(String, String)> {
+    let data = block.text_of("data").filter(|_| block.has("type", "redacted_thinking"))?;
+    let mut pieces = data.strip_prefix(CALL)?.split('.');
+    let mut piece = || String::from_utf8(URL_SAFE_NO_PAD.decode(pieces.next()?).ok()?).ok();
+    let (whose, id, told) = (piece()?, piece()?, piece()?);
+    // A client may send what it likes, but no request is made of it that is none.
+    let is_object = || Tape::of(&told).is_ok_and(|it| it.root(&told).form() == Form::Object);
+    (whose == provider && is_object()).then_some((id, told))
 }
 
 /// Whether thinking with this signature may be given to the provider of this name as `reasoning_content`: it told it so, or

@@ -13,6 +13,8 @@ use crate::value::digest::Digest;
 const TOOL_CHARS: usize = 64;
 /// Characters of a digest that stand at the end of a shortened name.
 const DIGEST_CHARS: usize = 16;
+/// Characters of an id at Mistral.
+const SHORT_CHARS: usize = 9;
 /// What an id begins with that is packed into the letters of the messages shape.
 const PACKED: &str = "call_b64_";
 
@@ -108,6 +110,15 @@ pub(super) fn unpacked(id: &str) -> Cow<'_, str> {
         Some(own) if packed(&own) == id => Cow::Owned(own),
         Some(_) | None => Cow::Borrowed(id),
     }
+}
+
+/// The id of a call as Mistral takes it: nine letters and digits. Another is told by its digest.
+pub(super) fn short(id: &str) -> Cow<'_, str> {
+    if id.len() == SHORT_CHARS && id.bytes().all(|it| it.is_ascii_alphanumeric()) {
+        return Cow::Borrowed(id);
+    }
+    let digest = format!("{:032x}", Digest::of(id).bits());
+    Cow::Owned(digest.get(..SHORT_CHARS).unwrap_or_default().to_owned())
 }
 
 /// A tool's name as a provider of the chat shape is told it: a long one by its beginning and its digest.

@@ -5,16 +5,17 @@ mod tests;
 mod to_chat;
 mod to_messages;
 
+use std::borrow::Cow;
 use std::fmt;
 
 use super::check::{self, FAULTS_MAX};
 use super::doc::{Form, Tape, Value};
 use super::marks::is_unsigned;
-use super::names::ClientNames;
+use super::names::{ClientNames, short};
 use super::write::{Out, quoted};
 use super::{survey, texts};
 use crate::refusal::{FieldError, Refusal};
-use crate::state::gateway::{Capability, Demand, Dialect, Model, Upstream};
+use crate::state::gateway::{Capability, Demand, Dialect, Host, Model, Upstream};
 
 /// What the names of models have that refuse to think in the midst of a turn which began without; a deployment may have any name.
 const STRICT: &str = "claude";
@@ -50,8 +51,8 @@ pub struct Target<'a> {
     pub provider: &'a str,
     /// Whether the model refuses a budget of thinking in the midst of a turn that began without.
     pub is_strict: bool,
-    /// Whether the provider is known to serve models of the shape's own maker alone.
-    pub is_makers: bool,
+    /// Whose models the provider serves.
+    pub host: Host,
     /// Whether another provider was asked first: as far as anybody knows what the conversation holds is that one's.
     pub is_elsewhere: bool,
 }
@@ -67,8 +68,8 @@ impl<'a> Target<'a> {
             reasoning: model.capabilities.contains(&Capability::Reasoning),
             provider: upstream.name.as_str(),
             is_strict: model.name.as_str().contains(STRICT)
-                || upstream.dialect == Dialect::Messages && upstream.is_of_the_maker(),
-            is_makers: upstream.is_of_the_maker(),
+                || upstream.dialect == Dialect::Messages && upstream.host() == Host::Maker,
+            host: upstream.host(),
             is_elsewhere: false,
         }
     }
@@ -219,6 +220,14 @@ impl Body {
     /// The body in its own shape, for this model.
     fn renamed(&self, target: Target<'_>, faults: &mut Faults) -> Vec<u8> {
         let root = self.root();
+        if self.dialect == Dialect::Chat && target.host == Host::Mistral {
+            let ids: Vec<_> = ids_shortened(root).collect();
+            let text = spliced(&self.text, &ids);
+            let target = Target { host: Host::Other, ..target };
+            if let Some(tape) = Tape::of(&text).ok().filter(|_| !ids.is_empty()) {
+                return Self { text, tape, model: self.model.clone(), ..*self }.renamed(target, faults);
+            }
+        }
         let mut splices: Vec<Splice> = Vec::new();
         if let Some(named) = root.get("model").filter(|it| !it.is(target.model)) {
             splices.push(Splice::over(named, quoted(target.model)));
@@ -351,6 +360,20 @@ fn usage_asked(root: Value<'_>) -> Option<Splice> {
     }
 }
 
+/// What tells the ids of calls in the letters that Mistral has for them.
+fn ids_shortened(root: Value<'_>) -> impl Iterator<Item = Splice> {
+    let messages = root.get("messages").into_iter().flat_map(|it| it.items());
+    let ids = messages.flat_map(|message| {
+        let calls = message.get("tool_calls").into_iter().flat_map(|it| it.items()).filter_map(|it| it.get("id"));
+        // In the order in which they stand: a message has one or the other.
+        calls.chain(message.get("tool_call_id"))
+    });
+    ids.filter_map(|it| match short(&it.text()?) {
+        Cow::Owned(other) => Some(Splice::over(it, quoted(&other))),
+        Cow::Borrowed(_) => None,
+    })
+}
+
 /// What leaves out, message by message, what models have thought in members that another provider may refuse.
 fn thoughts_left_out(root: Value<'_>) -> impl Iterator<Item = Splice> {
     let is_thought = |name: Value<'_>| THOUGHTS.iter().any(|it| name.is(it));
@@ -403,7 +426,7 @@ fn goes_on_without_thought(root: Value<'_>) -> bool {
         }
     }
     let is_thought =
-        |it: Value<'_>| it.has("type", "thinking") && !is_unsigned(&it) || it.has("type", "redacted_thinking");
+        |it: Value<'_>| (it.has("type", "thinking") || it.has("type", "redacted_thinking")) && !is_unsigned(&it);
     let own = || turn.iter().flat_map(|it| blocks(*it));
     own().any(|it| it.has("type", "tool_use")) && !own().any(is_thought)
 }

@@ -371,6 +371,7 @@ mod tests {
     #[test]
     fn what_was_signed_is_not_once_it_was_changed() {
         use super::super::Target;
+        use crate::state::gateway::Host;
         let asked = |thinking: &str| {
             format!(
                 r#"{{"model":"m","max_tokens":9,"thinking":{{"type":"enabled","budget_tokens":4}},"messages":[{{"role":"user","content":"go"}},{{"role":"assistant","content":[{thinking},{{"type":"tool_use","id":"c1","name":"f","input":{{}}}}]}},{{"role":"user","content":[{{"type":"tool_result","tool_use_id":"c1","content":"x"}}]}}]}}"#
@@ -383,7 +384,7 @@ mod tests {
             reasoning: true,
             provider: "p",
             is_strict: true,
-            is_makers: true,
+            host: Host::Maker,
             is_elsewhere: false,
         };
         let changed = |dialect, text: &str| {

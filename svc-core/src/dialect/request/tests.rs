@@ -1,10 +1,11 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test may panic")]
 //! Requests of both shapes: what is wrong with them, what they ask for, what of them goes to a provider.
 
+mod hosts;
 mod providers;
 
 use super::super::{Body, Target};
-use crate::state::gateway::{Capability, Dialect};
+use crate::state::gateway::{Capability, Dialect, Host};
 use crate::value::json::Json;
 
 const CHAT: Dialect = Dialect::Chat;
@@ -19,7 +20,7 @@ fn target(dialect: Dialect, model: &str) -> Target<'_> {
         reasoning: true,
         provider: "one",
         is_strict,
-        is_makers: false,
+        host: Host::Other,
         is_elsewhere,
     }
 }

@@ -1,12 +1,14 @@
 //! A request of the messages shape, written in the chat shape.
 
-use std::collections::BTreeSet;
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::super::doc::{Form, Value};
-use super::super::marks::is_of;
-use super::super::names::{shortened, unpacked};
+use super::super::marks::{is_of, marked_call};
+use super::super::names::{short, shortened, unpacked};
 use super::super::write::{Out, quoted};
 use super::{Faults, Target, joined, raw_or};
+use crate::state::gateway::Host;
 use crate::value::digest::Digest;
 
 /// Up to so many tokens of thinking, a little effort is asked for; up to the second, a middling one.
@@ -18,6 +20,8 @@ const FAILED: &str = "Error: ";
 const USER_CHARS: usize = 64;
 /// How many texts that end an answer the shape's maker takes.
 const STOPS_MAX: usize = 4;
+/// What Google has for calls that its models have not made, or whose signature is lost: without one newer models refuse the whole.
+const UNSIGNED_CALL: &str = r#"{"google":{"thought_signature":"skip_thought_signature_validator"}}"#;
 
 /// Writes the request for a provider of the chat shape.
 pub(super) fn write(root: Value<'_>, stream: bool, target: Target<'_>, faults: &mut Faults) -> Vec<u8> {
@@ -43,7 +47,7 @@ fn member(out: &mut Out, root: Value<'_>, (name, value): (&str, Value<'_>), targ
         "model" | "messages" | "system" | "stream" | "thinking" => {}
         "max_tokens" => out.name(bound_name(target)).raw(value.raw()),
         "temperature" | "top_p" => out.name(name).raw(value.raw()),
-        "stop_sequences" if target.is_makers && value.items().nth(STOPS_MAX).is_some() => {
+        "stop_sequences" if target.host == Host::Maker && value.items().nth(STOPS_MAX).is_some() => {
             faults.add(name, "must have at most 4 texts for a model of the chat shape's maker");
         }
         "stop_sequences" if value.items().next().is_some() => out.name("stop").raw(value.raw()),
@@ -79,7 +83,7 @@ fn member(out: &mut Out, root: Value<'_>, (name, value): (&str, Value<'_>), targ
 fn bound_name(target: Target<'_>) -> &'static str {
     let name = target.model.rsplit('/').next().unwrap_or(target.model);
     let numbered = name.strip_prefix('o').is_some_and(|it| it.starts_with(|it: char| it.is_ascii_digit()));
-    if target.is_makers || numbered || name.starts_with("gpt-") || name.starts_with("chatgpt") {
+    if target.host == Host::Maker || numbered || name.starts_with("gpt-") || name.starts_with("chatgpt") {
         "max_completion_tokens"
     } else {
         "max_tokens"
@@ -242,7 +246,7 @@ fn messages(out: &mut Out, root: Value<'_>, target: Target<'_>, faults: &mut Fau
                     plain(out, "system", &system_text(turn.content, &turn.path, faults));
                 }
             }
-            _ => user(out, run, faults),
+            _ => user(out, run, target, faults),
         }
     }
 }
@@ -298,15 +302,23 @@ fn assistant(out: &mut Out, turns: &[Turn<'_>], target: Target<'_>, faults: &mut
             out.name("reasoning_content").text(&thinking);
         }
         if calls().next().is_some() {
+            let told: BTreeMap<_, _> = blocks().filter_map(|it| marked_call(it, target.provider)).collect();
+            let unsigned = (target.host == Host::Google && told.is_empty()).then_some(UNSIGNED_CALL);
             out.name("tool_calls").list(|out| {
-                for call in calls() {
+                for (at, call) in calls().enumerate() {
+                    let id = call.text_of("id").unwrap_or_default();
                     out.object(|out| {
-                        out.name("id").text(&unpacked(&call.text_of("id").unwrap_or_default()));
+                        out.name("id").text(&call_id(&id, target));
                         out.name("type").text("function");
                         out.name("function").object(|out| {
                             tool_name(out, call);
                             out.name("arguments").text(call.get("input").map_or("{}", |it| it.raw()));
                         });
+                        // The first call of a turn alone has to be signed.
+                        let beside = told.get(&*id).map(String::as_str).or_else(|| unsigned.filter(|_| at == 0));
+                        if let Some(beside) = beside {
+                            out.name("extra_content").raw(beside);
+                        }
                     });
                 }
             });
@@ -316,7 +328,7 @@ fn assistant(out: &mut Out, turns: &[Turn<'_>], target: Target<'_>, faults: &mut
 
 /// What the user says between two answers: results of tools first, each a message of its own, then the rest; images in results
 /// come with the rest, because a result of the chat shape is text.
-fn user(out: &mut Out, turns: &[Turn<'_>], faults: &mut Faults) {
+fn user(out: &mut Out, turns: &[Turn<'_>], target: Target<'_>, faults: &mut Faults) {
     if let [Turn { content, .. }] = turns
         && content.is_text()
     {
@@ -330,7 +342,7 @@ fn user(out: &mut Out, turns: &[Turn<'_>], faults: &mut Faults) {
         for (at, block) in turn.content.items().enumerate() {
             let path = format!("{}.{at}", turn.path);
             if block.has("type", "tool_result") {
-                tool_result(out, &mut rest, block, &path, faults);
+                tool_result(out, &mut rest, (block, &path), target, faults);
             } else {
                 part(&mut rest, block, &path, faults);
             }
@@ -347,7 +359,19 @@ fn user(out: &mut Out, turns: &[Turn<'_>], faults: &mut Faults) {
     }
 }
 
-fn tool_result(out: &mut Out, rest: &mut Out, block: Value<'_>, path: &str, faults: &mut Faults) {
+/// The id of a call as this provider takes it.
+fn call_id<'a>(id: &'a str, target: Target<'_>) -> Cow<'a, str> {
+    let own = unpacked(id);
+    if target.host == Host::Mistral { short(&own).into_owned().into() } else { own }
+}
+
+fn tool_result(
+    out: &mut Out,
+    rest: &mut Out,
+    (block, path): (Value<'_>, &str),
+    target: Target<'_>,
+    faults: &mut Faults,
+) {
     let content = block.given("content");
     let mut text = content.map(|it| joined(it, "\n")).unwrap_or_default();
     if block.get("is_error").and_then(|it| it.bool()) == Some(true) && !text.starts_with("Error") {
@@ -360,7 +384,7 @@ fn tool_result(out: &mut Out, rest: &mut Out, block: Value<'_>, path: &str, faul
     }
     out.object(|out| {
         out.name("role").text("tool");
-        out.name("tool_call_id").text(&unpacked(&block.text_of("tool_use_id").unwrap_or_default()));
+        out.name("tool_call_id").text(&call_id(&block.text_of("tool_use_id").unwrap_or_default(), target));
         out.name("content").text(&text);
     });
 }

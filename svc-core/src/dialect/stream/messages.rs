@@ -8,10 +8,10 @@
 
 use std::borrow::Cow;
 
-use super::super::answer::{invented, is_said_twice, write_input};
+use super::super::answer::{invented, is_said_twice, told_beside, write_input};
 use super::super::doc::{Form, Seam, Value};
 use super::super::finish::Finish;
-use super::super::marks::{As, mark};
+use super::super::marks::{As, call_mark, mark};
 use super::super::names::ClientNames;
 use super::super::sse::Broken;
 use super::super::usage;
@@ -63,6 +63,18 @@ enum Open {
     Thinking(As),
     /// A call, by its place in the list.
     Tool(usize),
+    /// What the client keeps and does not read.
+    Unseen,
+}
+
+/// A piece of a call, as it came.
+#[derive(Clone, Copy, Default)]
+struct Piece<'a> {
+    number: i64,
+    id: &'a str,
+    function: Option<Value<'a>>,
+    /// What is to be told again with the call.
+    beside: &'a str,
 }
 
 /// A tool call.
@@ -72,12 +84,18 @@ struct Tool {
     number: i64,
     id: String,
     name: String,
+    /// What the provider tells beside it and is to be told again.
+    beside: String,
+    /// The id that the client was told, once it was.
+    told: String,
     /// Arguments that wait to be written.
     waiting: String,
     /// Where those that came end.
     seam: Seam,
     shape: Braces,
     begun: bool,
+    /// Whether the client was told what is to be told again.
+    is_kept: bool,
     /// Whether arguments have come that say something.
     says: bool,
     /// Whether arguments that were no object were written as one.
@@ -265,7 +283,7 @@ impl ToMessages {
             self.call(call, out);
         }
         if let Some(function) = delta.given("function_call") {
-            self.called(0, "", Some(function), out);
+            self.called(Piece { function: Some(function), ..Piece::default() }, out);
         }
     }
 
@@ -325,7 +343,7 @@ impl ToMessages {
     fn tool_is_open(&self) -> bool {
         match self.open {
             Open::Tool(at) => self.tools.get(at).is_some_and(|it| !it.shape.whole),
-            Open::Nothing | Open::Text | Open::Thinking(_) => false,
+            Open::Nothing | Open::Text | Open::Thinking(_) | Open::Unseen => false,
         }
     }
 
@@ -345,7 +363,7 @@ impl ToMessages {
         // Some providers tell of the id first, and of the function with the pieces that follow.
         let function = call.given("function");
         if function.is_some() || !id.is_empty() {
-            self.called(number, &id, function, out);
+            self.called(Piece { number, id: &id, function, beside: told_beside(call).unwrap_or_default() }, out);
         }
     }
 
@@ -366,7 +384,8 @@ impl ToMessages {
     }
 
     /// A piece of the call of this number.
-    fn called(&mut self, number: i64, id: &str, function: Option<Value<'_>>, out: &mut Vec<u8>) {
+    fn called(&mut self, piece: Piece<'_>, out: &mut Vec<u8>) {
+        let Piece { number, id, function, beside } = piece;
         let name = function.and_then(|it| it.text_of("name")).unwrap_or_default();
         let has_arguments = function.and_then(|it| it.given("arguments")).is_some_and(|it| !it.is_empty_text());
         let known = self.place_of(number, id, &name, has_arguments);
@@ -383,7 +402,8 @@ impl ToMessages {
         let id = Some(id).filter(|_| tool.is_none_or(|it| it.id.is_empty())).unwrap_or_default();
         let is_named = tool.is_some_and(|it| it.begun || !it.name.is_empty());
         let name = if is_named { "" } else { &name };
-        if !self.hold(id.len().saturating_add(name.len()).saturating_add(piece.len())) {
+        let beside = tool.filter(|it| !it.beside.is_empty()).map_or(beside, |_| "");
+        if !self.hold([id, name, beside, &piece].iter().map(|it| it.len()).sum()) {
             return;
         }
         let at = known.unwrap_or_else(|| {
@@ -394,6 +414,7 @@ impl ToMessages {
         tool.seam = seam;
         tool.id.push_str(id);
         tool.name.push_str(name);
+        tool.beside.push_str(beside);
         // What would follow a whole object makes it none; what comes too late would be lost.
         let is_over = tool.is_whole() || (tool.begun && self.open != Open::Tool(at));
         self.strays |= is_over && !piece.trim().is_empty();
@@ -424,7 +445,7 @@ impl ToMessages {
             self.write_piece(kind, &text, out);
         }
         // What waits now is what calls are named, and arguments of those that have not begun.
-        let of = |it: &Tool| it.id.len().saturating_add(it.name.len()).saturating_add(it.waiting.len());
+        let of = |it: &Tool| [&it.id, &it.name, &it.beside, &it.waiting].iter().map(|it| it.len()).sum::<usize>();
         self.held = self.tools.iter().map(of).sum();
     }
 
@@ -433,7 +454,9 @@ impl ToMessages {
         let Some(tool) = self.tools.get_mut(at) else { return };
         tool.begun = true;
         let id = self.names.of_call(&tool.id, || invented(self.call, at));
+        tool.told.clone_from(&id);
         let name = self.names.of_client(&tool.name).to_owned();
+        self.keep_beside(at, out);
         self.begin(Open::Tool(at), out, |out| {
             out.name("type").text("tool_use");
             out.name("id").text(&id);
@@ -471,6 +494,18 @@ impl ToMessages {
         });
     }
 
+    /// What was told beside a call, as a block of its own, where there is any that was not told yet: no block may be open.
+    fn keep_beside(&mut self, at: usize, out: &mut Vec<u8>) {
+        let Some(tool) = self.tools.get_mut(at).filter(|it| !it.beside.is_empty() && !it.is_kept) else { return };
+        tool.is_kept = true;
+        let data = call_mark(&self.provider, &tool.told, &tool.beside);
+        self.begin(Open::Unseen, out, |out| {
+            out.name("type").text("redacted_thinking");
+            out.name("data").text(&data);
+        });
+        self.close(out);
+    }
+
     fn begin(&mut self, kind: Open, out: &mut Vec<u8>, block: impl FnOnce(&mut Out)) {
         let index = self.blocks;
         self.blocks += 1;
@@ -499,6 +534,9 @@ impl ToMessages {
         }
         if open != Open::Nothing {
             event(out, "content_block_stop", |out| out.name("index").number(index));
+        }
+        if let Open::Tool(at) = open {
+            self.keep_beside(at, out);
         }
     }
 
@@ -546,7 +584,7 @@ fn says_nothing(arguments: &str) -> bool {
 const fn words(kind: Open) -> (&'static str, &'static str) {
     match kind {
         Open::Thinking(_) => ("thinking", "thinking"),
-        Open::Nothing | Open::Text | Open::Tool(_) => ("text", "text"),
+        Open::Nothing | Open::Text | Open::Tool(_) | Open::Unseen => ("text", "text"),
     }
 }
 

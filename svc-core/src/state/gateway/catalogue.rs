@@ -49,24 +49,40 @@ pub struct Upstream {
     pub created_at: Timestamp,
 }
 
-/// Domains under which a shape is spoken for the models of its maker alone: the maker's own, and those of the clouds that resell
-/// these models, where a deployment may have any name.
-const OF_THE_MAKER: [(Dialect, &str); 5] = [
-    (Dialect::Chat, "openai.com"),
-    (Dialect::Chat, "openai.azure.com"),
-    (Dialect::Messages, "anthropic.com"),
-    (Dialect::Messages, "api.aws"),
-    (Dialect::Messages, "ai.azure.com"),
+/// Whose models a provider serves, as far as its address tells: it decides what is refused of a shape there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Host {
+    /// All of its models are those of its shape's own maker.
+    Maker,
+    /// Mistral's, in the chat shape: ids of calls are nine letters and digits there.
+    Mistral,
+    /// Google's, in the chat shape: calls come signed there, and go back so.
+    Google,
+    /// Anybody's.
+    Other,
+}
+
+/// Domains by which hosts are known. Of a shape's maker these are its own, and those of the clouds that resell its models, where a
+/// deployment may have any name.
+const HOSTS: [(Dialect, &str, Host); 7] = [
+    (Dialect::Chat, "openai.com", Host::Maker),
+    (Dialect::Chat, "openai.azure.com", Host::Maker),
+    (Dialect::Messages, "anthropic.com", Host::Maker),
+    (Dialect::Messages, "api.aws", Host::Maker),
+    (Dialect::Messages, "ai.azure.com", Host::Maker),
+    (Dialect::Chat, "mistral.ai", Host::Mistral),
+    (Dialect::Chat, "googleapis.com", Host::Google),
 ];
 
 impl Upstream {
-    /// Whether all of its models are known, by where it is, to be those of its shape's own maker.
+    /// Whose models it serves, as far as is known by where it is.
     #[must_use]
-    pub fn is_of_the_maker(&self) -> bool {
+    pub fn host(&self) -> Host {
         let (_, rest) = self.base_url.as_str().split_once("://").unwrap_or_default();
         let host = rest.split(['/', ':', '?', '#']).next().unwrap_or_default().to_ascii_lowercase();
         let is_under = |domain: &str| host.strip_suffix(domain).is_some_and(|it| it.is_empty() || it.ends_with('.'));
-        OF_THE_MAKER.into_iter().any(|(shape, domain)| shape == self.dialect && is_under(domain))
+        let known = HOSTS.into_iter().find(|(shape, domain, _)| *shape == self.dialect && is_under(domain));
+        known.map_or(Host::Other, |(.., host)| host)
     }
 }
 

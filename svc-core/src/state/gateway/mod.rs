@@ -23,7 +23,7 @@ pub use budget::{
     Admission, BUDGETS_MAX, Budget, BudgetAt, BudgetPeriod, BudgetScope, BudgetUse, Ladder, Rung, Step, strictest,
 };
 pub use call::{Attempt, Call, CallBudget, CallEnd, CallState, LastTry, Payer, Target};
-pub use catalogue::{Capability, Figures, Model, ModelTimeouts, Quality, Retention, Upstream};
+pub use catalogue::{Capability, Figures, Host, Model, ModelTimeouts, Quality, Retention, Upstream};
 pub use cell::{CallFacts, Cell, CellAt, RECENT_MAX, Sums, WasteKind, Wasted};
 pub use context::{CONTEXT_KEPT, Context, Seen};
 pub use demand::{CacheWrites, Demand, Dialect, OutputBound, ToolResult};

@@ -1,7 +1,7 @@
 //! The two shapes of model traffic. The first line of an input is the shape that it is read as, the rest what is read.
 
 use svc_core::dialect::{Answer, Body, ProviderError, Stream, StreamOptions, Target};
-use svc_core::state::gateway::Dialect;
+use svc_core::state::gateway::{Dialect, Host};
 use svc_core::value::Id as _;
 use svc_core::value::id::CallId;
 use svc_core::value::json::Json;
@@ -36,7 +36,7 @@ pub fn request(data: &[u8]) {
             reasoning: true,
             provider: "one",
             is_strict: false,
-            is_makers: false,
+            host: Host::Other,
             is_elsewhere: false,
         };
         match read.to_upstream(target) {

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::dialect::Answer;
-use crate::state::gateway::{Model, Upstream};
+use crate::state::gateway::{Host, Model, Upstream};
 use crate::value::Id as _;
 use crate::value::canonical::canonical;
 use crate::value::id::CallId;
@@ -275,7 +275,7 @@ fn strict_models_are_known_by_name_or_place() {
         assert_eq!(Target::of(&upstream, &row).is_strict, is_strict, "{model} at {url}");
         upstream.dialect = CHAT;
         let target = Target::of(&upstream, &row);
-        assert_eq!((target.is_strict, target.is_makers), (model == "claude-x", false));
+        assert_eq!((target.is_strict, target.host), (model == "claude-x", Host::Other));
     }
     for (url, name) in [
         ("https://eu.api.openai.com/v1", "max_completion_tokens"),
@@ -536,7 +536,7 @@ fn what_makers_refuse_is_not_sent() {
             r#"{{"model":"m","max_tokens":9,"stop_sequences":[{stops}],"messages":[{{"role":"user","content":"x"}}]}}"#
         )
     };
-    let makers = Target { is_makers: true, ..target(CHAT, "m") };
+    let makers = Target { host: Host::Maker, ..target(CHAT, "m") };
     assert!(read(MESSAGES, &stops(4)).to_upstream(makers).is_ok());
     assert!(read(MESSAGES, &stops(5)).to_upstream(target(CHAT, "m")).is_ok());
     let refusal = read(MESSAGES, &stops(5)).to_upstream(makers).unwrap_err();

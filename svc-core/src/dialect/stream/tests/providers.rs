@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::dialect::{Answer, Body, Target, Unreadable};
+use crate::state::gateway::Host;
 use crate::value::Id as _;
 use crate::value::id::CallId;
 
@@ -457,7 +458,7 @@ fn calls_are_told_as_the_client_may_send_them_back() {
             reasoning: false,
             provider: "one",
             is_strict: false,
-            is_makers: false,
+            host: Host::Other,
             is_elsewhere: false,
         })
         .unwrap();
@@ -544,7 +545,7 @@ fn arguments_are_one_object_however_they_come() {
             reasoning: false,
             provider: "p",
             is_strict: false,
-            is_makers: false,
+            host: Host::Other,
             is_elsewhere: false,
         })
         .unwrap();

@@ -1,0 +1,141 @@
+//! What some providers ask for beside the shape that they speak.
+
+use super::*;
+use crate::dialect::{Answer, Ending, Stream, StreamOptions};
+use crate::state::gateway::Host;
+use crate::value::Id as _;
+use crate::value::canonical::canonical;
+use crate::value::id::CallId;
+
+/// What Google's models sign a call with, as it comes.
+const SIGNED: &str = r#"{"google":{"thought_signature":"c2ln"}}"#;
+const CALLS: &str = r#"[{"index":0,"id":"c0","type":"function","extra_content":{"google":{"thought_signature":"c2ln"}},"function":{"name":"f","arguments":"{}"}},{"index":1,"id":"c1","type":"function","function":{"name":"f","arguments":"{}"}}]"#;
+
+fn google(provider: &str) -> Target<'_> {
+    Target { host: Host::Google, provider, ..target(CHAT, "gemini-3") }
+}
+
+/// A conversation of the messages shape that goes on behind these blocks of the model's.
+fn going_on(blocks: &str) -> String {
+    let result = |id: &str| format!(r#"{{"type":"tool_result","tool_use_id":"{id}","content":"x"}}"#);
+    let results = [result("c0"), result("c1")].join(",");
+    format!(
+        r#"{{"model":"m","max_tokens":9,"messages":[{{"role":"user","content":"go"}},{{"role":"assistant","content":{blocks}}},{{"role":"user","content":[{results}]}}]}}"#
+    )
+}
+
+/// What a client of the messages shape was told, streamed and whole: its blocks.
+fn answered() -> [String; 2] {
+    let text = format!(r#"{{"choices":[{{"message":{{"tool_calls":{CALLS}}},"finish_reason":"tool_calls"}}]}}"#);
+    let answer = Answer::read(CHAT, text.as_bytes()).unwrap().of_provider("one");
+    let answer = json(std::str::from_utf8(&answer.to_client(MESSAGES, 7, CallId::from_bits(7))).unwrap());
+    let whole = canonical(answer.get("content").unwrap());
+
+    let mut stream = Stream::new(CHAT, MESSAGES, StreamOptions::default()).of_provider("one");
+    let chunk = format!(
+        "data: {{\"choices\":[{{\"index\":0,\"delta\":{{\"tool_calls\":{CALLS}}},\"finish_reason\":\"tool_calls\"}}]}}\n\ndata: [DONE]\n\n"
+    );
+    let mut out = Vec::new();
+    stream.push(chunk.as_bytes(), &mut out).unwrap();
+    assert_eq!(stream.end(&mut out), Ending::Clean);
+    let out = String::from_utf8(out).unwrap();
+    let events = out.lines().filter_map(|it| it.strip_prefix("data: ")).map(json);
+    let blocks: Vec<_> = events.filter_map(|it| it.get("content_block").map(canonical)).collect();
+    [whole, format!("[{}]", blocks.join(","))]
+}
+
+/// What Google's models sign calls with goes back to them, and to nobody else, through a client that has no place for it.
+#[test]
+fn signed_calls_go_back_as_they_were_signed() {
+    let [whole, streamed] = answered();
+    assert_eq!(whole, streamed);
+    let kinds: Vec<_> = json(&whole).as_list().unwrap().iter().map(|it| it.get("type").unwrap().clone()).collect();
+    assert_eq!(kinds, ["redacted_thinking", "tool_use", "tool_use"].map(|it| json(&format!("\"{it}\""))));
+    let beside = |sent: &Json| -> Vec<Option<String>> {
+        let said = sent.get("messages").and_then(Json::as_list).and_then(|it| it.get(1)).unwrap();
+        let calls = said.get("tool_calls").and_then(Json::as_list).unwrap();
+        calls.iter().map(|it| it.get("extra_content").map(canonical)).collect()
+    };
+    let asked = going_on(&whole);
+    assert_eq!(beside(&sent(MESSAGES, &asked, google("one"))), [Some(SIGNED.to_owned()), None]);
+    assert_eq!(beside(&sent(MESSAGES, &asked, target(CHAT, "m"))), [Some(SIGNED.to_owned()), None]);
+    let skipped = r#"{"google":{"thought_signature":"skip_thought_signature_validator"}}"#;
+    assert_eq!(beside(&sent(MESSAGES, &asked, google("other"))), [Some(skipped.to_owned()), None]);
+    let other = Target { provider: "other", ..target(CHAT, "m") };
+    assert_eq!(beside(&sent(MESSAGES, &asked, other)), [None, None]);
+    let maker = canonical(&sent(MESSAGES, &asked, target(MESSAGES, "claude-x")));
+    assert!(!maker.contains("redacted_thinking") && maker.contains("tool_use"), "{maker}");
+    // A turn of another's has nothing that was signed.
+    let plain = r#"[{"type":"redacted_thinking","data":"theirs"},{"type":"tool_use","id":"c0","name":"f","input":{}},{"type":"tool_use","id":"c1","name":"f","input":{}}]"#;
+    assert_eq!(beside(&sent(MESSAGES, &going_on(plain), google("one"))), [Some(skipped.to_owned()), None]);
+    let kept = canonical(&sent(MESSAGES, &going_on(plain), target(MESSAGES, "claude-x")));
+    assert!(kept.contains("theirs"), "what others sealed goes on: {kept}");
+    // What a client makes up makes no request that is none.
+    for made_up in [
+        "svc_unsigned_call@",
+        "svc_unsigned_call@b25l.YzA.e30x",
+        "svc_unsigned_call@b25l.YzA.W10",
+        "svc_unsigned_call@b25l.!.e30",
+    ] {
+        let blocks = plain.replace("theirs", made_up);
+        assert_eq!(
+            beside(&sent(MESSAGES, &going_on(&blocks), google("one"))),
+            [Some(skipped.to_owned()), None],
+            "{made_up}"
+        );
+    }
+}
+
+/// Mistral takes ids of nine letters and digits: others are told by nine of their digest, a call and its result alike.
+#[test]
+fn ids_are_told_as_mistral_takes_them() {
+    let mistral = Target { host: Host::Mistral, is_elsewhere: true, ..target(CHAT, "m") };
+    let ids = |sent: &Json| -> Vec<String> {
+        let messages = sent.get("messages").and_then(Json::as_list).unwrap();
+        let calls = messages.iter().filter_map(|it| it.get("tool_calls")?.as_list()).flatten().map(|it| it.get("id"));
+        let results = messages.iter().map(|it| it.get("tool_call_id"));
+        calls.chain(results).flatten().map(|it| it.as_str().unwrap().to_owned()).collect()
+    };
+    let call = |id: &str| format!(r#"{{"id":"{id}","type":"function","function":{{"name":"f","arguments":"{{}}"}}}}"#);
+    let result = |id: &str| format!(r#"{{"role":"tool","tool_call_id":"{id}","content":"x"}}"#);
+    let body = format!(
+        r#"{{"model":"x","messages":[{{"role":"assistant","reasoning":"hm","tool_calls":[{},{}]}},{},{}]}}"#,
+        call("call_abc"),
+        call("a1B2c3D4e"),
+        result("call_abc"),
+        result("a1B2c3D4e")
+    );
+    let told = sent(CHAT, &body, mistral);
+    let [one, own, again, own_again] = &ids(&told)[..] else { panic!("{told:?}") };
+    assert_eq!((one, own, own_again), (again, &"a1B2c3D4e".to_owned(), &"a1B2c3D4e".to_owned()));
+    assert!(one.len() == 9 && one.bytes().all(|it| it.is_ascii_alphanumeric()), "{one}");
+    assert!(!canonical(&told).contains("hm"), "all else is done as well");
+    assert_eq!(told.get("model").and_then(Json::as_str), Some("m"));
+    assert!(canonical(&sent(CHAT, &body, target(CHAT, "m"))).contains("call_abc"));
+    let blocks =
+        r#"[{"type":"tool_use","id":"c0","name":"f","input":{}},{"type":"tool_use","id":"c1","name":"f","input":{}}]"#;
+    let told = ids(&sent(MESSAGES, &going_on(blocks), mistral));
+    assert!(
+        told.len() == 4 && told[0] == told[2] && told[1] == told[3] && told.iter().all(|it| it.len() == 9),
+        "{told:?}"
+    );
+}
+
+/// Hosts are known by their addresses.
+#[test]
+fn hosts_are_known_by_where_they_are() {
+    for (url, host) in [
+        ("https://generativelanguage.googleapis.com/v1beta/openai", Host::Google),
+        ("https://europe-west1-aiplatform.googleapis.com/v1/projects/p/locations/l/endpoints/openapi", Host::Google),
+        ("https://api.mistral.ai/v1", Host::Mistral),
+        ("https://api.openai.com/v1", Host::Maker),
+        ("https://notmistral.ai/v1", Host::Other),
+        ("https://gateway.example.com/api.mistral.ai", Host::Other),
+    ] {
+        let text = format!(
+            r#"{{"id":"ups_01K6FN0001000000000000000A","name":"one","dialect":"chat","base_url":"{url}","enabled":true,"key_hint":"","created_at":0}}"#
+        );
+        let upstream: crate::state::gateway::Upstream = serde_json::from_str(&text).unwrap();
+        assert_eq!(upstream.host(), host, "{url}");
+    }
+}
