@@ -5,6 +5,7 @@ mod messages;
 mod meter;
 #[cfg(test)]
 mod tests;
+mod tool;
 
 use std::borrow::Cow;
 use std::sync::Arc;

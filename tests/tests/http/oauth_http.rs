@@ -247,7 +247,13 @@ async fn a_bad_client_or_redirect_leads_nowhere() {
         let all: Vec<(&str, &str)> = all.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
         assert_eq!(open(&mut scene.client, Some(&scene.owner), &all).await.status, 200, "{resource}");
     }
-    // What clients add to a scope out of habit, spaces among it, is passed over, and several resources are this server each.
+}
+
+/// What clients add to a scope out of habit, spaces among it, is passed over, and several resources are this server each.
+#[tokio::test]
+async fn what_clients_ask_for_beside_is_passed_over() {
+    let mut scene = Scene::new().await;
+    let challenge = challenge(VERIFIER);
     let more = |added: &[(&'static str, &'static str)]| {
         let mut all: Vec<_> = wish(&scene.id, &challenge);
         all.retain(|(known, _)| !added.iter().any(|(name, _)| name == known));

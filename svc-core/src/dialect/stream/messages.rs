@@ -9,7 +9,7 @@
 use std::borrow::Cow;
 
 use super::super::answer::{invented, is_said_twice, told_beside, write_input};
-use super::super::doc::{Form, Seam, Value};
+use super::super::doc::{Form, Value};
 use super::super::finish::Finish;
 use super::super::marks::{As, call_mark, mark};
 use super::super::names::ClientNames;
@@ -17,6 +17,7 @@ use super::super::sse::Broken;
 use super::super::usage;
 use super::super::write::Out;
 use super::meter::Meter;
+use super::tool::Tool;
 use super::{ALIVE, CALLS_MAX, HELD_MAX, NAME_MAX, whole_message};
 use crate::state::gateway::Usage;
 use crate::value::id::CallId;
@@ -50,8 +51,6 @@ pub(super) struct ToMessages {
 
 /// What a piece of text that waits is taken for beside its bytes.
 const PIECE_BYTES: usize = 64;
-/// Bytes of the longest arguments of a call without any, with space between their signs.
-const NOTHING_MAX: usize = 32;
 
 /// What the open block is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -75,93 +74,6 @@ struct Piece<'a> {
     function: Option<Value<'a>>,
     /// What is to be told again with the call.
     beside: &'a str,
-}
-
-/// A tool call.
-#[derive(Debug, Default)]
-struct Tool {
-    /// The number that the provider gives it.
-    number: i64,
-    id: String,
-    name: String,
-    /// What the provider tells beside it and is to be told again.
-    beside: String,
-    /// The id that the client was told, once it was.
-    told: String,
-    /// Arguments that wait to be written.
-    waiting: String,
-    /// Where those that came end.
-    seam: Seam,
-    shape: Braces,
-    begun: bool,
-    /// Whether the client was told what is to be told again.
-    is_kept: bool,
-    /// Whether arguments have come that say something.
-    says: bool,
-    /// Whether arguments that were no object were written as one.
-    is_written: bool,
-}
-
-impl Tool {
-    /// Whether more of it was told than an id: that alone is no call.
-    fn is_told(&self) -> bool {
-        !self.name.is_empty() || !self.waiting.is_empty()
-    }
-
-    /// Whether arguments have come whole that say something.
-    fn is_whole(&self) -> bool {
-        self.shape.whole && self.says
-    }
-
-    /// Takes the next piece of the arguments. Some providers begin with those of a call without any, and send others after them.
-    fn take(&mut self, piece: &str) {
-        if self.shape.whole && !self.says && piece.trim_start().starts_with('{') {
-            self.waiting.clear();
-            self.shape = Braces::default();
-        }
-        self.shape.take(piece);
-        self.waiting.push_str(piece);
-        self.says = self.says || !says_nothing(&self.waiting);
-        self.shape.whole |= !self.says && self.waiting.trim() == "null";
-    }
-}
-
-/// How far a JSON object has come, piece by piece.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Braces {
-    depth: u32,
-    text: bool,
-    escaped: bool,
-    whole: bool,
-    /// Whether anything but space has come.
-    begun: bool,
-    /// Whether it begins as no object does.
-    is_other: bool,
-}
-
-impl Braces {
-    fn take(&mut self, piece: &str) {
-        for byte in piece.bytes() {
-            if !self.begun && !byte.is_ascii_whitespace() {
-                (self.begun, self.is_other) = (true, byte != b'{');
-            }
-            match byte {
-                _ if self.escaped => self.escaped = false,
-                b'\\' if self.text => self.escaped = true,
-                b'"' => {
-                    self.text = !self.text;
-                    self.whole |= !self.text && self.depth == 0;
-                }
-                _ if self.text => {}
-                b'{' | b'[' => self.depth = self.depth.saturating_add(1),
-                b'}' | b']' => {
-                    self.depth = self.depth.saturating_sub(1);
-                    self.whole = self.depth == 0;
-                }
-                _ => {}
-            }
-        }
-    }
 }
 
 impl ToMessages {
@@ -569,15 +481,6 @@ impl ToMessages {
         });
         event(out, "message_stop", |_| {});
     }
-}
-
-/// Whether arguments are those of a call that has none, or may yet be.
-fn says_nothing(arguments: &str) -> bool {
-    if arguments.len() > NOTHING_MAX {
-        return false;
-    }
-    let signs: String = arguments.split_ascii_whitespace().collect();
-    ["{}", "[]", "\"\"", "null"].iter().any(|it| it.starts_with(&signs))
 }
 
 /// The type of a block and its member.
