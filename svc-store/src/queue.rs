@@ -70,8 +70,8 @@ enum Worker {
     Nobody,
     /// Somebody who queued some of it.
     Asker(ThreadId),
-    /// A thread that was made for it.
-    Relief,
+    /// A thread that was made for it, once it has begun.
+    Relief(Option<ThreadId>),
 }
 
 impl Queue {
@@ -124,8 +124,9 @@ impl Queue {
         }
         // Others queue work as fast as it is done, and this thread has its own to go on with: one is made that has none.
         let queue = Arc::clone(self);
-        self.lock().worker = Worker::Relief;
+        self.lock().worker = Worker::Relief(None);
         let relief = thread::Builder::new().name("svc-lane".to_owned()).spawn(move || {
+            queue.lock().worker = Worker::Relief(Some(thread::current().id()));
             if let Some(lane) = queue.here.as_deref() {
                 queue.work(lane, usize::MAX);
             }
@@ -173,8 +174,12 @@ impl Queue {
         self.lock().closed = true;
         self.filled.notify_all();
         self.wake();
-        let own = Worker::Asker(thread::current().id());
-        let others = |waiting: &mut Waiting| waiting.worker != Worker::Nobody && waiting.worker != own;
+        let own = thread::current().id();
+        let others = |waiting: &mut Waiting| match waiting.worker {
+            Worker::Nobody => false,
+            Worker::Asker(id) | Worker::Relief(Some(id)) => id != own,
+            Worker::Relief(None) => true,
+        };
         drop(self.filled.wait_while(self.lock(), others));
     }
 

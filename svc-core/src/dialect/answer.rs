@@ -47,6 +47,9 @@ pub enum Unreadable {
     /// It is not JSON.
     #[error("it sent what is not JSON")]
     NotJson,
+    /// It is an answer without an answer in it: what it says of its use holds.
+    #[error("it sent an answer without any choice")]
+    NoChoice(Option<Usage>),
     /// It is JSON, and no answer of the provider's shape.
     #[error("it sent JSON that is no answer")]
     NotAnswer,
@@ -67,6 +70,11 @@ impl Answer {
         let root = tape.root(text);
         if let Some(error) = ProviderError::told(root, &[]) {
             return Err(Unreadable::Failed(error));
+        }
+        // Some providers say so that they have not answered; a client would take it for an answer, or fail over it.
+        let choices = root.get("choices").filter(|it| upstream == Dialect::Chat && it.form() == Form::List);
+        if choices.is_some_and(|it| it.items().next().is_none()) {
+            return Err(Unreadable::NoChoice(root.given("usage").and_then(usage::chat)));
         }
         let facts = match upstream {
             Dialect::Chat => chat_facts(root),
@@ -310,8 +318,6 @@ struct Facts {
 
 fn chat_facts(root: Value<'_>) -> Option<Facts> {
     let choices = root.get("choices").filter(|it| it.form() == Form::List)?;
-    // Some providers say so that they have not answered; a client would take it for an answer, or fail over it.
-    choices.items().next()?;
     let mut facts = Facts::default();
     for choice in choices.items() {
         let reason = choice.text_of("finish_reason").map(|it| Finish::from_chat(&it));

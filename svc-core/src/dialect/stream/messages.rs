@@ -8,7 +8,7 @@
 
 use std::borrow::Cow;
 
-use super::super::answer::{invented, is_said_twice, told_beside, write_input};
+use super::super::answer::{arguments_of, invented, is_said_twice, told_beside, write_input};
 use super::super::doc::{Form, Value};
 use super::super::finish::Finish;
 use super::super::marks::{As, call_mark, mark};
@@ -46,6 +46,8 @@ pub(super) struct ToMessages {
     full: bool,
     /// Whether arguments came of a call whose own were told as whole.
     strays: bool,
+    /// Whether calls came in the newer form.
+    is_listed: bool,
     refused: bool,
 }
 
@@ -92,6 +94,7 @@ impl ToMessages {
             held: 0,
             full: false,
             strays: false,
+            is_listed: false,
             refused: false,
         }
     }
@@ -194,7 +197,9 @@ impl ToMessages {
             }
             self.call(call, out);
         }
-        if let Some(function) = delta.given("function_call") {
+        self.is_listed |= delta.get("tool_calls").is_some_and(|it| it.items().next().is_some());
+        // Some providers tell a call in the older form as well.
+        if let Some(function) = delta.given("function_call").filter(|_| !self.is_listed) {
             self.called(Piece { function: Some(function), ..Piece::default() }, out);
         }
     }
@@ -280,27 +285,22 @@ impl ToMessages {
     }
 
     /// The call that a piece belongs to. Some providers give all calls the same number: there another id beside a name begins
-    /// another call, and what has neither goes on with the last. Where they give no ids either, a name beside `arguments` begins
-    /// another one behind a call that is whole.
-    fn place_of(&self, number: i64, id: &str, name: &str, arguments: bool) -> Option<usize> {
-        let at = self.tools.iter().rposition(|it| it.number == number)?;
-        let last = self.tools.get(at)?;
+    /// another call, and what has neither goes on with the last. Where they give no ids either, or one id to all, a name beside
+    /// `arguments` begins another one behind a call that is whole.
+    fn place_of(&self, number: i64, id: &str, name: &str, arguments: &str) -> Option<usize> {
+        let last = self.tools.iter().rposition(|it| it.number == number)?;
         let same = self.tools.iter().rposition(|it| it.number == number && it.id == id && !id.is_empty());
-        let follows = || last.is_whole() || (last.shape.whole && last.name != name);
-        let other = match (id.is_empty(), name.is_empty()) {
-            (false, false) => !last.id.is_empty(),
-            (true, false) => arguments && !last.name.is_empty() && follows(),
-            (_, true) => false,
-        };
-        if other { same } else { same.or(Some(at)) }
+        let other = !id.is_empty() && !name.is_empty() && self.tools.get(last).is_some_and(|it| !it.id.is_empty());
+        let at = if other { same } else { same.or(Some(last)) }?;
+        let goes_on = id.is_empty() || same.is_some();
+        self.tools.get(at).filter(|it| !(goes_on && it.is_followed_by(name, arguments))).map(|_| at)
     }
 
     /// A piece of the call of this number.
     fn called(&mut self, piece: Piece<'_>, out: &mut Vec<u8>) {
         let Piece { number, id, function, beside } = piece;
         let name = function.and_then(|it| it.text_of("name")).unwrap_or_default();
-        let has_arguments = function.and_then(|it| it.given("arguments")).is_some_and(|it| !it.is_empty_text());
-        let known = self.place_of(number, id, &name, has_arguments);
+        let known = self.place_of(number, id, &name, &function.map(arguments_of).unwrap_or_default());
         self.full |= known.is_none() && self.tools.len() >= CALLS_MAX;
         let arguments = function.and_then(|it| it.get("arguments"));
         let written = arguments.and_then(|it| it.written()).unwrap_or_default();
@@ -319,7 +319,7 @@ impl ToMessages {
             return;
         }
         let at = known.unwrap_or_else(|| {
-            self.tools.push(Tool { number, ..Tool::default() });
+            self.tools.push(Tool::new(number));
             self.tools.len() - 1
         });
         let Some(tool) = self.tools.get_mut(at) else { return };
@@ -328,9 +328,11 @@ impl ToMessages {
         tool.name.push_str(name);
         tool.beside.push_str(beside);
         // What would follow a whole object makes it none; what comes too late would be lost.
-        let is_over = tool.is_whole() || (tool.begun && self.open != Open::Tool(at));
-        self.strays |= is_over && !piece.trim().is_empty();
-        tool.take(&piece);
+        if (tool.is_whole() && !tool.shape.is_other) || (tool.begun && self.open != Open::Tool(at)) {
+            self.strays |= tool.take_behind(&piece);
+        } else {
+            tool.take(&piece);
+        }
         self.turn(out);
     }
 
@@ -378,20 +380,16 @@ impl ToMessages {
         self.flush(at, false, out);
     }
 
-    /// Writes the arguments that wait. Those that begin as no object does are made one first, once they are whole or `ended`: a
-    /// client takes the pieces of an object as they come. What says nothing waits until it has `ended`: the arguments may follow.
+    /// Writes the arguments that wait. Those that begin as no object does are made one first, once they have `ended`: a client takes the
+    /// pieces of an object as they come. What says nothing waits until it has `ended`: the arguments may follow.
     fn flush(&mut self, at: usize, ended: bool, out: &mut Vec<u8>) {
         let Some(tool) = self.tools.get_mut(at) else { return };
-        let may_be_other = !tool.says || (tool.shape.is_other && !tool.shape.whole);
-        if tool.waiting.is_empty() || (may_be_other && !ended) {
+        if tool.waiting.is_empty() || ((!tool.says || tool.shape.is_other) && !ended) {
             return;
         }
         let mut waiting = std::mem::take(&mut tool.waiting);
         self.held = self.held.saturating_sub(waiting.len());
         if tool.shape.is_other {
-            if std::mem::replace(&mut tool.is_written, true) {
-                return;
-            }
             let mut input = Out::default();
             write_input(&mut input, &waiting);
             waiting = String::from_utf8(input.into_bytes()).unwrap_or_default();

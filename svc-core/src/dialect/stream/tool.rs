@@ -1,5 +1,7 @@
 //! A tool call of a stream of the chat shape, as it comes: its arguments in pieces, whole at some point, and now and then begun anew.
 
+use sha2::{Digest as _, Sha256};
+
 use super::super::doc::Seam;
 
 /// Bytes of the longest arguments of a call without any, with space between their signs.
@@ -26,11 +28,27 @@ pub(super) struct Tool {
     pub(super) is_kept: bool,
     /// Whether arguments have come that say something.
     pub(super) says: bool,
-    /// Whether arguments that were no object were written as one.
-    pub(super) is_written: bool,
+    /// The arguments that came, by their digest.
+    sum: Sha256,
+    /// What came behind them.
+    behind: Option<Behind>,
+}
+
+/// An object that came behind whole arguments.
+#[derive(Debug, Default)]
+struct Behind {
+    shape: Braces,
+    /// Its beginning, as far as it may say nothing.
+    head: String,
+    sum: Sha256,
 }
 
 impl Tool {
+    /// A call of this number.
+    pub(super) fn new(number: i64) -> Self {
+        Self { number, ..Self::default() }
+    }
+
     /// Whether more of it was told than an id: that alone is no call.
     pub(super) fn is_told(&self) -> bool {
         !self.name.is_empty() || !self.waiting.is_empty()
@@ -41,17 +59,63 @@ impl Tool {
         self.shape.whole && self.says
     }
 
+    /// Whether a name beside these arguments, told without an id or with this call's, begins another call. What is told again word by
+    /// word begins none.
+    pub(super) fn is_followed_by(&self, name: &str, arguments: &str) -> bool {
+        if self.name.is_empty() || name.is_empty() || arguments.trim().is_empty() || !self.shape.whole {
+            return false;
+        }
+        self.name != name || self.says && begins_object(arguments) && !says_nothing(arguments) && !self.was(arguments)
+    }
+
     /// Takes the next piece of the arguments. Some providers begin with those of a call without any, and send others after them.
     pub(super) fn take(&mut self, piece: &str) {
-        if self.shape.whole && !self.says && piece.trim_start().starts_with('{') {
-            self.waiting.clear();
-            self.shape = Braces::default();
+        if self.shape.whole && !self.says {
+            if begins_object(piece) {
+                self.waiting.clear();
+                (self.shape, self.sum) = (Braces::default(), Sha256::new());
+            } else if says_nothing(piece) {
+                return;
+            }
         }
         self.shape.take(piece);
         self.waiting.push_str(piece);
+        self.sum.update(piece);
         self.says = self.says || !says_nothing(&self.waiting);
         self.shape.whole |= !self.says && self.waiting.trim() == "null";
     }
+
+    /// Takes a piece that comes behind arguments which were told as whole. Some providers send an empty object at the end, the arguments
+    /// again, or what is left of their own marks: that is no more than noise. Whether it is something that would be lost.
+    pub(super) fn take_behind(&mut self, piece: &str) -> bool {
+        if self.behind.is_none() && !begins_object(piece) {
+            return false;
+        }
+        let behind = self.behind.get_or_insert_default();
+        if behind.head.len() <= NOTHING_MAX {
+            behind.head.extend(piece.chars().take(NOTHING_MAX + 1));
+        }
+        behind.shape.take(piece);
+        behind.sum.update(piece);
+        let is_nothing = says_nothing(&behind.head);
+        if !is_nothing && !self.says {
+            return true;
+        }
+        if !behind.shape.whole {
+            return false;
+        }
+        let is_again = behind.sum.clone().finalize() == self.sum.clone().finalize();
+        self.behind = None;
+        !is_nothing && !is_again
+    }
+
+    fn was(&self, arguments: &str) -> bool {
+        Sha256::digest(arguments) == self.sum.clone().finalize()
+    }
+}
+
+fn begins_object(piece: &str) -> bool {
+    piece.trim_start().starts_with('{')
 }
 
 /// How far a JSON object has come, piece by piece.
@@ -65,6 +129,8 @@ pub(super) struct Braces {
     begun: bool,
     /// Whether it begins as no object does.
     pub(super) is_other: bool,
+    /// Whether more came behind what is no object: it is no one value then, but a text as it stands.
+    is_spoiled: bool,
 }
 
 impl Braces {
@@ -73,6 +139,8 @@ impl Braces {
             if !self.begun && !byte.is_ascii_whitespace() {
                 (self.begun, self.is_other) = (true, byte != b'{');
             }
+            let begins_value = self.depth > 0 || self.text || matches!(byte, b'"' | b'[');
+            self.is_spoiled |= self.is_other && !byte.is_ascii_whitespace() && (self.whole || !begins_value);
             match byte {
                 _ if self.escaped => self.escaped = false,
                 b'\\' if self.text => self.escaped = true,
@@ -89,6 +157,7 @@ impl Braces {
                 _ => {}
             }
         }
+        self.whole &= !self.is_spoiled;
     }
 }
 

@@ -265,6 +265,9 @@ impl Run {
         match self.upstreams.send(target, &call).await? {
             Reply::Whole(whole) => {
                 let read = Read::read(target.dialect(), &whole.body);
+                if let Err(Unreadable::NoChoice(told)) = &read {
+                    *reported = *told;
+                }
                 let failed = |why: Unreadable| Failed {
                     status: Some(whole.status),
                     said: Some(why.to_string().into()),

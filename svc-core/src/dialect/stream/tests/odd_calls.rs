@@ -59,18 +59,75 @@ fn arguments_that_follow_empty_ones_count() {
     assert_eq!(calls(&waiting.concat()), expected(&[("get", msft), ("set", msft)]));
 }
 
-/// Arguments that come when the call was told as whole are not left out in silence: the agent would run the tool without them.
+/// Arguments that come when the call was told as whole are not left out in silence: the agent would run the tool without them, or by
+/// others.
 #[test]
 fn arguments_that_come_too_late_break_the_stream() {
     let first = |arguments: &str| chunk(&call(r#""index":0,"id":"c0","#, "get", arguments));
-    let late = chunk(&call(r#""index":0,"#, "", r#"{"stock":"MSFT"}"#));
+    let late = |arguments: &str| chunk(&call(r#""index":0,"#, "", arguments));
     let text = chat_chunk(r#"{"content":"and"}"#, "null");
     let other = chunk(&call(r#""index":1,"id":"c1","#, "set", "{}"));
-    for (before, between) in [(first("{}"), text), (first("{}"), other), (first(r#"{"a":1}"#), String::new())] {
-        let stream = [before, between, late.clone(), end()].concat();
-        let (mut it, mut out) = (Stream::new(CHAT, MESSAGES, StreamOptions::default()), Vec::new());
-        assert_eq!(it.push(stream.as_bytes(), &mut out), Err(Broken::NotEvents), "{stream}");
-        assert!(!String::from_utf8(out).unwrap().contains("message_stop"));
+    let (one, msft) = (r#"{"a":1}"#, r#"{"stock":"MSFT"}"#);
+    for (before, between) in [("{}", &text), ("{}", &other), (one, &String::new()), (one, &text)] {
+        for pieces in [&[msft][..], &[r#"{"sto"#, r#"ck":1}"#]] {
+            let late: String = pieces.iter().map(|it| late(it)).collect();
+            let stream = [first(before), between.clone(), late, end()].concat();
+            let (mut it, mut out) = (Stream::new(CHAT, MESSAGES, StreamOptions::default()), Vec::new());
+            assert_eq!(it.push(stream.as_bytes(), &mut out), Err(Broken::NotEvents), "{stream}");
+            assert!(!String::from_utf8(out).unwrap().contains("message_stop"));
+        }
+    }
+}
+
+/// What providers' own parsers leave behind whole arguments is no more than noise: an empty object, the same again, a mark of theirs.
+#[test]
+fn noise_behind_arguments_is_not_heard() {
+    let one = r#"{"a":{"b":"}"}}"#;
+    let first = |arguments: &str| chunk(&call(r#""index":0,"id":"c0","#, "get", arguments));
+    let next = |arguments: &str| chunk(&call(r#""index":0,"#, "", arguments));
+    let text = chat_chunk(r#"{"content":"and"}"#, "null");
+    for noise in [
+        &["{}"][..],
+        &["{", "}"],
+        &[one],
+        &[r#"{"a":{"#, r#""b":"}"}}"#],
+        &["\n"],
+        &["</tool_call>"],
+        &["\"\""],
+        &["}"],
+    ] {
+        for between in ["", &text] {
+            let noise: String = noise.iter().map(|it| next(it)).collect();
+            let stream = [&first(one), between, &noise, &end()].concat();
+            assert_eq!(calls(&stream), expected(&[("get", one)]), "{stream}");
+        }
+    }
+    for noise in ["\"\"", "null", " ", "{}"] {
+        for between in ["", &text] {
+            let stream = [&first(""), &next("{}"), between, &next(noise), &end()].concat();
+            assert_eq!(calls(&stream), expected(&[("get", "{}")]), "{stream}");
+        }
+    }
+    // A name that is told again beside what says nothing, or the same, begins no other call.
+    for noise in ["\n", "{}", one] {
+        let again = chunk(&call(r#""index":0,"#, "get", noise));
+        assert_eq!(calls(&[first(one), again, end()].concat()), expected(&[("get", one)]), "{noise:?}");
+    }
+    let old = r#"{"name":"get","arguments":"{\"a\":1}"}"#;
+    let listed = call(r#""id":"c0","#, "get", r#"{"a":1}"#);
+    let both = chat_chunk(&format!(r#"{{"tool_calls":[{listed}],"function_call":{old}}}"#), "\"tool_calls\"");
+    assert_eq!(calls(&[both, DONE.to_owned()].concat()), expected(&[("get", r#"{"a":1}"#)]), "one call in two forms");
+}
+
+/// Arguments that are a text with quotes or lists in it are that text, in however many pieces.
+#[test]
+fn a_text_is_told_to_its_end() {
+    let first = |arguments: &str| chunk(&call(r#""index":0,"id":"c0","#, "run", arguments));
+    let next = |arguments: &str| chunk(&call(r#""index":0,"#, "", arguments));
+    for pieces in [["print(", "\"hi\"", ")"], ["[1]", " ", "[2]"], ["\"a\"", " ", "\"b\""], ["12", "34", "[]"]] {
+        let stream = [first(pieces[0]), next(pieces[1]), next(pieces[2]), end()].concat();
+        let text = Json::parse(format!("{{\"arguments\":{:?}}}", pieces.concat()).as_bytes()).unwrap();
+        assert_eq!(calls(&stream), [("run".to_owned(), text)], "{pieces:?}");
     }
 }
 
@@ -88,6 +145,9 @@ fn calls_without_anything_of_their_own_are_told_apart() {
         let (bare, other) = (call(head, "get", "{}"), call(head, "set", "{}"));
         let stream = [chunk(&bare), chunk(&other), end()].concat();
         assert_eq!(calls(&stream), expected(&[("get", "{}"), ("set", "{}")]), "{stream}");
+        let same = call(r#""index":0,"id":"call_0","#, "set", two);
+        let stream = [chunk(&call(r#""index":0,"id":"call_0","#, "get", one)), chunk(&same), end()].concat();
+        assert_eq!(calls(&stream), expected(&[("get", one), ("set", two)]), "one id for all");
         let pieces = [chunk(&call(head, "get", r#"{"a""#)), chunk(&call(head, "get", ":1}")), end()].concat();
         assert_eq!(calls(&pieces), expected(&[("get", one)]), "a name that is told again begins nothing");
     }
@@ -186,5 +246,6 @@ fn thinking_is_told_once() {
 #[test]
 fn no_choice_is_no_answer() {
     let answer = br#"{"id":"x","model":"m","choices":[],"usage":{"prompt_tokens":9,"completion_tokens":0}}"#;
-    assert_eq!(Answer::read(CHAT, answer).unwrap_err(), Unreadable::NotAnswer);
+    let Unreadable::NoChoice(Some(usage)) = Answer::read(CHAT, answer).unwrap_err() else { panic!("an answer") };
+    assert_eq!((usage.input, usage.output), (9, 0), "what it says it used counts");
 }
