@@ -264,6 +264,16 @@ mod tests {
         (Job { command, waits }, outcome)
     }
 
+    /// So many jobs that wait in the queue.
+    fn queued(queue: &Queue, count: usize) -> Vec<oneshot::Receiver<Outcome>> {
+        let queued = (0..count).map(|_| {
+            let (job, outcome) = job();
+            assert!(queue.push(job).is_ok());
+            outcome
+        });
+        queued.collect()
+    }
+
     /// Counts what it serves, never two batches at once, and breaks down at the first if it is told to.
     #[derive(Default)]
     struct Counts {
@@ -318,13 +328,7 @@ mod tests {
     fn what_waits_is_done_at_the_end() {
         let lane = Arc::new(Counts::default());
         let queue = Arc::new(Queue::before(Box::new(Arc::clone(&lane)), 100));
-        let outcomes: Vec<_> = (0..20)
-            .map(|_| {
-                let (job, outcome) = job();
-                assert!(queue.push(job).is_ok());
-                outcome
-            })
-            .collect();
+        let outcomes = queued(&queue, 20);
         queue.close();
         assert_eq!(lane.served.load(Ordering::SeqCst), 20);
         assert!(outcomes.into_iter().all(|it| matches!(it.blocking_recv(), Ok(Err(Failure::Refused(_))))));
@@ -336,13 +340,7 @@ mod tests {
     fn a_lane_that_breaks_down_leaves_nobody_waiting() {
         let lane = Arc::new(Counts { breaks: true, ..Counts::default() });
         let queue = Arc::new(Queue::before(Box::new(Arc::clone(&lane)), 100));
-        let outcomes: Vec<_> = (0..20)
-            .map(|_| {
-                let (job, outcome) = job();
-                assert!(queue.push(job).is_ok());
-                outcome
-            })
-            .collect();
+        let outcomes = queued(&queue, 20);
         queue.wake();
         assert!(lane.broke_down.load(Ordering::SeqCst));
         assert_eq!(lane.asked.load(Ordering::SeqCst), 1, "it is not asked again");

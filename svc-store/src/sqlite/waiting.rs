@@ -215,6 +215,30 @@ fn what_waits_is_seen_as_if_it_were_in_its_table() {
     assert!(folded > 50, "{folded} rows were folded");
 }
 
+/// Entries of lists are folded at the pace at which they come, also where all that a commit appends is one row that tells of very many.
+#[test]
+fn what_one_agent_lists_does_not_gather() {
+    const A_COMMIT: u128 = 32;
+    let directory = tempfile::tempdir().unwrap();
+    super::claim(directory.path()).unwrap();
+    let path = directory.path().join(DATABASE);
+    let store = SqliteStore::start(path.clone(), Limits::default(), Folding::of(32, 8)).unwrap();
+    let mut session = store.writer().unwrap();
+    for number in 0..80 {
+        let mut commit = Commit::default();
+        for place in 0..A_COMMIT {
+            let record = sample::action(sample::id(1), sample::id(1 + number * A_COMMIT + place));
+            let (key, link) = (record.key(), record.links());
+            commit.checks.push((key, Stamp::ABSENT));
+            commit.writes.push(Write { key, record: Some(record), unlink: Vec::new(), link });
+        }
+        assert!(matches!(session.commit(&commit).unwrap(), Committed::Applied(_)));
+    }
+    let conn = Connection::open(&path).unwrap();
+    let waiting = conn.query_row("SELECT count(*) FROM redo", [], |row| row.get::<_, i64>(0)).unwrap();
+    assert!((1..=6).contains(&waiting), "{waiting} commits wait");
+}
+
 /// The promises of every store, where every few commits fold something.
 #[test]
 fn a_file_that_folds_all_the_time_keeps_the_promises() {
