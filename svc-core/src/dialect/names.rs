@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -132,7 +133,7 @@ pub(super) fn shortened(name: &str) -> Cow<'_, str> {
 }
 
 /// What a client of the messages shape goes by in its conversation, where a provider of the chat shape answers.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Default, PartialEq, Eq)]
 pub struct ClientNames {
     /// Tools whose names are too long for the chat shape, by the short ones that the provider is told: the client is told the long
     /// ones again.
@@ -140,6 +141,13 @@ pub struct ClientNames {
     /// Ids that calls have. Clients tell results apart by them alone, and the messages shape refuses one that comes twice; some
     /// providers give the same ones in every answer, or in one.
     calls: BTreeSet<Box<str>>,
+}
+
+/// None of the names.
+impl fmt::Debug for ClientNames {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("ClientNames").field("long", &self.long.len()).field("calls", &self.calls.len()).finish()
+    }
 }
 
 impl ClientNames {

@@ -21,7 +21,7 @@ pub enum Broken {
 }
 
 /// What came in and was not yet taken as events.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub struct Events {
     buffer: Vec<u8>,
     /// Where the current event begins.
@@ -60,6 +60,13 @@ impl Event<'_> {
     #[must_use]
     pub fn is_comment(&self) -> bool {
         self.data.is_none() && self.raw.starts_with(b":")
+    }
+}
+
+/// Nothing of what came.
+impl std::fmt::Debug for Events {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.debug_struct("Events").field("bytes", &self.buffer.len()).finish_non_exhaustive()
     }
 }
 

@@ -8,6 +8,7 @@ mod tests;
 mod tool;
 
 use std::borrow::Cow;
+use std::fmt;
 use std::sync::Arc;
 
 use super::doc::{Form, Tape, Value};
@@ -67,7 +68,6 @@ impl Default for StreamOptions {
 /// Feed it with [`push`](Self::push) what comes in, and send on what it writes. When nothing more comes, call
 /// [`end`](Self::end) once; to break it off, [`cut`](Self::cut). [`received`](Self::received) tells at any time what came.
 /// After the terminal event nothing more is written.
-#[derive(Debug)]
 pub struct Stream {
     upstream: Dialect,
     client: Dialect,
@@ -288,6 +288,15 @@ impl Stream {
 /// one event out of an answer. Where it comes with every event it has grown since the last, and only the last is whole.
 fn whole_message(choice: Value<'_>) -> Option<Value<'_>> {
     choice.given("message").filter(|_| choice.text_of("finish_reason").is_some_and(|it| !it.is_empty()))
+}
+
+/// No text of the answer.
+impl fmt::Debug for Stream {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut out = out.debug_struct("Stream");
+        out.field("upstream", &self.upstream).field("client", &self.client).field("pieces", &self.pieces());
+        out.field("ended", &self.ended()).finish_non_exhaustive()
+    }
 }
 
 /// What handling one event needs beside the stream's parts.

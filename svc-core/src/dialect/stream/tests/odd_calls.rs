@@ -249,3 +249,25 @@ fn no_choice_is_no_answer() {
     let Unreadable::NoChoice(Some(usage)) = Answer::read(CHAT, answer).unwrap_err() else { panic!("an answer") };
     assert_eq!((usage.input, usage.output), (9, 0), "what it says it used counts");
 }
+
+/// Nothing of an answer or a request stands in what these types say of themselves.
+#[test]
+fn no_text_is_in_debug_output() {
+    let asked = r#"{"model":"m","max_tokens":9,"messages":[{"role":"assistant","content":[{"type":"tool_use","id":"hushed","name":"f","input":{}}]},
+        {"role":"user","content":[{"type":"tool_result","tool_use_id":"hushed","content":"x"}]}]}"#;
+    let names = Body::read(MESSAGES, asked.as_bytes()).unwrap().names(CHAT);
+    let said = [
+        chunk(&call(r#""index":0,"id":"c0","#, "get", r#"{"a":"hushed""#)),
+        chat_chunk(r#"{"content":"hushed"}"#, "null"),
+        "data: {\"hushed".to_owned(),
+    ];
+    let (mut stream, mut out) =
+        (Stream::new(CHAT, MESSAGES, StreamOptions::default()).naming(names.clone()), Vec::new());
+    stream.push(said.concat().as_bytes(), &mut out).unwrap();
+    let mut events = crate::dialect::sse::Events::default();
+    events.push(said.concat().as_bytes());
+    for told in [format!("{stream:?}"), format!("{names:?}"), format!("{events:?}")] {
+        // Bytes are texts too.
+        assert!(!told.contains("hushed") && !told.contains("104, 117"), "{told}");
+    }
+}
