@@ -19,6 +19,7 @@ use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 use svc_core::command::{Command, Reply};
 use svc_core::engine::{Engine, Failure};
 use svc_core::refusal::{Kind, Refusal};
+use svc_core::rules::edge::receive::Deed;
 use svc_core::rules::gate::asked::Stands;
 use svc_core::state::gate::receipt::DalekSigner;
 use svc_core::state::gate::{Action, Code, Consumed, Outcome as Told, State, Verb};
@@ -74,6 +75,8 @@ struct Heard {
     used: BTreeSet<ActionId>,
     /// What each idempotency key made.
     keys: BTreeMap<(AgentId, String), ActionId>,
+    /// Actions of which somebody asked for what they keep to be given back, also where no answer came.
+    given_back: BTreeSet<ActionId>,
     answers: usize,
     failures: usize,
 }
@@ -169,6 +172,15 @@ impl Sim {
 
     /// A client asks, and where it gets no answer asks again, at whatever node.
     fn client(&mut self, n: usize, step: &Move, command: &Command) {
+        match command {
+            Command::ReleaseAction(it) => drop(self.heard.given_back.insert(it.action)),
+            Command::Receive(it) => {
+                if let Deed::Reverse { action } = it.event.deed {
+                    self.heard.given_back.insert(action);
+                }
+            }
+            _ => {}
+        }
         for attempt in 0..4 {
             let node = 1 + self.dice.below(NODES);
             let outcome = self.run(node, command.clone());
@@ -265,13 +277,15 @@ impl Sim {
                 panic!("{}", self.story(&format!("{id} was told of and is not there")))
             };
             let (before, now) = (told.allowed(), kept.allowed());
+            let charges = Charges {
+                above: kept.incident.is_some(),
+                anew: self.heard.given_back.contains(id),
+                allowed: kept.payment.as_ref().map_or(0, |it| it.amount),
+            };
             let same = match (before, now) {
                 (Some(before), Some(now)) => {
                     is_still_used(before.consumed.as_ref(), now.consumed.as_ref())
-                        && before
-                            .outcome
-                            .as_ref()
-                            .is_none_or(|it| is_kept(it, now.outcome.as_ref(), kept.incident.is_some()))
+                        && before.outcome.as_ref().is_none_or(|it| is_kept(it, now.outcome.as_ref(), charges))
                         && before.at == now.at
                 }
                 (None, None) => true,
@@ -307,14 +321,26 @@ fn is_still_used(told: Option<&Consumed>, kept: Option<&Consumed>) -> bool {
     told.is_none() || told.map(plain) == kept.map(plain)
 }
 
-/// Whether an outcome that was answered stands, but for what a person released of it since, or the issuer has charged above it, which
-/// is an incident.
-fn is_kept(told: &Told, kept: Option<&Told>, is_incident: bool) -> bool {
+/// What an issuer may have said of an outcome after it was answered.
+#[derive(Clone, Copy)]
+struct Charges {
+    /// It charged more than stood there, which is an incident.
+    above: bool,
+    /// It may have charged anew, and less, after what was kept was given back.
+    anew: bool,
+    /// What was allowed, in minor units.
+    allowed: i64,
+}
+
+/// Whether an outcome that was answered stands, but for what was released of it since, and what the issuer has charged since.
+fn is_kept(told: &Told, kept: Option<&Told>, charges: Charges) -> bool {
     let charged = |it: &Told| it.posted.map(|at| at + it.released.as_ref().map_or(0, |it| it.amount));
+    let same = |it: &Told| Told { posted: None, released: None, ..it.clone() };
     kept.is_some_and(|it| {
-        let posted = charged(it).max(charged(told));
-        let same = |it: &Told| Told { posted, released: None, ..it.clone() };
-        (charged(it) == charged(told) || is_incident && charged(it) > charged(told)) && same(it) == same(told)
+        let stands = charged(it) == charged(told)
+            || charges.above
+                && (charged(it) > charged(told) || charges.anew && charged(it) > Some(it.told(charges.allowed)));
+        stands && same(it) == same(told)
     })
 }
 
