@@ -53,9 +53,20 @@ pub enum Unreadable {
     /// It is JSON, and no answer of the provider's shape.
     #[error("it sent JSON that is no answer")]
     NotAnswer,
-    /// It is an error in spite of its status.
+    /// It is an error in spite of its status: what it says of its use holds.
     #[error("it answered with an error: {}", .0.message)]
-    Failed(ProviderError),
+    Failed(ProviderError, Option<Usage>),
+}
+
+impl Unreadable {
+    /// What it says of its use all the same.
+    #[must_use]
+    pub const fn reported(&self) -> Option<Usage> {
+        match self {
+            Self::NoChoice(usage) | Self::Failed(_, usage) => *usage,
+            Self::NotJson | Self::NotAnswer => None,
+        }
+    }
 }
 
 impl Answer {
@@ -69,12 +80,12 @@ impl Answer {
         tape.read(text).map_err(|_| Unreadable::NotJson)?;
         let root = tape.root(text);
         if let Some(error) = ProviderError::told(root, &[]) {
-            return Err(Unreadable::Failed(error));
+            return Err(Unreadable::Failed(error, usage_of(upstream, root)));
         }
         // Some providers say so that they have not answered; a client would take it for an answer, or fail over it.
         let choices = root.get("choices").filter(|it| upstream == Dialect::Chat && it.form() == Form::List);
         if choices.is_some_and(|it| it.items().next().is_none()) {
-            return Err(Unreadable::NoChoice(root.given("usage").and_then(usage::chat)));
+            return Err(Unreadable::NoChoice(usage_of(upstream, root)));
         }
         let facts = match upstream {
             Dialect::Chat => chat_facts(root),
@@ -339,11 +350,24 @@ fn chat_facts(root: Value<'_>) -> Option<Facts> {
         }
     }
     own::note_found(root, &mut facts.brought);
+    facts.reported = usage_of(Dialect::Chat, root);
     if let Some(told) = root.given("usage") {
-        facts.reported = usage::chat(told);
         server_tools_of_chat(told, &mut facts.server_tools);
     }
     Some(facts)
+}
+
+/// What a whole answer says of its use.
+fn usage_of(upstream: Dialect, root: Value<'_>) -> Option<Usage> {
+    let usage = root.given("usage")?;
+    match upstream {
+        Dialect::Chat => usage::chat(usage),
+        Dialect::Messages => {
+            let mut told = Told::default();
+            told.add(usage);
+            told.whole()
+        }
+    }
 }
 
 fn messages_facts(root: Value<'_>) -> Option<Facts> {
@@ -371,10 +395,8 @@ fn messages_facts(root: Value<'_>) -> Option<Facts> {
         };
         facts.text_bytes = facts.text_bytes.saturating_add(bytes);
     }
+    facts.reported = usage_of(Dialect::Messages, root);
     if let Some(usage) = root.given("usage") {
-        let mut told = Told::default();
-        told.add(usage);
-        facts.reported = told.whole();
         server_tool_uses(usage, &mut facts.server_tools);
     }
     Some(facts)

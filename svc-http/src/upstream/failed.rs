@@ -20,6 +20,8 @@ pub struct Failed {
     pub said: Option<Box<str>>,
     /// Whether any of the request may have reached it: where not, nothing can have been charged.
     pub was_sent: bool,
+    /// Whether it says beside its error that it made tokens.
+    pub made_tokens: bool,
     /// From the call to this, in milliseconds.
     pub ms: u64,
 }
@@ -114,7 +116,7 @@ impl Failed {
     /// Nothing was sent and nothing answered.
     #[must_use]
     pub const fn new(reason: Reason) -> Self {
-        Self { reason, status: None, retry_after_s: None, said: None, was_sent: false, ms: 0 }
+        Self { reason, status: None, retry_after_s: None, said: None, was_sent: false, made_tokens: false, ms: 0 }
     }
 
     /// The request was sent, or part of it.
@@ -130,10 +132,11 @@ impl Failed {
     }
 
     /// Whether the call may have cost something all the same: it was sent, and its provider has not said no, neither by its
-    /// status nor by an error in the place of the answer, or of the stream's first token.
+    /// status nor by an error in the place of the answer, or of the stream's first token. Who failed within an answer, and counts
+    /// what was made of it, bills that.
     #[must_use]
     pub fn may_have_used(&self) -> bool {
-        self.was_sent && self.reason != Reason::Told && self.status.is_none_or(|it| it < 300)
+        self.was_sent && (self.made_tokens || self.reason != Reason::Told) && self.status.is_none_or(|it| it < 300)
     }
 
     /// One clause for `attemptedModels` and for logs.

@@ -147,7 +147,7 @@ fn read(status: u16, is_1_1: bool, headers: &[httparse::Header<'_>]) -> Result<H
         }
     }
     // Some providers tell a wait in milliseconds alone; it counts as whole seconds here.
-    let in_ms = || Some(retry_after_ms.parse::<u64>().ok()?.div_ceil(1_000));
+    let in_ms = || Some(whole(retry_after_ms)?.div_ceil(1_000));
     head.retry_after_s = retry_after_s(retry_after, date).or_else(in_ms);
     let keeps = !close && (is_1_1 || keep_alive);
     head.framing = match (chunked, length) {
@@ -169,14 +169,18 @@ fn read(status: u16, is_1_1: bool, headers: &[httparse::Header<'_>]) -> Result<H
 /// The seconds that a `retry-after` names, a fraction counted as a whole one, or those to the time that it names: from the
 /// answer's own `date` where it has one, as the provider's clock need not be this one (RFC 9110 section 10.2.3).
 fn retry_after_s(value: &str, date: &str) -> Option<u64> {
-    let (seconds, fraction) = value.split_once('.').unwrap_or((value, ""));
-    if let Ok(seconds) = seconds.parse::<u64>()
-        && fraction.bytes().all(|it| it.is_ascii_digit())
-    {
-        return Some(seconds.saturating_add(u64::from(fraction.bytes().any(|it| it != b'0'))));
+    if let Some(seconds) = whole(value) {
+        return Some(seconds);
     }
     let now = || u64::try_from(crate::clock::now().as_millis() / 1_000).unwrap_or(0);
     Some(http_date_s(value)?.saturating_sub(http_date_s(date).unwrap_or_else(now)))
+}
+
+/// A number of no sign, a fraction counted as a whole one.
+fn whole(value: &str) -> Option<u64> {
+    let (number, fraction) = value.split_once('.').unwrap_or((value, ""));
+    let number = number.parse::<u64>().ok().filter(|_| fraction.bytes().all(|it| it.is_ascii_digit()))?;
+    Some(number.saturating_add(u64::from(fraction.bytes().any(|it| it != b'0'))))
 }
 
 /// A date of HTTP, in seconds since 1970.
@@ -349,7 +353,10 @@ mod tests {
             ("retry-after-ms: 1200", Some(2)),
             ("retry-after-ms: 1000\r\nretry-after: 7", Some(7)),
             ("retry-after: soon\r\nretry-after-ms: 1000", Some(1)),
-            ("retry-after-ms: 1.5", None),
+            ("retry-after-ms: 1.5", Some(1)),
+            ("retry-after-ms: 1000.25", Some(2)),
+            ("retry-after-ms: 1e3", None),
+            ("retry-after-ms: -1", None),
         ] {
             let text = format!("HTTP/1.1 429 No\r\n{headers}\r\n\r\n");
             assert_eq!(head(text.as_bytes()).unwrap().unwrap().0.retry_after_s, seconds, "{headers}");

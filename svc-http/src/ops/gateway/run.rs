@@ -265,14 +265,19 @@ impl Run {
         match self.upstreams.send(target, &call).await? {
             Reply::Whole(whole) => {
                 let read = Read::read(target.dialect(), &whole.body);
-                if let Err(Unreadable::NoChoice(told)) = &read {
-                    *reported = *told;
+                if let Err(why) = &read {
+                    *reported = why.reported();
                 }
                 let failed = |why: Unreadable| Failed {
                     status: Some(whole.status),
                     said: Some(why.to_string().into()),
+                    made_tokens: why.reported().is_some_and(|it| it.output > 0),
                     ms: whole.ms,
-                    ..Failed::sent(if matches!(why, Unreadable::Failed(_)) { Reason::Told } else { Reason::Unreadable })
+                    ..Failed::sent(if matches!(why, Unreadable::Failed(..)) {
+                        Reason::Told
+                    } else {
+                        Reason::Unreadable
+                    })
                 };
                 let (status, first_ms) = (whole.status, whole.first_ms);
                 read.map(|it| it.naming(self.body.names(target.dialect())).of_provider(provider))

@@ -582,8 +582,11 @@ fn a_failure_on_a_choice_is_no_end() {
         (r#""error","error":{"code":"overloaded","message":"no room"}"#, "overloaded"),
         (r#""insufficient_system_resource""#, "insufficient_system_resource"),
     ] {
-        let text = format!(r#"{{"choices":[{{"index":0,"message":{{"content":"half"}},"finish_reason":{end}}}]}}"#);
-        let Err(Unreadable::Failed(error)) = Answer::read(CHAT, text.as_bytes()) else { panic!("{text}") };
+        let text = format!(
+            r#"{{"choices":[{{"index":0,"message":{{"content":"half"}},"finish_reason":{end}}}],"usage":{{"prompt_tokens":9,"completion_tokens":2}}}}"#
+        );
+        let Err(Unreadable::Failed(error, Some(used))) = Answer::read(CHAT, text.as_bytes()) else { panic!("{text}") };
+        assert_eq!((used.input, used.output), (9, 2), "what it says it used counts");
         assert_eq!(error.kind.as_deref(), Some(kind));
         for client in [CHAT, MESSAGES] {
             let stream = [chat_chunk(r#"{"content":"half"}"#, "null"), chat_chunk("{}", end), DONE.to_owned()].concat();
