@@ -237,6 +237,8 @@ impl Body {
         }
         if self.dialect == Dialect::Chat && target.is_elsewhere {
             splices.extend(thoughts_left_out(root));
+        } else if self.dialect == Dialect::Chat {
+            splices.extend(unsigned_blocks_left_out(root));
         }
         if self.dialect == Dialect::Messages {
             let unsigned = unsigned_left_out(root, faults);
@@ -387,6 +389,22 @@ fn thoughts_left_out(root: Value<'_>) -> impl Iterator<Item = Splice> {
             }
         });
         Splice::over(message, String::from_utf8(out.into_bytes()).unwrap_or_default())
+    })
+}
+
+/// What leaves out, message by message, blocks of thinking whose text is not the one that was signed any more: gateways that take such
+/// blocks hand them on to who signed them, who refuses all that they stand in.
+fn unsigned_blocks_left_out(root: Value<'_>) -> impl Iterator<Item = Splice> {
+    let messages = root.get("messages").into_iter().flat_map(|it| it.items());
+    messages.filter_map(|message| {
+        let told = message.get("thinking_blocks").filter(|it| it.items().any(|it| is_unsigned(&it)))?;
+        let kept = || told.items().filter(|it| !is_unsigned(it));
+        if kept().next().is_none() {
+            return Splice::without(message, "thinking_blocks");
+        }
+        let mut out = Out::default();
+        out.list(|out| kept().for_each(|it| out.raw(it.raw())));
+        Some(Splice::over(told, String::from_utf8(out.into_bytes()).unwrap_or_default()))
     })
 }
 

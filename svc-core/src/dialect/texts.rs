@@ -414,6 +414,17 @@ mod tests {
         assert!(kept.contains(r#""text":"a gone","signature":null}"#), "{kept}");
         assert!(sent.contains(r#"{"type":"thinking","thinking":"b","signature":"sig"}"#), "{sent}");
         assert!(!sent.contains("gone"), "{sent}");
+        // Nor does a gateway of the chat shape, which would hand it on, get it: of its blocks the others go as they came.
+        for (blocks, expected) in [
+            (chat.to_owned(), r#""thinking_blocks":[{"type":"thinking","thinking":"b","signature":"sig"}]}"#),
+            (chat.replace(r#"thinking":"b""#, r#"thinking":"secret""#), r#""signature":null}]},"#),
+        ] {
+            let mut body = Body::read(Dialect::Chat, blocks.as_bytes()).unwrap();
+            body.texts_mut(&mut |it| it.contains("secret").then(|| it.replace("secret", "gone")));
+            let sent = body.to_upstream(Target { dialect: Dialect::Chat, ..target }).unwrap();
+            let sent = String::from_utf8(sent).unwrap();
+            assert!(sent.contains(expected) && !sent.contains("svc_unsigned"), "{sent}");
+        }
     }
 
     /// What is answered stands in the text's place, also within arguments, and all else stays as it was.
