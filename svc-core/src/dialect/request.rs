@@ -187,16 +187,18 @@ impl Body {
     /// Hands every text that goes out to `look`, and puts what it answers in the text's place: messages, system texts,
     /// parts of any kind, names and descriptions of tools, tool arguments and the texts within them, tool results,
     /// thinking. Bytes of media, ids and the words that the shape itself is made of are left out.
-    pub fn texts_mut(&mut self, look: &mut dyn FnMut(&str) -> Option<String>) {
+    ///
+    /// # Errors
+    /// `internal` where the texts in their places make no request: nothing of it may go out, as it is what it was.
+    pub fn texts_mut(&mut self, look: &mut dyn FnMut(&str) -> Option<String>) -> Result<(), Refusal> {
         let splices = texts::replacements(self.root(), look);
         if splices.is_empty() {
-            return;
+            return Ok(());
         }
         let text = spliced(&self.text, &splices);
-        if let Ok(tape) = Tape::of(&text) {
-            self.text = text;
-            self.tape = tape;
-        }
+        let tape = Tape::of(&text).map_err(|_| Refusal::internal())?;
+        (self.text, self.tape) = (text, tape);
+        Ok(())
     }
 
     /// What goes to the provider. In the client's own shape nothing changes but the model's name, that a stream tells its
@@ -234,6 +236,9 @@ impl Body {
         }
         if self.dialect == Dialect::Chat && self.stream {
             splices.extend(usage_asked(root));
+        }
+        if self.dialect == Dialect::Chat {
+            splices.extend(bounds_alike(root));
         }
         if self.dialect == Dialect::Chat && target.is_elsewhere {
             splices.extend(thoughts_left_out(root));
@@ -362,6 +367,14 @@ fn usage_asked(root: Value<'_>) -> Option<Splice> {
     }
 }
 
+/// What makes the old bound on the output the new one where a request has both: providers go by either, and the request is admitted
+/// by the new one.
+fn bounds_alike(root: Value<'_>) -> Option<Splice> {
+    let new = root.get("max_completion_tokens").filter(|it| it.integer().is_some_and(|it| it >= 0))?;
+    let old = root.given("max_tokens").filter(|it| it.integer() != new.integer())?;
+    Some(Splice::over(old, new.raw().to_owned()))
+}
+
 /// What tells the ids of calls in the letters that Mistral has for them.
 fn ids_shortened(root: Value<'_>) -> impl Iterator<Item = Splice> {
     let messages = root.get("messages").into_iter().flat_map(|it| it.items());
@@ -378,14 +391,22 @@ fn ids_shortened(root: Value<'_>) -> impl Iterator<Item = Splice> {
 
 /// What leaves out, message by message, what models have thought in members that another provider may refuse.
 fn thoughts_left_out(root: Value<'_>) -> impl Iterator<Item = Splice> {
-    let is_thought = |name: Value<'_>| THOUGHTS.iter().any(|it| name.is(it));
+    let is_thought = |(name, value): &(Value<'_>, Value<'_>)| {
+        THOUGHTS.iter().any(|it| name.is(it)) || name.is("thinking_blocks") && value.items().any(|it| is_unsigned(&it))
+    };
     let messages = root.get("messages").into_iter().flat_map(|it| it.items());
-    let told = messages.filter(move |it| it.has("role", "assistant") && it.members().any(|(name, _)| is_thought(name)));
+    let told = messages.filter(move |it| it.has("role", "assistant") && it.members().any(|it| is_thought(&it)));
     told.map(move |message| {
         let mut out = Out::default();
         out.object(|out| {
-            for (name, value) in message.members().filter(|(name, _)| !is_thought(*name)) {
+            for (name, value) in message.members().filter(|it| !is_thought(it)) {
                 out.name(&name.text().unwrap_or_default()).raw(value.raw());
+            }
+            if let Some(blocks) = message.get("thinking_blocks").filter(|it| it.items().any(|it| is_unsigned(&it)))
+                && blocks.items().any(|it| !is_unsigned(&it))
+            {
+                let kept = blocks.items().filter(|it| !is_unsigned(it));
+                out.name("thinking_blocks").list(|out| kept.for_each(|it| out.raw(it.raw())));
             }
         });
         Splice::over(message, String::from_utf8(out.into_bytes()).unwrap_or_default())

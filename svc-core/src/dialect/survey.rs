@@ -4,7 +4,7 @@
 mod tests;
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use super::check::ANSWERS_MAX;
 use super::doc::{Form, Value, length};
@@ -67,6 +67,8 @@ pub(super) fn demand(dialect: Dialect, model: &str, stream: bool, root: Value<'_
     }
     let kept_by = kept_by(root, &sums);
     let positive = |name: &str| root.get(name).and_then(|it| it.integer()).and_then(|it| u64::try_from(it).ok());
+    // The messages shape has no such member: whoever is asked may ignore it.
+    let newer = || positive("max_completion_tokens").filter(|_| dialect == Dialect::Chat);
     let answers = root.get("n").and_then(|it| it.integer()).unwrap_or(1).clamp(1, ANSWERS_MAX);
     Demand {
         dialect,
@@ -76,7 +78,7 @@ pub(super) fn demand(dialect: Dialect, model: &str, stream: bool, root: Value<'_
         images: sums.images,
         pages: sums.pages,
         audio_seconds: sums.audio_seconds,
-        output: OutputBound { tokens: positive("max_completion_tokens").or_else(|| positive("max_tokens")) },
+        output: OutputBound { tokens: newer().or_else(|| positive("max_tokens")) },
         predicted_bytes: root.get("prediction").map_or(0, predicted),
         answers: u32::try_from(answers).unwrap_or(1),
         needs: needs(root, stream, &sums),
@@ -351,9 +353,10 @@ fn unusual(root: Value<'_>, member: &str) -> Option<Box<str>> {
 
 /// The results of tools, the client's and the provider's, each by the name under which it was called.
 fn tool_results(dialect: Dialect, root: Value<'_>) -> Vec<ToolResult> {
-    let mut names = BTreeMap::new();
+    let mut names = Names::default();
     let mut results = Vec::new();
     for message in root.get("messages").iter().flat_map(|it| it.items()) {
+        names.message = names.message.saturating_add(1);
         match dialect {
             Dialect::Chat => results_of_chat(message, &mut names, &mut results),
             Dialect::Messages => {
@@ -366,8 +369,39 @@ fn tool_results(dialect: Dialect, root: Value<'_>) -> Vec<ToolResult> {
     results
 }
 
-/// What the ids of calls stand for.
-type Names<'a> = BTreeMap<Cow<'a, str>, Cow<'a, str>>;
+/// What the ids of calls stand for. Some providers give calls of one message the same id, or none: their results come in the calls'
+/// order. Some begin anew with every message.
+#[derive(Default)]
+struct Names<'a> {
+    /// Which message is read, counted from 1.
+    message: usize,
+    called: BTreeMap<Cow<'a, str>, Called<'a>>,
+}
+
+/// The calls of one id.
+struct Called<'a> {
+    /// The message that they stand in.
+    message: usize,
+    /// The names of those whose results have not come, and in the end that of the last one.
+    names: VecDeque<Cow<'a, str>>,
+}
+
+impl<'a> Names<'a> {
+    fn insert(&mut self, id: Cow<'a, str>, name: Cow<'a, str>) {
+        let message = self.message;
+        let called = self.called.entry(id).or_insert_with(|| Called { message, names: VecDeque::new() });
+        if called.message != message {
+            (called.message, called.names) = (message, VecDeque::new());
+        }
+        called.names.push_back(name);
+    }
+
+    /// The name under which the next result with this id was called.
+    fn next(&mut self, id: &str) -> Option<Cow<'a, str>> {
+        let names = &mut self.called.get_mut(id)?.names;
+        if names.len() > 1 { names.pop_front() } else { names.front().cloned() }
+    }
+}
 
 fn results_of_chat<'a>(message: Value<'a>, names: &mut Names<'a>, results: &mut Vec<ToolResult>) {
     for call in message.get("tool_calls").iter().flat_map(|it| it.items()) {
@@ -378,7 +412,7 @@ fn results_of_chat<'a>(message: Value<'a>, names: &mut Names<'a>, results: &mut 
     }
     if message.has("role", "tool") {
         let id = message.text_of("tool_call_id").unwrap_or_default();
-        results.push(result(names.get(&id), message.get("content")));
+        results.push(result(names.next(&id).as_ref(), message.get("content")));
     } else if message.has("role", "function") {
         results.push(result(message.text_of("name").as_ref(), message.get("content")));
     } else if own::cites_the_web(message) {
@@ -399,7 +433,7 @@ fn result_of_block<'a>(block: Value<'a>, names: &mut Names<'a>) -> Option<ToolRe
         return None;
     }
     let id = block.text_of("tool_use_id").unwrap_or_default();
-    Some(result(names.get(&id).or(by_kind.as_ref()), block.get("content")))
+    Some(result(names.next(&id).or(by_kind).as_ref(), block.get("content")))
 }
 
 /// One result; its digest is that of its text, whether it came in one piece or in parts, and of other parts as written.

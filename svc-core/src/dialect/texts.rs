@@ -1,5 +1,8 @@
 //! Every text that goes out with a request, and other texts in their place.
 
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+
 use super::doc::{Form, Tape, Value};
 use super::files;
 use super::marks::{As, mark};
@@ -63,12 +66,13 @@ const FREE: &[&str] = &["input", "arguments", "parameters", "input_schema", "sch
 /// What `look` puts in the place of texts, in the order of the text.
 pub(super) fn replacements(root: Value<'_>, look: &mut dyn FnMut(&str) -> Option<String>) -> Vec<Splice> {
     let mut walk = Walk { look, splices: Vec::new(), names: 0 };
+    let mut names = Names::of(root);
     for (name, value) in root.members() {
         match &*name.text().unwrap_or_default() {
             // Which model answers is the gate's own business, and it is looked up.
             "model" => {}
             own if TOP.contains(&own) => walk.shaped(value),
-            _ => walk.free_member(name, value),
+            _ => walk.free_member(&mut names, name, value),
         }
     }
     walk.splices
@@ -188,18 +192,43 @@ impl Walk<'_> {
             }
             Form::List => value.items().for_each(|it| self.free(it)),
             Form::Object => {
-                value.members().for_each(|(name, inner)| self.free_member(name, inner));
+                let mut names = Names::of(value);
+                value.members().for_each(|(name, inner)| self.free_member(&mut names, name, inner));
             }
             Form::Null | Form::Bool(_) | Form::Number => {}
         }
     }
 
-    fn free_member(&mut self, name: Value<'_>, value: Value<'_>) {
+    fn free_member<'a>(&mut self, names: &mut Names<'a>, name: Value<'a>, value: Value<'a>) {
         if let Some(other) = name.text().and_then(|it| (self.look)(&it)) {
-            self.names += 1;
-            self.splices.push(Splice::over(name, quoted(&format!("{other} {}", self.names))));
+            let other = loop {
+                self.names += 1;
+                let other = format!("{other} {}", self.names);
+                if !names.has(&other) {
+                    break other;
+                }
+            };
+            self.splices.push(Splice::over(name, quoted(&other)));
         }
         self.free(value);
+    }
+}
+
+/// The names that an object has, gathered once one of its names is replaced: what stands in its place may not be one of them, or the
+/// object would be none.
+struct Names<'a> {
+    object: Value<'a>,
+    known: Option<BTreeSet<Cow<'a, str>>>,
+}
+
+impl<'a> Names<'a> {
+    const fn of(object: Value<'a>) -> Self {
+        Self { object, known: None }
+    }
+
+    fn has(&mut self, name: &str) -> bool {
+        let all = || self.object.members().filter_map(|(name, _)| name.text()).collect();
+        self.known.get_or_insert_with(all).contains(name)
     }
 }
 
@@ -250,7 +279,8 @@ mod tests {
         body.texts_mut(&mut |text| {
             seen.push(text.to_owned());
             None
-        });
+        })
+        .unwrap();
         seen
     }
 
@@ -389,7 +419,7 @@ mod tests {
         };
         let changed = |dialect, text: &str| {
             let mut body = Body::read(dialect, text.as_bytes()).unwrap();
-            body.texts_mut(&mut |it| it.contains("secret").then(|| it.replace("secret", "gone")));
+            body.texts_mut(&mut |it| it.contains("secret").then(|| it.replace("secret", "gone"))).unwrap();
             let sent = String::from_utf8(body.to_upstream(target).unwrap()).unwrap();
             (String::from_utf8(body.as_bytes().to_vec()).unwrap(), sent)
         };
@@ -420,10 +450,18 @@ mod tests {
             (chat.replace(r#"thinking":"b""#, r#"thinking":"secret""#), r#""signature":null}]},"#),
         ] {
             let mut body = Body::read(Dialect::Chat, blocks.as_bytes()).unwrap();
-            body.texts_mut(&mut |it| it.contains("secret").then(|| it.replace("secret", "gone")));
-            let sent = body.to_upstream(Target { dialect: Dialect::Chat, ..target }).unwrap();
-            let sent = String::from_utf8(sent).unwrap();
-            assert!(sent.contains(expected) && !sent.contains("svc_unsigned"), "{sent}");
+            body.texts_mut(&mut |it| it.contains("secret").then(|| it.replace("secret", "gone"))).unwrap();
+            for is_elsewhere in [false, true] {
+                let target = Target { dialect: Dialect::Chat, is_elsewhere, ..target };
+                let sent = String::from_utf8(body.to_upstream(target).unwrap()).unwrap();
+                assert!(!sent.contains("svc_unsigned"), "{sent}");
+                let blocks = expected.contains("thinking_blocks");
+                assert!(if is_elsewhere {
+                    sent.contains("thinking_blocks") == blocks
+                } else {
+                    sent.contains(expected)
+                });
+            }
         }
     }
 
@@ -432,9 +470,25 @@ mod tests {
     fn a_text_is_replaced_where_it_stands() {
         let text = r#"{ "model":"m", "x": 1.0e2, "messages":[{"role":"user","content":"my secret"},{"role":"assistant","tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":"{\"secret\":\"secret\",\"secret2\":12345678, \"k\":1}"}}]}]}"#;
         let mut body = Body::read(Dialect::Chat, text.as_bytes()).unwrap();
-        body.texts_mut(&mut |it| (it.contains("secret") || it == "12345678").then(|| "\"gone\"".to_owned()));
+        body.texts_mut(&mut |it| (it.contains("secret") || it == "12345678").then(|| "\"gone\"".to_owned())).unwrap();
         let expected = r#"{ "model":"m", "x": 1.0e2, "messages":[{"role":"user","content":"\"gone\""},{"role":"assistant","tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":"{\"\\\"gone\\\" 1\":\"\\\"gone\\\"\",\"\\\"gone\\\" 2\":\"\\\"gone\\\"\", \"k\":1}"}}]}]}"#;
         assert_eq!(std::str::from_utf8(body.as_bytes()).unwrap(), expected);
+    }
+
+    /// What stands in a name's place is no name that the object has: nobody keeps a request from being redacted by having it.
+    #[test]
+    fn a_replaced_name_is_no_other_name() {
+        let decoys: String = (0..9).map(|n| format!(r#","gone {n}":"d","g\u006fne 1{n}":"d""#)).collect();
+        let object = format!(r#"{{"secret":"a secret"{decoys},"secret ":{{"secret":1}}}}"#);
+        let arguments = super::quoted(&object);
+        let body = format!(
+            r#"{{"model":"m","max_tokens":9,"metadata":{object},"x":{object},"messages":[{{"role":"user","content":"secret"}},{{"role":"assistant","tool_calls":[{{"id":"a","type":"function","function":{{"name":"f","arguments":{arguments}}}}}]}}]{decoys},"secret":1}}"#
+        );
+        let mut read = Body::read(Dialect::Chat, body.as_bytes()).unwrap();
+        read.texts_mut(&mut |it| it.contains("secret").then(|| it.replace("secret", "gone"))).unwrap();
+        let out = std::str::from_utf8(read.as_bytes()).unwrap();
+        assert!(!out.contains("secret"), "{out}");
+        assert!(Body::read(Dialect::Chat, out.as_bytes()).is_ok(), "{out}");
     }
 
     /// A file that is a text is looked at as one, and what is answered is its bytes; any other file is bytes alone.
@@ -450,7 +504,7 @@ mod tests {
             (r#""file_data":"bXkgc2VjcmV0""#, false),
         ] {
             let mut read = Body::read(Dialect::Chat, body(file).as_bytes()).unwrap();
-            read.texts_mut(&mut |it| it.contains("secret").then(|| it.replace("secret", "[gone]")));
+            read.texts_mut(&mut |it| it.contains("secret").then(|| it.replace("secret", "[gone]"))).unwrap();
             let out = std::str::from_utf8(read.as_bytes()).unwrap();
             assert_eq!(out.contains("\"data:text/plain;base64,bXkgW2dvbmVd\""), gone, "{out}");
             assert_eq!(out == body(file), !gone);

@@ -194,6 +194,32 @@ async fn searching(found: impl Fn() + Send + 'static) -> String {
     url
 }
 
+/// The same as one JSON: found when it is sent.
+async fn found_at_once(found: impl Fn() + Send + 'static) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let content = json!([{ "type": "server_tool_use", "id": "s", "name": "web_search", "input": {} },
+        { "type": "web_search_tool_result", "tool_use_id": "s", "content": [{ "title": "planted" }] }]);
+    let body = json!({ "id": "m", "type": "message", "role": "assistant", "model": "m", "content": content,
+        "stop_reason": "end_turn", "usage": { "input_tokens": 1, "output_tokens": 1 } })
+    .to_string();
+    tokio::spawn(async move {
+        while let Ok((mut socket, _)) = listener.accept().await {
+            let mut heard = [0; 65_536];
+            if socket.read(&mut heard).await.is_ok_and(|it| it > 0) {
+                found();
+                let head = format!(
+                    "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\nconnection: close\r\ncontent-length: {}\r\n\r\n",
+                    body.len()
+                );
+                let _ = socket.write_all(format!("{head}{body}").as_bytes()).await;
+                while socket.read(&mut heard).await.is_ok_and(|it| it > 0) {}
+            }
+        }
+    });
+    url
+}
+
 /// What a tool of the provider's brings in counts before the agent hears of it, while the answer still comes; where it cannot be
 /// noted, the agent does not hear of it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -223,6 +249,31 @@ async fn what_a_stream_brings_in_is_noted_before_it_is_heard() {
             assert!(heard.contains("event: error") && heard.contains("could not be noted"), "{heard}");
         }
         assert_eq!(heard.contains("planted"), matches!(fault, Fault::None), "{heard}");
+    }
+}
+
+/// So it is with an answer in one piece: what its provider's tools brought in is noted with its end, and where nothing can be kept
+/// the agent hears nothing of it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_a_whole_answer_brings_in_is_noted_before_it_is_heard() {
+    for fault in [Fault::None, Fault::Unavailable] {
+        let mut desk = Desk::new().await;
+        let switch = desk.site.fault.clone();
+        let url = found_at_once(move || switch.set(fault)).await;
+        let upstream = desk.upstream("search", "messages", &url).await;
+        desk.model(&upstream, "m-1", 50, 1, 1).await;
+        let agent = desk.site.agent(&[CRM]);
+        desk.key.clone_from(&agent.key);
+        let asked = json!({ "model": "search/m-1", "max_tokens": 9, "messages": [{ "role": "user", "content": "x" }] });
+        let got = desk.send(MESSAGES, &[("x-svc-client-session", "s-1")], asked.to_string().as_bytes()).await;
+        desk.site.fault.set(Fault::None);
+        if matches!(fault, Fault::None) {
+            assert!(got.text().contains("planted"), "{}", got.text());
+            let decided = desk.client.authorize(&agent.key, &act(Some("s-1"), "x")).await.ok();
+            assert_eq!(decided["provenance"]["observed"], json!(["web"]), "{decided}");
+        } else {
+            assert!(got.status == 500 && !got.text().contains("planted"), "{}", got.text());
+        }
     }
 }
 

@@ -22,8 +22,10 @@ pub(super) struct ToChat {
     head: Option<String>,
     /// The tool calls, by the number of the block that holds each.
     tools: BTreeMap<i64, Tool>,
-    /// The model's thinking, by the number of the block that holds each.
-    thoughts: BTreeMap<i64, Thought>,
+    /// How many calls have come: some gateways give all blocks one number, or none.
+    calls: usize,
+    /// The model's thinking as it came, each beside the number of the block that holds it.
+    thoughts: Vec<(i64, Thought)>,
     /// Bytes that are or were kept of thinking.
     thought_bytes: usize,
     /// Bytes of arguments that wait.
@@ -60,7 +62,8 @@ impl ToChat {
             options,
             head: None,
             tools: BTreeMap::new(),
-            thoughts: BTreeMap::new(),
+            calls: 0,
+            thoughts: Vec::new(),
             thought_bytes: 0,
             input_bytes: 0,
         }
@@ -90,7 +93,7 @@ impl ToChat {
             "ping" if meter.has_begun() => out.extend_from_slice(ALIVE),
             _ => {}
         }
-        if self.tools.len() <= CALLS_MAX && self.input_bytes <= HELD_MAX { Ok(()) } else { Err(Broken::TooMuch) }
+        if self.calls <= CALLS_MAX && self.input_bytes <= HELD_MAX { Ok(()) } else { Err(Broken::TooMuch) }
     }
 
     fn start(&mut self, message: Option<Value<'_>>, out: &mut Vec<u8>) {
@@ -143,16 +146,19 @@ impl ToChat {
             "text" => self.piece("content", block.get("text"), out),
             "thinking" => {
                 if self.has_room(THOUGHT_BYTES) {
-                    self.thoughts.insert(index, Thought::Shown { text: String::new(), signature: String::new() });
+                    self.thoughts.push((index, Thought::Shown { text: String::new(), signature: String::new() }));
                     self.think(index, block.get("thinking"), block.get("signature"));
                 }
                 self.piece("reasoning_content", block.get("thinking"), out);
             }
             "redacted_thinking" if self.has_room(THOUGHT_BYTES.saturating_add(block.raw().len())) => {
-                self.thoughts.insert(index, Thought::Redacted(block.raw().to_owned()));
+                self.thoughts.push((index, Thought::Redacted(block.raw().to_owned())));
             }
             "tool_use" => {
-                let number = u64::try_from(self.tools.len()).unwrap_or(u64::MAX);
+                // One of the same number that has not ended is ended by this one.
+                self.close(index, out);
+                let number = u64::try_from(self.calls).unwrap_or(u64::MAX);
+                self.calls = self.calls.saturating_add(1);
                 let input = block.get("input").filter(|it| it.members().next().is_some());
                 let input = input.map_or("{}", |it| it.raw()).to_owned();
                 self.input_bytes = self.input_bytes.saturating_add(input.len());
@@ -209,8 +215,12 @@ impl ToChat {
     fn think(&mut self, index: i64, more: Option<Value<'_>>, signed: Option<Value<'_>>) {
         let [more, signed] = [more, signed].map(|it| it.and_then(|it| it.written()).unwrap_or_default());
         if !self.has_room(more.len().saturating_add(signed.len())) {
-            self.thoughts.remove(&index);
-        } else if let Some(Thought::Shown { text, signature }) = self.thoughts.get_mut(&index) {
+            if let Some(at) = self.thoughts.iter().rposition(|(it, _)| *it == index) {
+                self.thoughts.remove(at);
+            }
+        } else if let Some((_, Thought::Shown { text, signature })) =
+            self.thoughts.iter_mut().rfind(|(it, _)| *it == index)
+        {
             text.push_str(more);
             signature.push_str(signed);
         }
@@ -223,13 +233,13 @@ impl ToChat {
             Thought::Redacted(_) => true,
         };
         let mut thoughts = std::mem::take(&mut self.thoughts);
-        thoughts.retain(|_, it| is_known(it));
+        thoughts.retain(|(_, it)| is_known(it));
         if thoughts.is_empty() {
             return;
         }
         self.chunk(out, |out| {
             out.name("thinking_blocks").list(|out| {
-                for thought in thoughts.values() {
+                for (_, thought) in &thoughts {
                     match thought {
                         Thought::Shown { text, signature } => out.object(|out| {
                             out.name("type").text("thinking");

@@ -102,3 +102,68 @@ fn tools_of_the_provider_count_wherever_they_are_defined() {
     let plugins = demand(Dialect::Chat, plugins);
     assert_eq!(counted(&plugins), [("file-parser".into(), None), ("web_search".into(), None)]);
 }
+
+/// What is admitted is what is asked for: the messages shape has one bound, which its providers go by whatever else a request says,
+/// and of two in the chat shape both are sent as the newer one.
+#[test]
+fn the_bound_that_is_admitted_is_the_one_that_is_sent() {
+    use super::super::Target;
+    use crate::state::gateway::Host;
+    let target = |dialect| Target {
+        dialect,
+        model: "m",
+        max_output: 900,
+        reasoning: false,
+        provider: "p",
+        is_strict: false,
+        host: Host::Other,
+        is_elsewhere: false,
+    };
+    for (dialect, bounds, admitted) in [
+        (Dialect::Messages, r#""max_tokens":70,"max_completion_tokens":1"#, 70),
+        (Dialect::Chat, r#""max_tokens":70,"max_completion_tokens":1"#, 1),
+        (Dialect::Chat, r#""max_completion_tokens":70,"max_tokens":1"#, 70),
+        (Dialect::Chat, r#""max_completion_tokens":null,"max_tokens":7"#, 7),
+        (Dialect::Chat, r#""max_completion_tokens":7"#, 7),
+    ] {
+        let body = format!(r#"{{"model":"m",{bounds},"messages":[{{"role":"user","content":"x"}}]}}"#);
+        let read = Body::read(dialect, body.as_bytes()).unwrap();
+        assert_eq!(read.demand().output.tokens, Some(admitted), "{dialect:?} {bounds}");
+        for upstream in [Dialect::Chat, Dialect::Messages] {
+            let sent = String::from_utf8(read.to_upstream(target(upstream)).unwrap()).unwrap();
+            let names = if upstream == Dialect::Messages {
+                &["max_tokens"][..]
+            } else {
+                &["max_tokens", "max_completion_tokens"]
+            };
+            let told: Vec<_> = names
+                .iter()
+                .filter_map(|it| {
+                    sent.split_once(&format!("\"{it}\":"))?.1.split([',', '}']).next()?.parse::<u64>().ok()
+                })
+                .collect();
+            assert!(!told.is_empty() && told.iter().all(|it| *it == admitted), "{dialect:?} to {upstream:?}: {sent}");
+        }
+    }
+}
+
+/// Calls of one message with one id, or none, have results in their order, each by its own name; where every message begins its ids
+/// anew, the last call of an id is meant.
+#[test]
+fn results_of_one_id_are_told_apart() {
+    let tools = |messages: &str| {
+        let body = format!(r#"{{"model":"m","messages":[{{"role":"user","content":"x"}},{messages}]}}"#);
+        let results = Body::read(Dialect::Chat, body.as_bytes()).unwrap().demand().tool_results;
+        results.into_iter().map(|it| it.tool.to_string()).collect::<Vec<_>>()
+    };
+    let call =
+        |name: &str| format!(r#"{{"id":"c","type":"function","function":{{"name":"{name}","arguments":"{{}}"}}}}"#);
+    let turn = |names: &[&str]| {
+        let calls: Vec<_> = names.iter().map(|it| call(it)).collect();
+        format!(r#"{{"role":"assistant","content":null,"tool_calls":[{}]}}"#, calls.join(","))
+    };
+    let result = r#"{"role":"tool","tool_call_id":"c","content":"r"}"#;
+    assert_eq!(tools(&[&turn(&["fetch", "sum"]), result, result].join(",")), ["fetch", "sum"]);
+    assert_eq!(tools(&[&turn(&["fetch"]), result, &turn(&["sum"]), result, result].join(",")), ["fetch", "sum", "sum"]);
+    assert_eq!(tools(&[&turn(&["fetch", "look"]), &turn(&["sum"]), result].join(",")), ["sum"]);
+}

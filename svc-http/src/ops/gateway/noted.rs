@@ -38,7 +38,7 @@ impl OwnTools {
     }
 
     /// Tells these.
-    fn tell(&self, tools: impl Iterator<Item = Box<str>>) {
+    pub(super) fn tell(&self, tools: impl Iterator<Item = Box<str>>) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).extend(tools);
     }
 

@@ -19,7 +19,8 @@ use svc_store::Gate;
 
 use super::asked::Asked;
 use super::metered::{Heard, Sink};
-use super::noted::{Notebook, Noted};
+use super::noted::{Notebook, Noted, Notes, OwnTools};
+use super::running::Seat;
 use super::{Targets, notes};
 use crate::answer::{self, Answer};
 use crate::dispatch::Call;
@@ -271,7 +272,7 @@ impl Run {
                 let failed = |why: Unreadable| Failed {
                     status: Some(whole.status),
                     said: Some(why.to_string().into()),
-                    made_tokens: why.reported().is_some_and(|it| it.output > 0),
+                    made_tokens: why.reported().is_some_and(|it| it.all_output() > 0),
                     ms: whole.ms,
                     ..Failed::sent(if matches!(why, Unreadable::Failed(..)) {
                         Reason::Told
@@ -311,6 +312,10 @@ impl Run {
             Answered::Whole { read, first_ms, .. } => {
                 let body = read.to_client(self.demand.dialect, self.created_s(), self.admitted.call.id);
                 let charged = guard.finish(Some(Heard::whole(&read)), How::Done, Some(first_ms)).await;
+                // What its provider's tools brought in is noted with its end, else here, before the agent sees it.
+                if charged.is_none() && !self.brought_in(&read, seat).await {
+                    return self.noted(Answer::refused(Refusal::internal()));
+                }
                 // A freeze that came while its end was being kept.
                 if switch.stopped() == Some(Stop::Agent) {
                     return self.told_stopped(charged).await;
@@ -332,6 +337,18 @@ impl Run {
                 }
                 answer
             }
+        }
+    }
+
+    /// Notes what an answer's own tools brought in, by itself. Whether that was taken.
+    async fn brought_in(&self, read: &Read, seat: Option<Seat>) -> bool {
+        let tools = Arc::<OwnTools>::default();
+        tools.tell(read.server_tools().keys().chain(read.brought()).cloned());
+        let admitted = &self.admitted;
+        let mut notebook = Notebook::new(&self.gate, admitted.call.id, &self.demand, &admitted.routing, tools, seat);
+        match notebook.begin() {
+            Some(noting) => noting.await,
+            None => true,
         }
     }
 

@@ -47,13 +47,13 @@ pub(super) async fn look(setting: DataLoss, body: &Body) -> Result<Looked, Refus
         return Ok((None, BTreeMap::new()));
     }
     if body.as_bytes().len() <= INLINE_BYTES_MAX {
-        return Ok(look_now(setting, body.clone()));
+        return look_now(setting, body.clone());
     }
     let owned = body.clone();
-    tokio::task::spawn_blocking(move || look_now(setting, owned)).await.map_err(|_| Refusal::internal())
+    tokio::task::spawn_blocking(move || look_now(setting, owned)).await.map_err(|_| Refusal::internal())?
 }
 
-fn look_now(setting: DataLoss, mut body: Body) -> Looked {
+fn look_now(setting: DataLoss, mut body: Body) -> Result<Looked, Refusal> {
     let mut found: BTreeMap<Box<str>, u32> = BTreeMap::new();
     body.texts_mut(&mut |text| {
         let findings = dlp::scan(text);
@@ -62,6 +62,6 @@ fn look_now(setting: DataLoss, mut body: Body) -> Looked {
             *sum = sum.saturating_add(count);
         }
         (setting == DataLoss::Redact).then(|| dlp::redact(text)).flatten().map(|(text, _)| text)
-    });
-    (if setting == DataLoss::Redact { Some(body) } else { None }, found)
+    })?;
+    Ok((if setting == DataLoss::Redact { Some(body) } else { None }, found))
 }

@@ -51,7 +51,7 @@ pub fn request(data: &[u8]) {
         }
     }
     let before = read.as_bytes().to_vec();
-    read.texts_mut(&mut |_| None);
+    read.texts_mut(&mut |_| None).expect("nothing is put in");
     assert_eq!(read.as_bytes(), before, "what is only looked at stays");
 }
 

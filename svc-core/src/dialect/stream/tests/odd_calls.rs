@@ -271,3 +271,53 @@ fn no_text_is_in_debug_output() {
         assert!(!told.contains("hushed") && !told.contains("104, 117"), "{told}");
     }
 }
+
+/// Gateways that give all blocks one number, or none, merge no calls and lose no thinking.
+#[test]
+fn blocks_of_one_number_are_told_apart() {
+    let call = |id: &str, input: &str| {
+        format!(r#","content_block":{{"type":"tool_use","id":"{id}","name":"f-{id}","input":{input}}}"#)
+    };
+    let thought = |text: &str| {
+        messages_event(
+            "content_block_start",
+            &format!(r#","content_block":{{"type":"thinking","thinking":"{text}","signature":"s-{text}"}}"#),
+        )
+    };
+    let json = |part: &str| {
+        let delta = format!(
+            r#","delta":{{"type":"input_json_delta","partial_json":{}}}"#,
+            super::super::super::write::quoted(part)
+        );
+        messages_event("content_block_delta", &delta)
+    };
+    let (start, stop) =
+        (|it: &str| messages_event("content_block_start", it), messages_event("content_block_stop", ""));
+    let stream = [
+        messages_event(
+            "message_start",
+            r#","message":{"id":"m","type":"message","role":"assistant","model":"m","content":[]}"#,
+        ),
+        thought("one"),
+        stop.clone(),
+        thought("two"),
+        stop.clone(),
+        start(&call("a", "{}")),
+        json("{\"x\":1}"),
+        stop.clone(),
+        // This one does not even end.
+        start(&call("b", r#"{"y":2}"#)),
+        start(&call("c", "{}")),
+        json("{\"z\":3}"),
+        stop,
+        messages_event("message_delta", r#","delta":{"stop_reason":"tool_use"},"usage":{"output_tokens":9}"#),
+        messages_event("message_stop", ""),
+    ]
+    .concat();
+    let (out, ending, _) = run(MESSAGES, CHAT, false, stream.as_bytes(), 31);
+    let heard = hear(CHAT, &out);
+    let calls: Vec<_> = heard.calls.iter().map(|(_, name, arguments)| (&**name, &**arguments)).collect();
+    assert_eq!(calls, [("f-a", "{\"x\":1}"), ("f-b", "{\"y\":2}"), ("f-c", "{\"z\":3}")], "{out}");
+    assert_eq!(ending, Ending::Clean);
+    assert!(out.contains("s-one") && out.contains("s-two"), "{out}");
+}
