@@ -348,6 +348,7 @@ impl Pass<'_> {
             return Err(Broken::NotEvents);
         }
         if let Some(error) = ProviderError::told(root, self.hidden) {
+            meter.failed(root);
             write_event(out, self.client, error.kind.as_deref().unwrap_or(BROKEN), &error.message);
             return Ok(Some(Ending::Failed(error)));
         }

@@ -107,7 +107,8 @@ impl Relay {
             }
             Err(reason) => {
                 *told = translator.reported();
-                Err(Failed { ms: millis(started), ..Failed::sent(reason) })
+                let made_tokens = told.is_some_and(|it| it.all_output() > 0);
+                Err(Failed { ms: millis(started), made_tokens, ..Failed::sent(reason) })
             }
         }
     }

@@ -207,16 +207,22 @@ async fn what_failed_halfway_costs_what_it_says() {
     let mut desk = Desk::bare(|_| {}).await;
     let budget = desk.budget(1_000_000, json!([{ "at": 100, "step": "stop" }])).await;
     let half = json!({ "index": 0, "message": { "role": "assistant", "content": "Hi" }, "finish_reason": "error" });
-    let said = json!({ "id": "c", "choices": [half], "usage": { "prompt_tokens": 5, "completion_tokens": 2 } });
-    let url = answering(said.to_string()).await;
-    let id = desk.upstream("half", "chat", &format!("{url}/v1")).await;
-    desk.model(&id, "m", 50, 1, 3).await;
-    let got = desk.chat("half/m").await;
-    assert_eq!((got.status, got.kind().as_str()), (502, "upstream_failure"), "{}", got.text());
-    let call = desk.call_of(&got).await;
-    assert_eq!((&call["costMicros"], &call["end"]), (&json!(5 + 2 * 3), &json!("failed")), "{call}");
-    let left = desk.budget_at(&budget).await;
-    assert_eq!((&left["spentMicros"], &left["reservedMicros"]), (&json!(11), &json!(0)), "{left}");
+    let details = json!({ "reasoning_tokens": 2 });
+    for (name, usage, spent) in [
+        ("half", json!({ "prompt_tokens": 5, "completion_tokens": 2 }), 11),
+        ("thought", json!({ "prompt_tokens": 5, "completion_tokens": 2, "completion_tokens_details": details }), 22),
+    ] {
+        let said = json!({ "id": "c", "choices": [half], "usage": usage });
+        let url = answering(said.to_string()).await;
+        let id = desk.upstream(name, "chat", &format!("{url}/v1")).await;
+        desk.model(&id, "m", 50, 1, 3).await;
+        let got = desk.chat(&format!("{name}/m")).await;
+        assert_eq!((got.status, got.kind().as_str()), (502, "upstream_failure"), "{}", got.text());
+        let call = desk.call_of(&got).await;
+        assert_eq!((&call["costMicros"], &call["end"]), (&json!(5 + 2 * 3), &json!("failed")), "{call}");
+        let left = desk.budget_at(&budget).await;
+        assert_eq!((&left["spentMicros"], &left["reservedMicros"]), (&json!(spent), &json!(0)), "{left}");
+    }
 }
 
 /// What is reserved is the contract's worst case, in the admitting commit; what goes beyond it is posted in full and seen

@@ -204,6 +204,13 @@ impl Meter {
         }
     }
 
+    /// Hears of an event that tells a failure what it says of the use.
+    pub(super) fn failed(&mut self, root: Value<'_>) {
+        if self.upstream == Dialect::Chat {
+            self.usage = usage::later(root.given("usage").and_then(usage::chat), self.usage);
+        }
+    }
+
     fn choice(&mut self, choice: Value<'_>, begun: bool) {
         let (mut number, mut finished) = (0, false);
         if choice.given("delta").is_none()

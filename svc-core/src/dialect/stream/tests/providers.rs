@@ -593,6 +593,11 @@ fn a_failure_on_a_choice_is_no_end() {
             let (out, ending, _) = run(CHAT, client, false, stream.as_bytes(), 23);
             let heard = hear(client, &out);
             assert!(matches!(ending, Ending::Failed(_)) && heard.failed && !heard.ended, "{out}");
+            // What the event itself says of the use counts, also where nothing came before it.
+            let event = format!("data: {text}\n\n");
+            let (_, _, stream) = run(CHAT, client, false, event.as_bytes(), 23);
+            let told = stream.received().reported;
+            assert_eq!(told.map(|it| (it.input, it.output)), Some((9, 2)), "{text}");
         }
     }
 }
