@@ -321,3 +321,30 @@ fn blocks_of_one_number_are_told_apart() {
     assert_eq!(ending, Ending::Clean);
     assert!(out.contains("s-one") && out.contains("s-two"), "{out}");
 }
+
+/// A failure that a provider tells on a choice is one: no answer, and no clean end of a stream for either shape.
+#[test]
+fn a_failure_on_a_choice_is_no_end() {
+    for (end, kind) in [
+        (r#""error","error":{"code":"overloaded","message":"no room"}"#, "overloaded"),
+        (r#""insufficient_system_resource""#, "insufficient_system_resource"),
+    ] {
+        let text = format!(
+            r#"{{"choices":[{{"index":0,"message":{{"content":"half"}},"finish_reason":{end}}}],"usage":{{"prompt_tokens":9,"completion_tokens":2}}}}"#
+        );
+        let Err(Unreadable::Failed(error, Some(used))) = Answer::read(CHAT, text.as_bytes()) else { panic!("{text}") };
+        assert_eq!((used.input, used.output), (9, 2), "what it says it used counts");
+        assert_eq!(error.kind.as_deref(), Some(kind));
+        for client in [CHAT, MESSAGES] {
+            let stream = [chat_chunk(r#"{"content":"half"}"#, "null"), chat_chunk("{}", end), DONE.to_owned()].concat();
+            let (out, ending, _) = run(CHAT, client, false, stream.as_bytes(), 23);
+            let heard = hear(client, &out);
+            assert!(matches!(ending, Ending::Failed(_)) && heard.failed && !heard.ended, "{out}");
+            // What the event itself says of the use counts, also where nothing came before it.
+            let event = format!("data: {text}\n\n");
+            let (_, _, stream) = run(CHAT, client, false, event.as_bytes(), 23);
+            let told = stream.received().reported;
+            assert_eq!(told.map(|it| (it.input, it.output)), Some((9, 2)), "{text}");
+        }
+    }
+}
