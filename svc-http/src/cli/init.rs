@@ -6,7 +6,7 @@ use svc_core::value::text::Email;
 use svc_http::config::Config;
 
 use super::database::FirstStart;
-use super::output::{Problem, writable};
+use super::output::{Problem, named_data, writable};
 use super::store::{Missing, Use, open};
 use super::welcome::tell_unseen;
 use super::{providers, setup};
@@ -28,12 +28,15 @@ pub(crate) fn run(config: &Config, owner: &Email, json: bool) -> Result<ExitCode
     if json {
         home.print(&format!("{}\n", home.as_json(base_url.as_str())))?;
     } else {
-        let data = config.data.display();
+        let (data, named) = (config.data.display(), named_data(config));
         let (done, next) = match home.keys {
-            Some(_) => (format!("{data} is ready"), "Start the server with `svc serve`, and ask before you act:"),
+            Some(_) => (
+                format!("{data} is ready"),
+                format!("Start the server with `svc serve{named}`, and ask before you act:"),
+            ),
             None => (
                 format!("{data} was ready already; nothing was changed"),
-                "With `svc serve` running, ask before you act:",
+                format!("With `svc serve{named}` running, ask before you act:"),
             ),
         };
         let (made, request) = (home.as_text(base_url.as_str()), home.request(base_url.as_str()));

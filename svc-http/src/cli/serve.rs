@@ -35,6 +35,12 @@ pub(crate) fn serve(loaded: Loaded) -> Result<ExitCode, Problem> {
             named_data(&config)
         );
     }
+    if base_url.is_loopback() && !bound.address.ip().is_loopback() {
+        tracing::warn!(
+            "{} takes connections from elsewhere, but receipts and links carry {base_url}, and pages are served there alone: set `baseUrl` to the https address at which others reach this server",
+            bound.address
+        );
+    }
     run(&config, &base_url, gate, bound, || Ok(()))
 }
 
