@@ -57,7 +57,7 @@ refusals! {
     WrongSignature = 401 "unauthenticated", "the signature of this request does not fit, or it is too old or was received before", fix "Sign the body as it is sent, at the present time, with a secret of the integration that is in force, and send it once.";
     /// What somebody signs in by, whatever of it is wrong.
     WrongSignIn = 401 "unauthenticated", "what was sent to sign in with does not fit, or is used up or too old", fix "Send the account's own e-mail address and password, a link that was not used yet, or a new code with the `pending` of this sign-in.";
-    InvalidApiKey = 401 "invalid_api_key", "the key is unknown, expired or revoked", fix "Send a key that is in force; `svc key create` makes a new one.";
+    InvalidApiKey = 401 "invalid_api_key", "the key is unknown, expired or revoked", fix "Send a key that is in force; `svc key create` makes a new one, and a client that a person let in refreshes its token or connects again.";
     Forbidden = 403 "forbidden", "this caller may not do that", fix "Ask somebody whose role allows it, or use a credential that does.";
     /// The session alone is not enough: the second factor has to be shown again.
     SecondFactorAsked = 403 "forbidden", "this takes the second factor once more", fix "Send the `code` that your authenticator app shows now, or a `recoveryCode`; an account without a second factor sets one up first.";
@@ -85,7 +85,7 @@ refusals! {
     SecondPersonRequired = 409 "second_person_required", "a second person must approve", fix "Let another person who may decide it approve as well.";
 
     // The gate.
-    InvalidStatus = 400 "invalid_status", "`status` is not an outcome", fix "Send one of the statuses that this route names.";
+    InvalidStatus = 400 "invalid_status", "`status` is not an outcome", fix "Send `completed`, `failed` or `cancelled` of an action, or `accepted`, `rejected`, `partial` or `abandoned` of a task.";
     InvalidAmount = 400 "invalid_amount", "`amount` is not a whole number of minor units that can be settled", fix "Send a whole number of minor units, 0 or more, and only for an action with a payment.";
     /// Agents or mandates.
     PlanAgents = 402 "plan_limit_reached", "the plan's allowance of agents or mandates is used", fix "Remove an agent or a mandate, or move to a larger plan.";
@@ -98,12 +98,12 @@ refusals! {
     ConfirmBroaden = 409 "confirm_broaden", "the rule would allow anywhere beside a narrower rule of this agent", fix "Send `confirmBroaden: true` if that is meant.";
 
     // The model gateway.
-    UnclassifiedRequest = 400 "unclassified_request", "no task class was sent and the key has none", fix "Send `x-svc-task-class`, or bind a class to the key.";
-    UnknownTaskClass = 400 "unknown_task_class", "there is no such task class", fix "Send a task class of this workspace.";
+    UnclassifiedRequest = 400 "unclassified_request", "no task class was sent and the key has none", fix "Send `x-svc-task-class`, bind a class to the key, or have `defaultTaskClass` set in the workspace's routing; classes are made under `/api/w/{wid}/task-classes`.";
+    UnknownTaskClass = 400 "unknown_task_class", "there is no such task class", fix "Send a task class of this workspace; they are listed and made under `/api/w/{wid}/task-classes`.";
     SensitiveDataBlocked = 400 "sensitive_data_blocked", "the request holds data that this workspace does not let out", fix "Remove the findings that the message counts.";
     ApprovalRequired = 402 "approval_required", "the budget is at its allocation", fix "Ask the budget's owner, whom the error names, to raise it.";
     SeatLimitReached = 402 "seat_limit_reached", "the plan's people are used this month", fix "Move to a larger plan, or wait for the next month.";
-    AgentStopped = 403 "agent_stopped", "the agent is stopped", fix "Do not retry; a person has to start it again.";
+    AgentStopped = 403 "agent_stopped", "the agent is stopped", fix "Do not retry; a person has to start it again, or to register a new one where it was removed.";
     UnknownTask = 404 "unknown_task", "there is no such task", fix "Report the task id that the model call answered.";
     PolicyConflict = 409 "policy_conflict", "no model satisfies the policy", fix "Change one of the constraints that `relaxations` lists.";
     BudgetExhausted = 429 "budget_exhausted", "the budget is exhausted", fix "Wait for the next period, or ask the budget's owner to raise it.";
