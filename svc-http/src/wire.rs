@@ -50,7 +50,7 @@ use http::{HeaderMap, HeaderName, HeaderValue};
 use serde::{Serialize, Serializer};
 use svc_core::refusal::{FieldError, Refusal};
 use svc_core::value::json::Json;
-use svc_core::value::{Invalid, SAFE_MAX};
+use svc_core::value::{Amount, Invalid, SAFE_MAX};
 
 use crate::headers::single;
 
@@ -377,6 +377,14 @@ pub fn text(value: &Json) -> Result<&str, Invalid> {
 /// [`Invalid`] for anything else.
 pub fn integer(value: &Json) -> Result<i64, Invalid> {
     value.as_int().ok_or_else(|| Invalid::new("must be a whole number"))
+}
+
+/// An amount of money, in minor units.
+///
+/// # Errors
+/// [`Invalid`] for anything else, also for a number with a fraction, of which nobody knows whether it was meant in whole units.
+pub fn amount(value: &Json) -> Result<Amount, Invalid> {
+    Amount::new(value.as_int().unwrap_or_default())
 }
 
 /// Yes or no.

@@ -84,7 +84,7 @@ fn parse_ulid(text: &str) -> Option<u128> {
 pub(crate) fn parse_bits(text: &str, prefix: &str) -> Result<u128, Invalid> {
     text.strip_prefix(prefix)
         .and_then(parse_ulid)
-        .ok_or_else(|| Invalid::new(format!("must be an id that begins with `{prefix}`")))
+        .ok_or_else(|| Invalid::new(format!("must be `{prefix}` and 26 digits and upper-case letters")))
 }
 
 pub(crate) fn format_bits(prefix: &str, bits: u128, out: &mut fmt::Formatter<'_>) -> fmt::Result {

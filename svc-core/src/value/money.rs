@@ -31,7 +31,7 @@ impl Amount {
         if (1..=SAFE_INTEGER_MAX).contains(&minor) {
             Ok(Self(minor))
         } else {
-            Err(Invalid::new("must be a whole number of minor units from 1 to 9007199254740991"))
+            Err(Invalid::new("must be a whole number of minor units, from 1 to 9007199254740991: EUR 39.50 is 3950"))
         }
     }
 

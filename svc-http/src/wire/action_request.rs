@@ -11,7 +11,7 @@ use svc_core::value::json::Json;
 use svc_core::value::text::{Detail, IdempotencyKey, Label, SessionId, Source, Summary};
 use svc_core::value::{Amount, Currency, Invalid};
 
-use super::{Fields, integer, parse, text};
+use super::{Fields, amount, integer, parse, text};
 use crate::headers::IDEMPOTENCY_KEY;
 
 /// What pays, to whom.
@@ -98,7 +98,7 @@ fn requirements(fields: &mut Fields<'_>, kind: &ActionKind, tool: Option<&Tool>)
 }
 
 fn payment(fields: &mut Fields<'_>) -> Option<Paid> {
-    let amount = fields.required("amount", |it| Amount::new(integer(it)?));
+    let amount = fields.required("amount", amount);
     let currency = fields.required("currency", |it| Currency::parse(text(it)?));
     if fields.raw("merchant").is_none() {
         fields.required("merchant", |_| Ok(()));

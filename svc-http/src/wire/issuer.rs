@@ -7,7 +7,7 @@ use svc_core::value::domain::Domain;
 use svc_core::value::id::{ActionId, AgentId};
 use svc_core::value::{Amount, Currency, Invalid, SAFE_MAX};
 
-use super::{Fields, integer, parse, text};
+use super::{Fields, amount, integer, parse, text};
 
 /// Characters of an event's id or type.
 const WORD_MAX: usize = 200;
@@ -128,7 +128,7 @@ fn request(fields: &mut Fields<'_>) -> Option<ChargeWish> {
         }
         (None, None) => None,
     };
-    let amount = fields.required("amount", |it| Amount::new(integer(it)?));
+    let amount = fields.required("amount", amount);
     let currency = fields.required("currency", |it| Currency::parse(text(it)?));
     let merchant = fields.required("merchant", |_| Ok(()));
     let merchant = merchant

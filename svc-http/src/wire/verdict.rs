@@ -11,9 +11,9 @@ use svc_core::value::canonical::canonical;
 use svc_core::value::digest::Digest;
 use svc_core::value::domain::Domain;
 use svc_core::value::id::{ActionId, AgentId, ReceiptId};
-use svc_core::value::{Amount, Currency, Invalid, Timestamp};
+use svc_core::value::{Currency, Invalid, Timestamp};
 
-use super::{Fields, Told, integer, parse, text};
+use super::{Fields, Told, amount, parse, text};
 use crate::headers::IDEMPOTENCY_KEY;
 
 /// What is asked of a receipt.
@@ -57,7 +57,7 @@ pub fn read(headers: &HeaderMap, body: &[u8]) -> Result<Asked, Refusal> {
 }
 
 fn charge(fields: &mut Fields<'_>) -> Option<Charge> {
-    let amount = fields.required("amount", |it| Amount::new(integer(it)?));
+    let amount = fields.required("amount", amount);
     let currency = fields.required("currency", |it| Currency::parse(text(it)?));
     let domain = fields.nested("merchant", |it| it.required("domain", |domain| Domain::parse(text(domain)?)));
     let (amount, currency) = amount.zip(currency)?;

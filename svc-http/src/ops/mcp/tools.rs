@@ -69,8 +69,10 @@ pub(super) async fn call(service: &GateService, known: &Known, tool: Tool, argum
 }
 
 fn action(arguments: &Json) -> Result<ActionId, Refusal> {
-    let id = arguments.get("actionId").and_then(Json::as_str);
-    let id = id.ok_or_else(|| Refusal::invalid_field("actionId", "must be an id that begins with `act_`"))?;
+    let Some(given) = arguments.get("actionId").filter(|it| !it.is_null()) else {
+        return Err(Refusal::invalid_field("actionId", "is required"));
+    };
+    let id = given.as_str().ok_or_else(|| Refusal::invalid_field("actionId", "must be a string"))?;
     ActionId::parse(id).map_err(|_| Refusal::not_found())
 }
 
