@@ -24,8 +24,10 @@ pub(super) struct ToChat {
     tools: BTreeMap<i64, Tool>,
     /// How many calls have come: some gateways give all blocks one number, or none.
     calls: usize,
-    /// The model's thinking as it came, each beside the number of the block that holds it.
-    thoughts: Vec<(i64, Thought)>,
+    /// The model's thinking, by the number of the block that holds each, and by how many came before.
+    thoughts: BTreeMap<(i64, usize), Thought>,
+    /// How many blocks of thinking have come.
+    thought: usize,
     /// Bytes that are or were kept of thinking.
     thought_bytes: usize,
     /// Bytes of arguments that wait.
@@ -63,7 +65,8 @@ impl ToChat {
             head: None,
             tools: BTreeMap::new(),
             calls: 0,
-            thoughts: Vec::new(),
+            thoughts: BTreeMap::new(),
+            thought: 0,
             thought_bytes: 0,
             input_bytes: 0,
         }
@@ -146,13 +149,13 @@ impl ToChat {
             "text" => self.piece("content", block.get("text"), out),
             "thinking" => {
                 if self.has_room(THOUGHT_BYTES) {
-                    self.thoughts.push((index, Thought::Shown { text: String::new(), signature: String::new() }));
+                    self.keep(index, Thought::Shown { text: String::new(), signature: String::new() });
                     self.think(index, block.get("thinking"), block.get("signature"));
                 }
                 self.piece("reasoning_content", block.get("thinking"), out);
             }
             "redacted_thinking" if self.has_room(THOUGHT_BYTES.saturating_add(block.raw().len())) => {
-                self.thoughts.push((index, Thought::Redacted(block.raw().to_owned())));
+                self.keep(index, Thought::Redacted(block.raw().to_owned()));
             }
             "tool_use" => {
                 // One of the same number that has not ended is ended by this one.
@@ -211,15 +214,25 @@ impl ToChat {
         fits
     }
 
+    fn keep(&mut self, index: i64, thought: Thought) {
+        self.thoughts.insert((index, self.thought), thought);
+        self.thought = self.thought.saturating_add(1);
+    }
+
+    /// The last block of thinking that has this number.
+    fn last(&self, index: i64) -> Option<(i64, usize)> {
+        self.thoughts.range((index, 0)..=(index, usize::MAX)).next_back().map(|(key, _)| *key)
+    }
+
     /// A piece of a block of thinking, or of its signature. A block is kept whole or not at all: no provider knows half of one.
     fn think(&mut self, index: i64, more: Option<Value<'_>>, signed: Option<Value<'_>>) {
         let [more, signed] = [more, signed].map(|it| it.and_then(|it| it.written()).unwrap_or_default());
         if !self.has_room(more.len().saturating_add(signed.len())) {
-            if let Some(at) = self.thoughts.iter().rposition(|(it, _)| *it == index) {
-                self.thoughts.remove(at);
+            if let Some(key) = self.last(index) {
+                self.thoughts.remove(&key);
             }
-        } else if let Some((_, Thought::Shown { text, signature })) =
-            self.thoughts.iter_mut().rfind(|(it, _)| *it == index)
+        } else if let Some(Thought::Shown { text, signature }) =
+            self.last(index).and_then(|key| self.thoughts.get_mut(&key))
         {
             text.push_str(more);
             signature.push_str(signed);
@@ -233,13 +246,13 @@ impl ToChat {
             Thought::Redacted(_) => true,
         };
         let mut thoughts = std::mem::take(&mut self.thoughts);
-        thoughts.retain(|(_, it)| is_known(it));
+        thoughts.retain(|_, it| is_known(it));
         if thoughts.is_empty() {
             return;
         }
         self.chunk(out, |out| {
             out.name("thinking_blocks").list(|out| {
-                for (_, thought) in &thoughts {
+                for thought in thoughts.values() {
                     match thought {
                         Thought::Shown { text, signature } => out.object(|out| {
                             out.name("type").text("thinking");
