@@ -349,6 +349,7 @@ impl Route {
     pub fn may_refuse(&self, kind: Kind) -> bool {
         EVERYWHERE.contains(&kind)
             || (self.is_own_host() && matches!(kind, Kind::Forbidden | Kind::ForeignHost))
+            || (self.is_mcp() && kind == Kind::ForeignOrigin)
             || (self.is_console() && self.is_write() && kind == Kind::Csrf)
             || self.refusals.contains(&kind)
             || (self.request.is_some() && kind == Kind::InvalidJson)

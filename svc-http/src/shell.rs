@@ -303,7 +303,7 @@ impl<S: Service> Shell<S> {
             return Err(Refusal::foreign_host());
         }
         if route.is_mcp() && self.site.is_foreign(&parts.headers) {
-            return Err(Refusal::forbidden("pages of another origin are not answered"));
+            return Err(Refusal::foreign_origin());
         }
         if route.is_console() && route.is_write() && !self.site.is_own_write(&parts.headers) {
             return Err(Refusal::csrf());

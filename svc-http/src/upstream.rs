@@ -201,8 +201,16 @@ impl Upstreams {
     /// # Errors
     /// [`Failed`]: no answer, none in time, or one that is none.
     pub async fn send(&self, target: &Target, call: &Call<'_>) -> Result<Reply, Failed> {
+        self.send_telling(target, call, &AtomicBool::new(false)).await
+    }
+
+    /// The same, which sets `left` once a byte of the request has: for whoever may give it up.
+    ///
+    /// # Errors
+    /// Those of [`send`](Self::send).
+    pub async fn send_telling(&self, target: &Target, call: &Call<'_>, left: &AtomicBool) -> Result<Reply, Failed> {
         let started = Instant::now();
-        let attempt = Attempt { started, sent: AtomicBool::new(false) };
+        let attempt = Attempt { started, left };
         let total = started + target.times.total;
         let (until, late) = if call.stream {
             (total.min(started + target.times.first_token), Reason::FirstToken)
@@ -215,22 +223,27 @@ impl Upstreams {
 
     /// Sends a request until the head of an answer is there: once more where a kept connection was closed before. Whoever held
     /// it open for longer may have worked on the request, and would do so twice.
-    async fn headed(&self, target: &Target, call: &Call<'_>, attempt: &Attempt) -> Result<(Connection, Head), Failed> {
+    async fn headed(
+        &self,
+        target: &Target,
+        call: &Call<'_>,
+        attempt: &Attempt<'_>,
+    ) -> Result<(Connection, Head), Failed> {
         let request = target.request(call).ok_or(Failed::new(Reason::Address))?;
         let mut connection = self.connect(&target.origin).await.map_err(Failed::new)?;
         let asked = Instant::now();
-        let mut exchanged = connection.exchange(request.expose(), &call.body, &attempt.sent).await;
+        let mut exchanged = connection.exchange(request.expose(), &call.body, attempt.left).await;
         let at_once = asked.elapsed() < CLOSED_AT_ONCE;
         if connection.was_used && at_once && exchanged.as_ref().is_err_and(Broken::is_unheard) {
             // It holds a place that the new one may need.
             drop(connection);
             connection = self.dial(&target.origin).await.map_err(Failed::new)?;
-            exchanged = connection.exchange(request.expose(), &call.body, &attempt.sent).await;
+            exchanged = connection.exchange(request.expose(), &call.body, attempt.left).await;
         }
         exchanged.map(|head| (connection, head)).map_err(|broken| Failed::new(broken.reason))
     }
 
-    async fn attempts(&self, target: &Target, call: &Call<'_>, attempt: &Attempt) -> Result<Reply, Failed> {
+    async fn attempts(&self, target: &Target, call: &Call<'_>, attempt: &Attempt<'_>) -> Result<Reply, Failed> {
         let (connection, head) = self.headed(target, call, attempt).await?;
         let mut incoming = Incoming::new(connection, &head, self, &target.origin, target.times, attempt.started);
         match head.status {
@@ -296,14 +309,15 @@ impl Upstreams {
 }
 
 /// What is known of a call while it runs, also to whoever gives it up.
-struct Attempt {
+struct Attempt<'a> {
     started: Instant,
-    sent: AtomicBool,
+    /// Whether a byte of the request has left.
+    left: &'a AtomicBool,
 }
 
-impl Attempt {
+impl Attempt<'_> {
     fn failed(&self, failed: Failed) -> Failed {
-        Failed { was_sent: self.sent.load(Ordering::Relaxed), ms: millis(self.started), ..failed }
+        Failed { was_sent: self.left.load(Ordering::Relaxed), ms: millis(self.started), ..failed }
     }
 }
 

@@ -6,6 +6,7 @@
 //! **Invariant:** this module knows nothing of HTTP beyond a number, nor of any stored state; ids come in as text.
 
 mod field;
+mod fleet;
 mod gateway;
 mod table;
 
@@ -161,6 +162,12 @@ impl Refusal {
         Self { kind, message: why.into(), detail: None }
     }
 
+    /// 403: a page of another origin speaks MCP.
+    #[must_use]
+    pub fn foreign_origin() -> Self {
+        Self::plain(Kind::ForeignOrigin)
+    }
+
     /// 403: this caller may not do that; `why` says what.
     pub fn forbidden(why: impl Into<Cow<'static, str>>) -> Self {
         Self { kind: Kind::Forbidden, message: why.into(), detail: None }
@@ -284,8 +291,7 @@ impl Refusal {
     /// 409: what was looked at is not what waits.
     #[must_use]
     pub fn digest_changed() -> Self {
-        let message = "what waits is not what was looked at";
-        Self { message: Cow::Borrowed(message), ..Self::plain(Kind::SelectionChanged) }
+        Self::plain(Kind::DigestChanged)
     }
 
     /// 409: another person has to agree as well; `approval` is the id of what they are to approve in `workspace`.
@@ -329,42 +335,6 @@ impl Refusal {
     #[must_use]
     pub fn not_allowed_under(hold: impl fmt::Display, reason: impl AsRef<str>) -> Self {
         Self::not_allowed(reason).with(|it| it.hold = Some(hold.to_string().into()))
-    }
-
-    /// 400: a selector that is none, with every fault.
-    #[must_use]
-    pub fn invalid_selector(errors: Vec<FieldError>) -> Self {
-        Self::faults(Kind::InvalidSelector, errors)
-    }
-
-    /// 400: a selector that no agent meets.
-    #[must_use]
-    pub fn nothing_selected() -> Self {
-        Self::plain(Kind::NothingSelected)
-    }
-
-    /// 400: something that people are told the reason of came without one.
-    #[must_use]
-    pub fn reason_required() -> Self {
-        Self::plain(Kind::ReasonRequired)
-    }
-
-    /// 409: nobody said how many agents are meant; there are `count`.
-    #[must_use]
-    pub fn confirm_count_required(count: u32) -> Self {
-        Self::plain(Kind::ConfirmCountRequired).with(|it| it.counts = Some((None, count.into())))
-    }
-
-    /// 409: `sent` agents were meant, and there are `count`, or as many others.
-    #[must_use]
-    pub fn selection_changed(sent: i64, count: u32) -> Self {
-        Self::plain(Kind::SelectionChanged).with(|it| it.counts = Some((Some(sent), count.into())))
-    }
-
-    /// 429: this token started a drill within the last hour; another may be in so many seconds.
-    #[must_use]
-    pub fn drill_cooldown(retry_after_s: u32) -> Self {
-        Self::plain(Kind::DrillCooldown).with(|it| it.retry_after_s = Some(retry_after_s))
     }
 
     /// 400: the settlement's status is none of the three.
@@ -441,10 +411,11 @@ impl Refusal {
         &self.message
     }
 
-    /// One sentence on what to send differently; on every 4xx.
+    /// One sentence on what to send differently; on every 4xx. It names `errors` only where there are any.
     #[must_use]
-    pub const fn fix(&self) -> Option<&'static str> {
-        self.kind.row().fix
+    pub fn fix(&self) -> Option<&'static str> {
+        let fix = self.kind.row().fix?;
+        Some(if self.errors().is_empty() && fix.contains("`errors`") { table::FIX_UNNAMED } else { fix })
     }
 
     /// The faults, on the types that list them; else empty.
@@ -588,6 +559,16 @@ mod tests {
         let doubt = Refusal::verify_unknown();
         assert_eq!((doubt.status(), doubt.type_()), (500, "internal"));
         assert!(doubt.fix().is_some_and(|it| it.contains("idempotency-key")));
+    }
+
+    /// A fix points at `errors` where there are some, and at what is told where there are none.
+    #[test]
+    fn a_fix_names_errors_only_where_there_are_some() {
+        let named = Refusal::invalid_field("type", "is unknown");
+        assert!(named.fix().is_some_and(|it| it.contains("`errors`")), "{named:?}");
+        for bare in [Refusal::oauth(Kind::InvalidRequest, "no code"), Refusal::no_security_event("no token")] {
+            assert!(bare.fix().is_some_and(|it| !it.contains("`errors`")), "{bare:?}");
+        }
     }
 
     /// A refusal stays small: it is the error half of every rule's result.

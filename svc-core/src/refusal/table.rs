@@ -48,6 +48,9 @@ pub struct Row {
     pub fix: Option<&'static str>,
 }
 
+/// The advice in place of one that names `errors`, where none are told.
+pub(super) const FIX_UNNAMED: &str = "Correct what this error describes and send the request again.";
+
 refusals! {
     // Every route.
     InvalidJson = 400 "invalid_json", "the body is not JSON that this service reads", fix "Send one JSON object in UTF-8 with unique member names and at most 64 levels.";
@@ -63,6 +66,8 @@ refusals! {
     SecondFactorAsked = 403 "forbidden", "this takes the second factor once more", fix "Send the `code` that your authenticator app shows now, or a `recoveryCode`; an account without a second factor sets one up first.";
     /// The request named another host than the deployment's own.
     ForeignHost = 403 "forbidden", "this is answered at the deployment's own address alone", fix "Send the request to the address that the server was started with (`baseUrl`): its host and its port.";
+    /// A page of another origin speaks MCP.
+    ForeignOrigin = 403 "forbidden", "pages of another origin are not answered", fix "Connect from a program, which sends no `origin`, or from a page of the deployment's own address (`baseUrl`).";
     Csrf = 403 "csrf", "the write did not come from this console", fix "Send the header `x-svc-csrf: 1` from the deployment's own origin.";
     NotFound = 404 "not_found", "there is no such object here", fix "Check the id, and that the credential belongs to the same workspace and agent.";
     RouteNotFound = 404 "route_not_found", "no route has this method and path", fix "Check the method and the path against `/docs`.";
@@ -154,6 +159,8 @@ refusals! {
     ReasonRequired = 400 "reason_required", "a reason is needed", fix "Send `reason`, 1 to 500 characters.";
     ConfirmCountRequired = 409 "confirm_count_required", "the number of agents must be confirmed", fix "Send `confirmCount` equal to `newCount`.";
     SelectionChanged = 409 "selection_changed", "the selection has changed since it was counted", fix "Look at the new selection and confirm its count.";
+    /// An approval is not what its decider looked at.
+    DigestChanged = 409 "selection_changed", "what waits is not what was looked at", fix "Read the approval again, look at what it asks for now, and decide with its present `actionDigest`.";
     DrillCooldown = 429 "drill_cooldown", "a drill was started within the last hour", fix "Wait as many seconds as `retry-after` says.";
 }
 

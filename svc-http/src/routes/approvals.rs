@@ -48,7 +48,7 @@ pub(super) const ROUTES: &[Route] = &[
         path: "/api/w/{wid}/approvals/{apv}/approve",
         refusals: &[
             Kind::NotAllowed,
-            Kind::SelectionChanged,
+            Kind::DigestChanged,
             Kind::SecondPersonRequired,
             Kind::SecondOwnerRequired,
             Kind::SecondFactorAsked,
@@ -61,7 +61,7 @@ pub(super) const ROUTES: &[Route] = &[
         op: Op::Approvals(ApprovalsOp::Deny),
         method: Method::POST,
         path: "/api/w/{wid}/approvals/{apv}/deny",
-        refusals: &[Kind::NotAllowed, Kind::SelectionChanged],
+        refusals: &[Kind::NotAllowed, Kind::DigestChanged],
         summary: "Deny; one person is enough",
         ..DECIDE
     },

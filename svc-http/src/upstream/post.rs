@@ -125,7 +125,8 @@ impl Upstreams {
 
     async fn request(&self, to: &Endpoint, request: Request<'_>, times: Times) -> Result<Posted, Failed> {
         let started = Instant::now();
-        let attempt = Attempt { started, sent: AtomicBool::new(false) };
+        let left = AtomicBool::new(false);
+        let attempt = Attempt { started, left: &left };
         let until = started + times.total;
         let requested =
             timeout_at(until.min(started + times.first_token), self.requested(to, request, times, &attempt));
@@ -146,14 +147,14 @@ impl Upstreams {
         to: &Endpoint,
         request: Request<'_>,
         times: Times,
-        attempt: &Attempt,
+        attempt: &Attempt<'_>,
     ) -> Result<(framing::Head, Incoming), Failed> {
         let mut connection = self.connect(&to.origin).await.map_err(Failed::new)?;
         let Request { method, headers, body } = request;
         let more: Vec<(&str, &[u8])> = headers.iter().map(|(name, value)| (*name, value.as_bytes())).collect();
         let line = format!("{method} {}", to.target);
         let request = framing::request(&line, &to.fixed, &more, body.len());
-        let exchanged = connection.exchange(request.expose(), body, &attempt.sent).await;
+        let exchanged = connection.exchange(request.expose(), body, attempt.left).await;
         let head = exchanged.map_err(|broken| Failed::new(broken.reason))?;
         let incoming = Incoming::new(connection, &head, self, &to.origin, times, attempt.started);
         Ok((head, incoming))

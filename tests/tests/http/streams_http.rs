@@ -376,6 +376,25 @@ async fn whoever_hangs_up_before_the_first_token_pays_what_was_told() {
     assert_eq!((&call["costMicros"], &desk.budget_at(&budget).await["spentMicros"]), (&json!(cost), &json!(cost)));
 }
 
+/// A client that goes away while the connection to the provider is being made pays nothing: no byte of its request has left.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn whoever_hangs_up_before_a_byte_has_left_pays_nothing() {
+    let mut desk = Desk::bare(|_| {}).await;
+    // It takes connections and never shakes hands.
+    let deaf = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let id = desk.upstream("deaf", "chat", &format!("https://{}", deaf.local_addr().unwrap())).await;
+    desk.model(&id, "large-1", 80, 3, 15).await;
+    let budget = desk.budget(1_000_000_000, ladder(&STOP)).await;
+    let socket = desk.begin(CHAT, &[], &streamed("deaf/large-1")).await;
+    let _open = timeout(PATIENCE, deaf.accept()).await.unwrap().unwrap();
+    drop(socket);
+    desk.site.until(|| used(&desk.site, &budget).open == 0).await;
+    let call = desk.read("calls?limit=1").await["data"][0].clone();
+    assert_eq!((&call["end"], &call["costMicros"]), (&json!("hung_up"), &json!(0)), "{call}");
+    let at = desk.budget_at(&budget).await;
+    assert_eq!((&at["reservedMicros"], &at["spentMicros"]), (&json!(0), &json!(0)), "{at}");
+}
+
 /// A client that goes away while its call is being admitted leaves nothing: the call is sent nowhere, and what it held is given
 /// back without a charge.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

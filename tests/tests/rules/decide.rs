@@ -142,7 +142,7 @@ fn a_digest_that_is_not_the_present_one_decides_nothing() {
     let (mut world, _, owner, asked) = waiting(&[ASKS]);
     let mut decision = world.decision(&owner, asked, Choice::Approve);
     decision.digest = Some(Digest::of("something else"));
-    assert_eq!(world.run(decision.clone()).unwrap_err().kind(), Kind::SelectionChanged);
+    assert_eq!(world.run(decision.clone()).unwrap_err().kind(), Kind::DigestChanged);
     decision.digest = Some(world.row::<Action>(asked).digest);
     assert_eq!(world.run(decision).unwrap().stands, Stands::Approved);
 }

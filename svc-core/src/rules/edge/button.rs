@@ -212,6 +212,6 @@ const WORDS: [(Kind, &str); 8] = [
     (Kind::SecondFactorAsked, SECOND_FACTOR),
     (Kind::SecondOwnerRequired, SECOND_PERSON),
     (Kind::SecondPersonRequired, SECOND_PERSON),
-    (Kind::SelectionChanged, CHANGED),
+    (Kind::DigestChanged, CHANGED),
     (Kind::Unauthenticated, NOT_LINKED),
 ];

@@ -30,7 +30,7 @@ pub(super) fn decide_other(scope: &mut Scope<'_>, asked: &DecideApproval, approv
     let first = match &approval.subject {
         ApprovalSubject::Action(_) => return Err(Refusal::internal().into()),
         ApprovalSubject::Freeze(of) if asked.digest.is_some_and(|it| it != of.digest) => {
-            return Err(Refusal::digest_changed().into());
+            return Err(Refusal::freeze_changed(of.members.count).into());
         }
         ApprovalSubject::Freeze(_) => None,
         ApprovalSubject::HoldLift(of) => Some(of.by),

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use svc_core::dialect::{Answer as Read, Stream};
@@ -169,6 +170,8 @@ pub(super) struct Sink {
     pub(super) before: Duration,
     /// When the try that runs was sent.
     pub(super) sent: Instant,
+    /// Whether a byte of it has left: whoever looks for its host's name, or waits for a connection, has used nothing.
+    pub(super) left: Arc<AtomicBool>,
     /// How fast the models are that this node calls.
     pub(super) health: Arc<Health>,
     /// What is counted.
@@ -229,6 +232,7 @@ pub(super) async fn admit(
             before_ms,
             before,
             sent: Instant::now(),
+            left: Arc::default(),
             health,
             metrics,
             telemetry,
@@ -256,7 +260,8 @@ impl Finish for Sink {
             (Some(place), None) => self.note(place, Outcome::Neither, None),
             (Some(_), Some(Heard::Whole { .. })) | (None, _) => {}
         }
-        let served = self.place.map(|place| self.served(place, heard, end));
+        let place = self.place.filter(|_| self.left.load(Ordering::Relaxed));
+        let served = place.map(|place| self.served(place, heard, end));
         let Self { gate, call, failed, told, overhead_ms, before_ms, before, metrics, telemetry, trace, seat, .. } =
             self;
         let finished = FinishCall {
@@ -294,6 +299,7 @@ impl Sink {
         self.place = Some(place);
         self.reported = None;
         self.sent = Instant::now();
+        self.left = Arc::default();
         if let Some(came) = came {
             self.before = came.elapsed();
             self.overhead_ms = u64::try_from(self.before.as_millis()).unwrap_or(u64::MAX);

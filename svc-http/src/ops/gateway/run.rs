@@ -1,6 +1,7 @@
 //! An admitted call on its way: tried at one model after the other until one answers.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 use bytes::Bytes;
@@ -149,10 +150,11 @@ impl Run {
                 Ok((target, sent)) => {
                     let Some(sink) = guard.sink() else { return Answer::refused(Refusal::internal()) };
                     sink.begin(place, tried.is_empty().then_some(self.came));
+                    let left = Arc::clone(&sink.left);
                     let made = tokio::select! {
                         biased;
                         stop = switch.cut_off() => Err(stop),
-                        made = self.attempt(&place, (&target, sent), &mut sink.reported) => Ok(made),
+                        made = self.attempt(&place, (&target, sent), &left, &mut sink.reported) => Ok(made),
                     };
                     match made {
                         Err(stop) => return self.stopped(guard, stop).await,
@@ -251,11 +253,13 @@ impl Run {
         Ok((target, sent))
     }
 
-    /// One try; what its provider tells of its use before an answer begins is put into `reported`.
+    /// One try, which sets `left` once a byte has; what its provider tells of its use before an answer begins is put into
+    /// `reported`.
     async fn attempt(
         &self,
         place: &Place,
         (target, sent): (&Target, Vec<u8>),
+        left: &AtomicBool,
         reported: &mut Option<Usage>,
     ) -> Result<Answered, Failed> {
         let provider = self.admitted.at(place).map_or("", |(upstream, _)| upstream.name.as_str());
@@ -263,7 +267,7 @@ impl Run {
         let (query, headers) = if same { (self.query.as_deref(), &self.passed_on[..]) } else { (None, &[][..]) };
         let call =
             upstream::Call { what: What::Answer, body: Bytes::from(sent), stream: self.demand.stream, query, headers };
-        match self.upstreams.send(target, &call).await? {
+        match self.upstreams.send_telling(target, &call, left).await? {
             Reply::Whole(whole) => {
                 let read = Read::read(target.dialect(), &whole.body);
                 if let Err(why) = &read {
