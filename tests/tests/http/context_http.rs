@@ -162,6 +162,24 @@ async fn what_was_seen_stays_with_session_and_agent() {
     }
 }
 
+/// Who names no session in model calls has its key's id for one: another agent that sends this id as its own puts nothing there.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_name_for_no_session_takes_nothing_of_others() {
+    let mut desk = Desk::new().await;
+    let (agent, other) = (desk.site.agent(&[CRM]), desk.site.agent(&[CRM]));
+    let stand_in = agent.caller.key.to_string();
+    desk.key.clone_from(&other.key);
+    desk.chat_with(&[("x-svc-client-session", &stand_in)], &with_result("web_search")).await.ok();
+    let decided = desk.client.authorize(&agent.key, &act(Some(&stand_in), "x")).await.ok();
+    assert_eq!(decided["provenance"]["observed"], json!([]), "{decided}");
+    let decided = desk.client.authorize(&other.key, &act(None, "x")).await.ok();
+    assert_eq!(decided["provenance"]["observed"], json!(["web"]), "it counts for the agent that read it: {decided}");
+    desk.key.clone_from(&agent.key);
+    desk.chat_with(&[("x-svc-client-session", &stand_in)], &with_result("read_mail")).await.ok();
+    let decided = desk.client.authorize(&agent.key, &act(Some(&stand_in), "x")).await.ok();
+    assert_eq!(decided["provenance"]["observed"], json!(["email"]), "{decided}");
+}
+
 /// A provider that searches the web itself: its stream tells what it found once `found` was called, and then nothing more.
 async fn searching(found: impl Fn() + Send + 'static) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();

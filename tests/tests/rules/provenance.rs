@@ -158,6 +158,20 @@ fn a_session_belongs_to_who_named_it_first() {
     assert_eq!(ask(&mut world, &first, call()).0, Verb::Deny);
 }
 
+/// What the gate puts where a client names no session, the id of its key, is the session of the key's own agent: another one
+/// that names it neither takes it nor puts anything into it.
+#[test]
+fn the_name_for_no_session_is_its_own_agents() {
+    let (mut world, first) = calm(&[r#"{"name":"T","actions":["tool.call"]}"#]);
+    let second = world.agent().with_template("coding-agent").register();
+    let key = first.key.to_string();
+    let call = || tool_call("ls").in_session(session(&key));
+    assert_eq!(ask(&mut world, &second, call()).0, Verb::Allow, "it means nothing to the second");
+    assert_eq!(ask(&mut world, &first, call()).0, Verb::Allow, "nobody else has taken it");
+    assert_eq!(ask(&mut world, &second, call()), (Verb::Deny, vec![Code::SessionConflict]));
+    assert_eq!(ask(&mut world, &first, call()).0, Verb::Allow);
+}
+
 /// Whatever pays is a sink, whatever its type.
 #[test]
 fn whatever_pays_is_a_sink() {

@@ -124,7 +124,7 @@ pub(super) fn weigh(
 ) -> Result<Weighed, Halt> {
     let (mandates, unreadable) = mandates(scope, agent)?;
     let stored = scope.get::<Activity>(agent.id)?.ok_or_else(Refusal::internal)?;
-    let (origin, session_conflict) = facts::origin(scope, workspace, &stored, request)?;
+    let (origin, session_conflict) = facts::origin(scope, workspace, agent, &stored, request)?;
     let full = velocity::full_line(scope, &stored, request.kind.is_tool(), &workspace.settings)?;
     let (paid, payee) = match &request.payment {
         Some(payment) => {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::payer::CallKey;
 use crate::refusal::Refusal;
-use crate::state::gate::{Activity, ClientSession};
+use crate::state::gate::{Activity, ClientSession, StandIn};
 use crate::state::gateway::{Call, Context, Routing, ToolResult};
 use crate::store::{Key, Row};
 use crate::turn::{Halt, Scope};
@@ -59,7 +59,8 @@ pub(in crate::rules) fn note(
     let seen: Vec<(Source, _)> =
         results.iter().filter_map(|it| Some((source_of(&it.tool, routing)?, it.digest))).collect();
     let sources = || seen.iter().map(|(source, _)| source);
-    if note_session(scope, workspace, agent, session, sources())? {
+    let own = StandIn::of(session).is_none_or(|it| it.is_of(caller.binding.key, caller.binding.connection));
+    if note_session(scope, workspace, agent, (session, own), sources())? {
         note_digests(scope, caller, session, &seen)?;
     }
     note_agent(scope, agent, sources())
@@ -84,7 +85,8 @@ pub(in crate::rules) fn note_used<'a>(
     let mut keys = vec![ClientSession::key(ClientSession::id_of(workspace, &call.session))];
     keys.extend(agent.map(Activity::key));
     scope.want(&keys)?;
-    note_session(scope, workspace, agent, &call.session, sources.iter())?;
+    let own = StandIn::of(&call.session).is_none();
+    note_session(scope, workspace, agent, (&call.session, own), sources.iter())?;
     note_agent(scope, agent, sources.iter())
 }
 
@@ -92,18 +94,24 @@ fn source_of(tool: &str, routing: &Routing) -> Option<Source> {
     Source::parse(routing.meaning_of(tool).source).ok()
 }
 
-/// Notes sources for a session; whether it is not another agent's.
+/// Notes sources for a session, which becomes the agent's where it is nobody's and `may_claim`; whether it is the agent's then, or
+/// there is no agent. What stands for none, of a key or connection that is another's, is left as it is: what is noted there is
+/// compared with what that one does.
 fn note_session<'a>(
     scope: &mut Scope<'_>,
     workspace: WorkspaceId,
     agent: Option<AgentId>,
-    session: &SessionId,
+    (session, may_claim): (&SessionId, bool),
     sources: impl Iterator<Item = &'a Source>,
 ) -> Result<bool, Halt> {
     let (id, now) = (ClientSession::id_of(workspace, session), scope.now());
     let known = scope.get::<ClientSession>(id)?;
     let owner = known.as_ref().and_then(|it| it.owner_at(now));
-    if agent.is_some() && owner.is_some() && owner != agent {
+    if agent.is_some() && owner != agent && (owner.is_some() || !may_claim) {
+        // What this rests on is to be there: a session that comes meanwhile is seen.
+        if known.is_none() {
+            scope.put(ClientSession::new(id, now));
+        }
         return Ok(false);
     }
     let before = known.as_deref().cloned();

@@ -336,6 +336,14 @@ pub struct AgentKey {
     pub expires_at: Option<Timestamp>,
 }
 
+impl AgentKey {
+    /// The connection whose access token it is, where it is one.
+    #[must_use]
+    pub fn connection(&self) -> Option<ConnectionId> {
+        self.via.as_ref().map(|it| it.connection)
+    }
+}
+
 /// Through what an access token came.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Through {

@@ -44,7 +44,7 @@ pub use outcome::{Outcome, OutcomeStatus, Released};
 pub use payee::{DUPLICATE_WINDOW, PAYEE_SEALED, Payee, PayeeSlot, SPLIT_WINDOW, place_of};
 pub use provenance::{Class, Declared, Origin, Verdict};
 pub use reason::{Code, Effect, Reason};
-pub use replay::{ClientSession, Payload, REPLAY_KEPT, Replay, SESSION_KEPT, SESSION_NOTED};
+pub use replay::{ClientSession, Payload, REPLAY_KEPT, Replay, SESSION_KEPT, SESSION_NOTED, StandIn};
 pub use request::{Account, DATA_FIELDS_MAX, Details, PROVENANCE_MAX, Request, ToolInput, commitment, commitment_salt};
 pub(crate) use salt::salt_serde;
 pub use salt::salt_text;

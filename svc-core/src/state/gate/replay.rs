@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::value::digest::{Digest, ReplayId, SessionKey};
-use crate::value::id::{ActionId, AgentId, WorkspaceId};
+use crate::value::id::{ActionId, AgentId, ConnectionId, KeyId, WorkspaceId};
 use crate::value::link::{Link, Linked};
 use crate::value::text::{IdempotencyKey, SessionId, Source};
 use crate::value::{Id, Span, Timestamp};
@@ -41,6 +41,34 @@ pub const SESSION_KEPT: Span = Span::hours(24);
 /// How old an owner's last naming may be before the next one is noted: a session that is used all day is not a row
 /// written all day.
 pub const SESSION_NOTED: Span = Span::minutes(5);
+
+/// What the gate puts as session where a client names none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StandIn {
+    /// The id of its connection.
+    Connection(ConnectionId),
+    /// The id of its key.
+    Key(KeyId),
+}
+
+impl StandIn {
+    /// What a session is the stand-in of; `None` where it is a session of its own.
+    #[must_use]
+    pub fn of(session: &SessionId) -> Option<Self> {
+        let text = session.as_str();
+        let connection = ConnectionId::parse(text).map(Self::Connection);
+        connection.or_else(|_| KeyId::parse(text).map(Self::Key)).ok()
+    }
+
+    /// Whether it stands for traffic of this key, or of the connection that the key came through.
+    #[must_use]
+    pub fn is_of(self, key: KeyId, connection: Option<ConnectionId>) -> bool {
+        match self {
+            Self::Connection(id) => connection == Some(id),
+            Self::Key(id) => key == id,
+        }
+    }
+}
 
 /// Which agent a client's session id belongs to, and what entered its context.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
