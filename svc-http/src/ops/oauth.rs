@@ -171,19 +171,19 @@ async fn token(service: &GateService, call: &Call) -> Result<Answer, Refusal> {
 async fn revoke(service: &GateService, call: &Call) -> Result<Answer, Refusal> {
     let form = Form::of(&call.headers, &call.uri, &call.body)?;
     let token = Digest::of(form.need("token")?);
-    // Nobody learns from the answer whether there was such a client or such a token.
-    if let Ok(client) = form.client(&call.headers) {
-        service.run(RevokeOAuth { client, token }).await?;
-    }
+    // Nobody learns from the answer whether there was such a client or such a token; who names no client is told so, or would
+    // take a token for revoked that is not (RFC 7009 part 2.1).
+    let client = form.client(&call.headers)?;
+    service.run(RevokeOAuth { client, token }).await?;
     Ok(Answer::json(&b"{}"[..]))
 }
 
 impl GateService {
-    /// Counts one call of a client to the token endpoint. One that is known by an address is many people's, each on a
-    /// machine of their own: it counts by machine, or any of them could keep out all.
+    /// Counts one call of a client to the token endpoint, by the machine that it comes from: the name of a client is no secret, so
+    /// that whoever names it would keep it out everywhere, and one client can be many people's.
     fn count_client(&self, client: &str, call: &Call) -> Result<(), Refusal> {
-        let shared = client.starts_with("https://").then(|| RateAddress::from(call.address).0);
-        let subject = Subject::Caller(Digest::of(format!("{client} {shared:?}")).bits());
+        let machine = RateAddress::from(call.address).0;
+        let subject = Subject::Caller(Digest::of(format!("{client} {machine:?}")).bits());
         let standing = self.oauth_clients.take(Limit::OAuthClient, subject, Instant::now());
         match standing.and_then(|it| it.retry_after_s) {
             Some(seconds) => Err(Refusal::rate_limited(seconds)),

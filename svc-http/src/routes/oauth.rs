@@ -160,6 +160,7 @@ pub(super) const ROUTES: &[Route] = &[
         path: "/oauth/revoke",
         request: Some("RevocationForm"),
         content: Content::Json("Nothing"),
+        refusals: &[Kind::InvalidClient],
         summary: "End the connection that a token is of (RFC 7009)",
         ..FLAT
     },

@@ -63,7 +63,7 @@ pub(super) async fn ask(service: &GateService, call: &Call) -> Result<Answer, Re
         .ok_or_else(|| Refusal::oauth(Kind::InvalidRedirectUri, "the client did not register this redirect_uri"))?;
     let challenge = match wanted(service, &form) {
         Ok(challenge) => challenge.into(),
-        Err(refusal) => return unasked(service, call, &redirect, form.get("state"), &refusal),
+        Err(refusal) => return unasked(service, &redirect, form.get("state"), &refusal),
     };
     let state = form.get("state").map(Into::into);
     let wish = Wish { client: client.into(), name: known.name, redirect, challenge, state };
@@ -253,17 +253,16 @@ async fn decided(service: &GateService, call: &Call, form: &Form) -> Result<Answ
 }
 
 /// Tells a client that it asked wrongly. Anybody can register, so that a link to this server could lead anybody anywhere: a
-/// browser that nobody has signed in with is sent on without a question to its own machine alone, and to where the operator
-/// lets applications be (RFC 9700 part 4.11.2).
+/// browser is sent on without a question to its own machine alone, and to where the operator lets applications be, whether or not
+/// somebody has signed in with it (RFC 9700 part 4.11.2).
 fn unasked(
     service: &GateService,
-    call: &Call,
     redirect: &Redirect,
     state: Option<&str>,
     refusal: &Refusal,
 ) -> Result<Answer, Refusal> {
     let named = service.allow_redirects.iter().any(|it| **it == *redirect.as_str());
-    if redirect.is_loopback() || named || session(service, call)?.is_some() {
+    if redirect.is_loopback() || named {
         return back(service, redirect, state, Err(refusal.type_()));
     }
     Ok(page::unasked(refusal, redirect, &way_back(service, redirect, state, Err(refusal.type_()))))
