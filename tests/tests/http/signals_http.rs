@@ -217,6 +217,29 @@ async fn whoever_is_shut_out_has_their_agents_stopped() {
     assert_eq!((heard.len(), &heard[1]["outcome"]), (2, &json!("agents_frozen")), "{heard:?}");
 }
 
+/// Whoever is shut out keeps no other way in: a further key that they made for somebody else's agent ends, the key that it came with
+/// does not, nor does anything where only sessions are ended.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn whoever_is_shut_out_keeps_no_key() {
+    let mut from = provider().await;
+    let (agent, ann) = (from.site.agent(&[WIDE]), from.site.member(Role::Admin));
+    let path = format!("/api/w/{}/agents/{}/keys", from.site.workspace(), agent.id);
+    let made = ann.ask(&mut from.client, "POST", &path, Some(&json!({ "label": "mine" }))).await.made();
+    let own = made["key"].as_str().unwrap().to_owned();
+    assert_eq!(from.tell(REVOKED, &ann.email).await.status, 202);
+    assert_eq!(from.client.authorize(&own, &payment(100)).await.status, 200, "her sessions alone have ended");
+    from.site.shift(svc_core::value::Span::millis(1));
+    assert_eq!(from.tell(DISABLED, &ann.email).await.status, 202);
+    let refused = from.client.authorize(&own, &payment(200)).await;
+    assert_eq!((refused.status, refused.kind()), (401, "invalid_api_key".to_owned()));
+    assert_eq!(from.client.authorize(&agent.key, &payment(300)).await.status, 200);
+    from.site.gate.tick().unwrap();
+    let owner = from.site.member(Role::Owner);
+    let keys = owner.ask(&mut from.client, "GET", &path, None).await.ok()["data"].clone();
+    let told = keys.as_array().unwrap().iter().find(|it| it["id"] == made["id"]).cloned();
+    assert!(told.is_none_or(|it| it["revokedAt"].is_string()), "its row says so as well: {keys}");
+}
+
 /// What is not the issuer's, not for this audience, too old or no token is refused in the words of RFC 8935, and does nothing.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_is_not_believed_is_refused() {

@@ -66,8 +66,14 @@ pub(super) fn signal(
     let principal = scope.get::<Principal>(id)?.ok_or_else(Refusal::internal)?;
     let workspace = scope.get::<Workspace>(workspace)?.ok_or_else(Refusal::internal)?;
     if let Some(member) = &principal.member {
-        let member = Member { signed_out_at: Some(scope.now()), ..member.clone() };
-        scope.put(Principal { member: Some(member), ..Principal::clone(&principal) });
+        let now = scope.now();
+        let mut put = Principal::clone(&principal);
+        let mut member = Member { signed_out_at: Some(now), ..member.clone() };
+        if told.stop.is_some() {
+            // Whoever took the account over can have made themselves other ways in: what they made ends, as where they had left.
+            (member.shut_out_at, put.following) = (Some(now), Some(now));
+        }
+        scope.put(Principal { member: Some(member), ..put });
     }
     let Some((heard, reason)) = &told.stop else {
         return Ok(Done { principal: Some(id), ..Done::of("sessions_ended", None) });

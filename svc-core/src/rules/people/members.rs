@@ -158,6 +158,7 @@ pub(super) fn enter(scope: &mut Scope<'_>, principal: &Principal, entry: &Entry<
         demoted_at: principal.member.as_ref().and_then(|it| it.demoted_at),
         // Sessions that a signal or the end of the membership has ended do not come back with it.
         signed_out_at: principal.member.as_ref().and_then(|it| it.signed_out_at.max(it.ended_at)),
+        shut_out_at: principal.member.as_ref().and_then(|it| it.shut_out_at),
         owner_at: if is_owner_now { Some(now) } else { owner_before },
         // The provider still means the same person.
         sso: principal.member.as_ref().filter(|it| it.account == account.id).and_then(|it| it.sso),

@@ -71,6 +71,10 @@ pub struct Member {
     /// workspace, whatever they are good for elsewhere.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub signed_out_at: Option<Timestamp>,
+    /// When an identity provider last said that their account is shut: keys and connections that they made before are void, as
+    /// where they had left.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shut_out_at: Option<Timestamp>,
     /// When they last became an owner: whoever might link them in other systems before may not give away an owner's word.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub owner_at: Option<Timestamp>,
@@ -97,6 +101,7 @@ impl Member {
             raised: Vec::new(),
             demoted_at: None,
             signed_out_at: None,
+            shut_out_at: None,
             owner_at: None,
             sso: None,
         }
@@ -210,10 +215,10 @@ impl Principal {
         self.member.as_ref().is_some_and(|it| it.state == MemberState::Disabled)
     }
 
-    /// Whether a key made at `at` is void because the membership ended since.
+    /// Whether a key made at `at` is void because the membership ended since, or because the person was shut out where they sign in.
     #[must_use]
     pub fn has_ended_since(&self, at: Timestamp) -> bool {
-        self.member.as_ref().and_then(|it| it.ended_at).is_some_and(|end| at <= end)
+        self.member.as_ref().and_then(|it| it.ended_at.max(it.shut_out_at)).is_some_and(|end| at <= end)
     }
 
     /// Whether it can sign in.
