@@ -41,6 +41,7 @@ use crate::rules::gate::ran::{self, ReportRun};
 use crate::rules::gate::release::{self, ReleaseAction};
 use crate::rules::gate::restart::{self, RestartAgent};
 use crate::rules::gate::settle::{self, Settle};
+use crate::rules::gate::use_up::{self, UseUp};
 use crate::rules::gate::verify::{self, Verdict, Verify};
 use crate::rules::gateway::admit::{self, Admission, AdmitCall};
 use crate::rules::gateway::billing::{self, ImportBill};
@@ -307,6 +308,8 @@ commands! {
     TestIntegration => integrations::test_integration, Tested;
     /// A drill starts.
     StartDrill => drill::start_drill, DrillStarted;
+    /// What a person approved is done by the gate itself.
+    UseUp => use_up::use_up, Verdict;
     /// Somebody signs in by a workspace's identity provider.
     SignInBySso => single_sign_on::sign_in_by_sso, SignedInBySso;
     /// Somebody signs in.
@@ -548,6 +551,7 @@ operations! {
     SignInBySso => SsoStep, |Reply::SignedInBySso(it), _| *it;
     StartSession => SignInStep, |Reply::SignedIn(it), _| *it;
     TouchSession => (), |Reply::Done(()), _| ();
+    UseUp => Verdict, |Reply::Verdict(it), _| it;
     Verify => Verdict, |Reply::Verdict(it), _| it;
     FollowLeave => (), |Reply::Done(()), _| ();
     PassAgent => (), |Reply::Done(()), _| ();

@@ -140,6 +140,7 @@ function Whole({ action, again }) {
       </section>
       <section class="card" aria-labelledby="known"><header><h2 id="known">Everything that is known of it</h2></header><${Known} of=${action} /></section>
     </div>
+    ${action.tool?.input && html`<details class="card" open><summary>What the tool is given</summary><pre tabindex="0"><${Quoted} text=${JSON.stringify(action.tool.input, null, 2)} dir="ltr" /></pre></details>`}
     ${action.details && html`<details class="card"><summary>What the agent sent beside it</summary><pre tabindex="0"><${Quoted} text=${JSON.stringify(action.details, null, 2)} dir="ltr" /></pre></details>`}
     ${isOpen && html`<${Release} action=${action} kept=${keptAmount} close=${() => setOpen(false)} done=${done} />`}
     ${released?.by && html`<p><small>Released by <${Who} id=${released.by} />.</small></p>`}`;

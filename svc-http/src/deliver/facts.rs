@@ -6,12 +6,15 @@
 use svc_core::rules::edge::message::Asked;
 use svc_core::rules::gate::asked::Stands;
 use svc_core::rules::read::View;
-use svc_core::state::gate::{Action, ApprovalKind, ApprovalSubject, Requester};
+use svc_core::state::gate::{ApprovalKind, ApprovalSubject, Requester};
 use svc_core::state::people::Principal;
 use svc_core::value::currency::Currency;
 use svc_core::value::id::{ActionId, ApprovalId, WorkspaceId};
 
 use crate::pages::quoted::plain;
+
+/// Characters of what a tool is given that a message has: they fit into a field of Slack's with their name.
+const INPUT_CHARS_MAX: usize = 1_700;
 
 /// What waits, or ran, for a message.
 pub(super) struct Facts {
@@ -21,6 +24,8 @@ pub(super) struct Facts {
     pub(super) summary: String,
     /// More that others wrote, each with its name.
     pub(super) quoted: Vec<(&'static str, String)>,
+    /// Whether all that a tool would be given stands in `quoted`, or nowhere: where not, the page has more of it.
+    pub(super) is_whole: bool,
     /// What the server says of it, each with its name.
     pub(super) own: Vec<(&'static str, String)>,
     /// The page on which it is decided, or read.
@@ -67,8 +72,9 @@ impl Facts {
             own.push(("Agent id", agent.id.to_string()));
         }
         quoted.extend(asked.person.as_deref().map(|it| ("Asked by", person(it))));
-        if let Some(action) = asked.question.action.as_ref().map(|it| &it.action) {
-            of_action(action, &mut quoted, &mut own);
+        let mut is_whole = true;
+        if let Some(view) = &asked.question.action {
+            is_whole = of_action(view, &mut quoted, &mut own);
         }
         match &approval.subject {
             ApprovalSubject::Freeze(it) => {
@@ -89,6 +95,7 @@ impl Facts {
             headline: headline(approval.kind(), asked.question.stands),
             summary: asked.question.summary(),
             quoted,
+            is_whole,
             own,
             url: page(base, approval.workspace, approval.id),
             under: asked.under.iter().map(|it| page(base, approval.workspace, *it)).collect(),
@@ -101,12 +108,13 @@ impl Facts {
         let (action, agent) = (&ran.action, &ran.agent);
         let mut quoted = vec![("Agent", agent.name.to_string())];
         let mut own = vec![("Agent id", agent.id.to_string())];
-        of_action(action, &mut quoted, &mut own);
+        let is_whole = of_action(ran, &mut quoted, &mut own);
         own.push(("Stands as", ran.status().as_str().replace('_', " ")));
         Self {
             headline: "An agent's tool ran although its action was not allowed.",
             summary: action.summary.to_string(),
             quoted,
+            is_whole,
             own,
             url: page_of_action(base, action.workspace, action.id),
             under: Vec::new(),
@@ -115,7 +123,9 @@ impl Facts {
     }
 }
 
-fn of_action(action: &Action, quoted: &mut Vec<(&'static str, String)>, own: &mut Vec<(&'static str, String)>) {
+/// What is known of an action; whether all that its tool would be given is among it, or is known to nobody.
+fn of_action(view: &View, quoted: &mut Vec<(&'static str, String)>, own: &mut Vec<(&'static str, String)>) -> bool {
+    let action = &*view.action;
     own.push(("Type", action.kind.as_str().to_owned()));
     if let Some(payment) = &action.payment {
         own.push(("Amount", amount(payment.amount, payment.currency)));
@@ -129,6 +139,13 @@ fn of_action(action: &Action, quoted: &mut Vec<(&'static str, String)>, own: &mu
         quoted.extend(tool.name.as_ref().map(|it| ("Tool", it.to_string())));
         quoted.extend(tool.server.as_ref().map(|it| ("Tool's server", it.to_string())));
     }
+    let Some(payload) = view.payload.as_deref() else { return true };
+    let Some(given) = payload.tool_input.as_deref() else { return payload.details.is_none() || action.tool.is_none() };
+    let cut = given.char_indices().nth(INPUT_CHARS_MAX).map(|(end, _)| end);
+    let shown = given.get(..cut.unwrap_or(given.len())).unwrap_or_default();
+    let rest = cut.map(|_| format!("… ({} bytes in all: the rest is on the page)", given.len())).unwrap_or_default();
+    quoted.push(("The tool is given", format!("{shown}{rest}")));
+    cut.is_none()
 }
 
 const fn headline(kind: ApprovalKind, stands: Stands) -> &'static str {

@@ -87,6 +87,10 @@ fn blocks(asked: &Asked, facts: &Facts) -> Vec<Value> {
         let text = format!("The same was asked {under} more times and waits too.");
         blocks.push(json!({ "type": "context", "elements": [plain_text(&text)] }));
     }
+    if !facts.is_whole && asked.question.stands == Stands::Waiting {
+        let text = "Not all that the tool is given is shown here: open it to look and to approve.";
+        blocks.push(json!({ "type": "context", "elements": [plain_text(text)] }));
+    }
     blocks.push(json!({ "type": "actions", "elements": buttons(asked, facts) }));
     blocks
 }
@@ -97,7 +101,8 @@ fn buttons(asked: &Asked, facts: &Facts) -> Vec<Value> {
     let word = |action: &str, text: &str, style: &str| json!({ "type": "button", "action_id": action, "text": plain_text(text), "style": style, "value": value });
     let mut buttons = Vec::with_capacity(3);
     if asked.question.stands == Stands::Waiting {
-        if !has_no_yes(&asked.question) {
+        // Nobody agrees in a message to what they see half of.
+        if facts.is_whole && !has_no_yes(&asked.question) {
             buttons.push(word(APPROVE, "Approve", "primary"));
         }
         buttons.push(word(DENY, "Deny", "danger"));

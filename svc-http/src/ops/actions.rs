@@ -62,7 +62,7 @@ fn shown(member: Member) -> Shown {
 }
 
 fn item(service: &GateService, member: Member, view: &View) -> Result<Answer, Refusal> {
-    let item = decision::item(view, &service.base_url, shown(member))?;
+    let item = decision::item_with_input(view, &service.base_url, shown(member))?;
     Ok(Answer::json(item.to_string()))
 }
 

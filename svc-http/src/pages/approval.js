@@ -304,6 +304,8 @@ function paint() {
   part("words").hidden = !action;
   const strange = waits && action && STRANGE[action.provenance.effective];
   const isReason = approval.reasons.some((it) => it.code === "untrusted_provenance");
+  put("input", ...(tool.input ? [quoted(JSON.stringify(tool.input, null, 2), "ltr")] : []));
+  part("given").hidden = !tool.input;
   put("origin", ...(strange && !isReason ? [strange] : []));
   put("reasons", ...approval.reasons.map((it) => item(quoted(sentence(it.message)))));
   if (approval.exceptions && waits) part("reasons").append(item("Approving makes an exception to its limits, this once."));

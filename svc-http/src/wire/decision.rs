@@ -67,6 +67,20 @@ pub fn item(view: &View, base_url: &str, shown: Shown) -> Result<Value, Refusal>
     Ok(item)
 }
 
+/// The same with what the action's tool is given: whoever decides on an action, or looks into one, sees what it would do. The agent
+/// is not told again what it sent, and no list has it: it can have 64 KiB.
+///
+/// # Errors
+/// As [`write()`].
+pub fn item_with_input(view: &View, base_url: &str, shown: Shown) -> Result<Value, Refusal> {
+    let mut item = item(view, base_url, shown)?;
+    let given = view.payload.as_ref().and_then(|it| it.tool_input.as_deref());
+    if let (Some(given), Some(tool), Shown::Whole) = (given, item.get_mut("tool"), shown) {
+        super::put(tool, "input", serde_json::from_str(given).map_err(|_| Refusal::internal())?);
+    }
+    Ok(item)
+}
+
 fn answer<'a>(
     view: &'a View,
     reasons: &'a [Reason],

@@ -32,6 +32,7 @@ mod hooks_http;
 mod integrations_http;
 mod ladders_http;
 mod mail_http;
+mod mcp_approved_http;
 mod mcp_explained_http;
 mod mcp_hostile_http;
 mod mcp_http;

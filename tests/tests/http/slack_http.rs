@@ -308,6 +308,30 @@ async fn those_who_may_decide_are_asked_in_slack() {
     chat.site.stop().await;
 }
 
+/// What a tool would be given is in the message; where that is not all of it, nobody approves there, and is told why.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nobody_approves_in_slack_what_is_not_all_shown() {
+    let mut chat = Chat::with(|_| {}).await;
+    for (command, is_whole) in [("rm -rf /srv".to_owned(), true), (format!("true #{}", "x".repeat(2_000)), false)] {
+        chat.slack.answer([taken()]);
+        let body = json!({ "type": "mcp.call", "summary": format!("Look around {is_whole}"),
+            "tool": { "name": "shell", "server": "box", "input": { "command": command } } });
+        chat.client.authorize(&chat.agent.key, &body).await.ok();
+        let told = posted(&mut chat).await.json();
+        let blocks = told["blocks"].as_array().unwrap();
+        let fields: Vec<&Value> = blocks.iter().filter_map(|it| it["fields"].as_array()).flatten().collect();
+        let given = fields.iter().map(|it| text(&it["text"])).find(|it| it.starts_with("The tool is given: "));
+        let head: String = command.chars().take(1_000).collect();
+        assert!(given.is_some_and(|it| it.contains(&format!(r#"{{"command":"{head}"#))), "{told}");
+        let buttons: Vec<&str> =
+            blocks.last().unwrap()["elements"].as_array().unwrap().iter().map(|it| text(&it["action_id"])).collect();
+        let expected: &[&str] = if is_whole { &["approve", "deny", "open"] } else { &["deny", "open"] };
+        assert_eq!(buttons, expected);
+        assert_eq!(told.to_string().contains("Not all that the tool is given is shown here"), !is_whole, "{told}");
+    }
+    chat.site.stop().await;
+}
+
 /// Of a tool that ran without having been allowed those are told in Slack who are linked and may decide: there is nothing to press,
 /// and what the agent wrote is plain text.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -126,6 +126,7 @@ fn create(scope: &mut Scope<'_>, asked: &EditMcpServers, all: &mut McpServers, s
         enabled: true,
         created_by: asked.by.maker(),
         created_at: scope.now(),
+        moved_at: None,
     };
     apply(scope, asked.workspace, &mut made, set)?;
     scope.put(McpTools::new(made.id, asked.workspace));
@@ -157,6 +158,9 @@ fn change(
     apply(scope, asked.workspace, &mut after, set)?;
     if after == before {
         return Ok(after);
+    }
+    if (&after.name, &after.url) != (&before.name, &before.url) {
+        after.moved_at = Some(scope.now());
     }
     let (old, new) = differing(&as_json(&Told::of(&before))?, &as_json(&Told::of(&after))?);
     let data = Object::new().raw("new", &new).raw("old", &old).finish();

@@ -183,7 +183,7 @@ impl Case<'_> {
     }
 
     fn approve(&self, scope: &mut Scope<'_>) -> Result<(), Halt> {
-        let forbidden = self.forbidden(scope)?;
+        let forbidden = forbidden(scope, &self.workspace, &self.agent, &self.action)?;
         if !forbidden.is_empty() {
             return self.end_by_policy(scope, forbidden);
         }
@@ -208,26 +208,6 @@ impl Case<'_> {
             return Ok(());
         }
         self.allow(scope, approval, first.map(|_| &*principal))
-    }
-
-    /// What is in force now and forbids the action: entries of deny lists, a revoked mandate, `outsideMandate` turned to
-    /// `deny`. Empty where nothing does.
-    fn forbidden(&self, scope: &mut Scope<'_>) -> Result<Vec<Reason>, Halt> {
-        let (mandates, unreadable) = authorize::mandates(scope, &self.agent)?;
-        let action = &self.action;
-        let mut reasons = denied(&mandates, action.payment.as_ref(), action.tool.as_ref().and_then(tool_name));
-        if unreadable {
-            reasons.push(Reason::new(Code::EvaluationError, Effect::Deny));
-        }
-        let gone = |charged| !self.agent.mandates.iter().any(|it| it.id == charged);
-        let revoked = action.mandate.map(|it| it.mandate).filter(|it| gone(*it));
-        let outside = |it: &Reason| it.effect == Effect::Ask && it.code.is_outside();
-        let outside = self.workspace.settings.outside_mandate == Outside::Deny && action.reasons.iter().any(outside);
-        if revoked.is_some() || outside || !reasons.is_empty() {
-            let changed = Reason { mandate: revoked, ..Reason::new(Code::PolicyChanged, Effect::Deny) };
-            reasons.insert(0, changed);
-        }
-        Ok(reasons)
     }
 
     fn end_by_policy(&self, scope: &mut Scope<'_>, reasons: Vec<Reason>) -> Result<(), Halt> {
@@ -320,6 +300,33 @@ impl Case<'_> {
     fn via(&self) -> (&'static str, String) {
         ("via", quoted(self.asked.via.as_str()))
     }
+}
+
+/// What is in force now and forbids an action of `agent`'s: entries of deny lists, a revoked mandate, `outsideMandate` turned to
+/// `deny`. Empty where nothing does.
+///
+/// # Errors
+/// `internal` where a row that is always there is not.
+pub(super) fn forbidden(
+    scope: &mut Scope<'_>,
+    workspace: &Workspace,
+    agent: &Agent,
+    action: &Action,
+) -> Result<Vec<Reason>, Halt> {
+    let (mandates, unreadable) = authorize::mandates(scope, agent)?;
+    let mut reasons = denied(&mandates, action.payment.as_ref(), action.tool.as_ref().and_then(tool_name));
+    if unreadable {
+        reasons.push(Reason::new(Code::EvaluationError, Effect::Deny));
+    }
+    let gone = |charged| !agent.mandates.iter().any(|it| it.id == charged);
+    let revoked = action.mandate.map(|it| it.mandate).filter(|it| gone(*it));
+    let outside = |it: &Reason| it.effect == Effect::Ask && it.code.is_outside();
+    let outside = workspace.settings.outside_mandate == Outside::Deny && action.reasons.iter().any(outside);
+    if revoked.is_some() || outside || !reasons.is_empty() {
+        let changed = Reason { mandate: revoked, ..Reason::new(Code::PolicyChanged, Effect::Deny) };
+        reasons.insert(0, changed);
+    }
+    Ok(reasons)
 }
 
 /// Who agrees, when and from where.

@@ -24,6 +24,7 @@ pub mod release;
 pub mod restart;
 pub mod settle;
 pub mod suggest;
+pub mod use_up;
 pub mod velocity;
 pub mod verify;
 pub mod would;

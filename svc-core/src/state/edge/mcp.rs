@@ -61,6 +61,17 @@ pub struct McpServer {
     pub created_by: Option<Maker>,
     /// When it was made.
     pub created_at: Timestamp,
+    /// When its name or address last became another.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub moved_at: Option<Timestamp>,
+}
+
+impl McpServer {
+    /// Since when its name stands for the server at its address: what a person said of it before, they said of another.
+    #[must_use]
+    pub fn since(&self) -> Timestamp {
+        self.moved_at.unwrap_or(self.created_at)
+    }
 }
 
 /// How an MCP server is shown who calls.

@@ -21,10 +21,10 @@ use svc_core::answer::Decided;
 use svc_core::refusal::{Kind, Refusal};
 use svc_core::rules::edge::mcp_tools::{NoteTools, Over};
 use svc_core::rules::edge::proxied::{Reached, reach};
-use svc_core::rules::gate::verify::Verify;
+use svc_core::rules::gate::use_up::UseUp;
 use svc_core::rules::gateway::payer::CallKey;
 use svc_core::state::edge::{McpTool, McpTools};
-use svc_core::state::gate::{Account, ActionKind, Code, Request as ActionRequest, Status, Verb};
+use svc_core::state::gate::{Account, Code, Request as ActionRequest, Status, Verb};
 use svc_core::state::people::Credential;
 use svc_core::value::Timestamp;
 use svc_core::value::canonical::canonical;
@@ -49,6 +49,8 @@ use crate::wire::mcp::{self, Asked, Era, Request, ToolCall};
 const SESSION: &str = "x-svc-client-session";
 /// Bytes of arguments that the gate is shown as they are.
 const INPUT_BYTES_MAX: usize = 64 * 1024;
+/// Characters of arguments that the gate is not given which a summary shows: its 500 have names of a tool and a server too.
+const HEAD_CHARS: usize = 200;
 /// How often a list is asked for anew, or noted, before a call goes on.
 const NOTE_TURNS: usize = 8;
 /// What a client is told of a server that it reaches through this one.
@@ -321,13 +323,15 @@ impl Place<'_> {
         Ok(Before::Not(decided))
     }
 
-    /// Uses up the receipt of an action, in one commit that finds it unused, unexpired and its agent not stopped since.
+    /// Uses up the receipt of an action, in one commit that finds it unused, unexpired, forbidden by nothing and its agent not
+    /// stopped since. What was approved of a server that had another name or address then is none of this one's.
     async fn use_up(&self, decided: &Decided) -> Result<bool, Refusal> {
         let action = decided.action();
-        let (receipt, digest, body) = (action.receipt(), action.digest, Digest::of("a proxied call"));
-        let kind = Some(ActionKind::MCP_CALL.as_str().into());
-        let verify = Verify { receipt, digest, charge: None, kind, key: None, body, signed_by: None };
-        Ok(self.service.run(verify).await?.is_valid())
+        if action.created_at() < self.reached.server.since() {
+            return Ok(false);
+        }
+        let body = Digest::of("a proxied call");
+        Ok(self.service.run(UseUp { action: action.id, digest: action.digest, body }).await?.is_valid())
     }
 
     /// What makes two calls the same one. Arguments are the same however they are written, where every reader reads
@@ -353,16 +357,19 @@ impl Place<'_> {
         let whole = sent.get();
         // The gate counts what it would write, which can be longer than what was sent.
         let is_short = whole.len() <= INPUT_BYTES_MAX && canonical(&asked.arguments).len() <= INPUT_BYTES_MAX;
+        let mut summary = format!("Call {} of the MCP server {server}", asked.name);
         if is_short && !asked.arguments.has_unsafe_number() {
             tool.push(("input", asked.arguments.clone()));
         } else {
             let bytes = i64::try_from(whole.len()).unwrap_or(i64::MAX);
             tool.push(("inputBytes", Json::Number(Number::Int(bytes))));
             tool.push(("inputDigest", text(&format!("sha256:{}", Digest::of(whole)))));
+            // The gate keeps none of it, and whoever decides is to see what it can.
+            summary.push_str(&format!(" with {bytes} bytes that begin: {}", head(whole)));
         }
         let action = object(vec![
             ("type", text("mcp.call")),
-            ("summary", text(&format!("Call {} of the MCP server {server}", asked.name))),
+            ("summary", text(&summary)),
             ("tool", object(tool)),
             ("session", object(vec![("id", text(session.as_str()))])),
         ]);
@@ -381,6 +388,15 @@ impl Place<'_> {
         };
         SessionId::parse(&text).map_err(|why| Refusal::invalid_field(field, why.to_string()))
     }
+}
+
+/// As much of arguments as a summary has room for, without signs that it may not have.
+fn head(arguments: &str) -> String {
+    let mut head: String = arguments.chars().filter(|it| !it.is_control()).take(HEAD_CHARS).collect();
+    if head.len() < arguments.len() {
+        head.push('…');
+    }
+    head
 }
 
 /// Whether a decision lets the call be made: allowed, and with its receipt still good.

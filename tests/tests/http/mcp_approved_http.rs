@@ -1,0 +1,93 @@
+//! What a person who is asked about a call of another server's tool sees of it, and what their yes is good for.
+
+use serde_json::{Value, json};
+use svc_tests::client::Got;
+use svc_tests::tool_desk::{ToolDesk as Desk, calling, text};
+use svc_tests::tool_server::{Speaks, ToolServer};
+
+const ASKING: &str =
+    r#"{"name":"Ask","actions":["mcp.call"],"limits":{"count":{"max":1,"period":"day"},"onLimit":"ask"}}"#;
+
+/// A desk whose agent's calls ask from now on.
+async fn desk() -> (Desk, String) {
+    let mut desk = Desk::with(Speaks::Modern, ASKING).await;
+    let id = desk.server(json!({})).await["id"].as_str().unwrap().to_owned();
+    assert_eq!(text(&desk.call("read_one", json!({ "id": "0" })).await), "done");
+    (desk, id)
+}
+
+/// The id of the action that a call was answered with.
+fn action(result: &Value) -> String {
+    text(result).lines().find_map(|it| it.strip_prefix("action: ")).unwrap_or_else(|| panic!("{result}")).to_owned()
+}
+
+/// Approves what this action waits for.
+async fn approve(desk: &mut Desk, action: &str) -> Got {
+    let waiting = desk.api("GET", "approvals?state=waiting", None).await.ok()["data"].clone();
+    let mine = waiting.as_array().unwrap().iter().find(|it| it["subject"]["actionId"] == action).unwrap().clone();
+    desk.api("POST", &format!("approvals/{}/approve", mine["id"].as_str().unwrap()), Some(&json!({}))).await
+}
+
+/// Whoever decides reads what the tool would be given; where the gate keeps none of it, how it begins. The agent is not told again
+/// what it sent.
+#[tokio::test]
+async fn whoever_decides_sees_the_arguments() {
+    let (mut desk, _) = desk().await;
+    let arguments = json!({ "amount": 13_371_337, "to": "<b>DE89 3704</b>" });
+    let asked = action(&desk.call("read_one", arguments.clone()).await);
+    let seen = desk.api("GET", &format!("actions/{asked}"), None).await.ok();
+    assert_eq!(seen["tool"], json!({ "name": "read_one", "server": "crm", "input": arguments }));
+    let listed = desk.actions().await;
+    assert!(listed.iter().all(|it| it["tool"].get("input").is_none()), "{listed:?}");
+    let key = desk.agent.key.clone();
+    let own = desk.client.get(&format!("/v1/actions/{asked}"), &key).await.ok();
+    assert_eq!(own["tool"], json!({ "name": "read_one", "server": "crm" }));
+
+    for (long, head) in [
+        (json!({ "first": "DE89 3704", "rest": "x".repeat(70_000) }), r#"{"first":"DE89 3704","rest":"xxx"#),
+        (json!({ "amount": 9_007_199_254_740_993_u64 }), r#"{"amount":9007199254740993}"#),
+    ] {
+        let asked = action(&desk.call("read_one", long).await);
+        let seen = desk.api("GET", &format!("actions/{asked}"), None).await.ok();
+        assert!(seen["summary"].as_str().unwrap().contains(&format!("begin: {head}")), "{seen}");
+    }
+}
+
+/// A deny list that came after the approval holds: the gate asks it again before it does what was approved.
+#[tokio::test]
+async fn no_approval_passes_a_deny_list_that_came_after_it() {
+    let (mut desk, _) = desk().await;
+    let arguments = json!({ "id": "1" });
+    let asked = action(&desk.call("read_one", arguments.clone()).await);
+    approve(&mut desk, &asked).await.ok();
+    let deny = json!({ "name": "No", "actions": ["mcp.call"], "tools": { "deny": ["crm/read_one"] } });
+    let path = format!("agents/{}/mandates", desk.agent.id);
+    let made = desk.api("POST", &path, Some(&deny)).await;
+    assert_eq!(made.status, 201, "{}", made.text());
+    let _ = desk.server.heard();
+    let refused = desk.call("read_one", arguments).await;
+    assert!(text(&refused).contains("on a deny list"), "{refused}");
+    assert!(desk.server.calls().is_empty());
+    let seen = desk.api("GET", &format!("actions/{asked}"), None).await.ok();
+    assert!(seen.get("consumedAt").is_none(), "what was not done is not used up: {seen}");
+}
+
+/// What was approved of a server is not sent to another address that has its name by now.
+#[tokio::test]
+async fn an_approval_is_for_the_server_that_was_asked_about() {
+    let (mut desk, id) = desk().await;
+    let arguments = json!({ "id": "1" });
+    let asked = action(&desk.call("read_one", arguments.clone()).await);
+    approve(&mut desk, &asked).await.ok();
+    desk.site.shift(svc_core::value::Span::millis(1));
+    let other = ToolServer::start(Speaks::Modern).await;
+    desk.api("PATCH", &format!("mcp-servers/{id}"), Some(&json!({ "url": other.url() }))).await.ok();
+    let waits = desk.send(&calling("read_one", arguments.clone()), &[]).await.ok()["result"].clone();
+    assert!(text(&waits).contains("approval_required"), "{waits}");
+    assert!(other.calls().is_empty());
+    let anew = action(&waits);
+    assert_ne!(anew, asked);
+    approve(&mut desk, &anew).await.ok();
+    assert_eq!(text(&desk.call("read_one", arguments).await), "done");
+    assert_eq!(other.calls().len(), 1);
+}
