@@ -2,6 +2,7 @@
 
 use svc_core::rules::gate::verify::Fault;
 use svc_core::state::gate::{Activity, Code, OutcomeStatus, Status, Verb};
+use svc_core::state::people::Settings;
 use svc_core::testing::world::{World, paying, payment, request};
 use svc_core::value::period::{Period, Zone};
 use svc_core::value::{Span, Timestamp};
@@ -190,6 +191,34 @@ fn a_changed_zone_waits_where_nothing_was_used() {
         to(&mut world, ends);
         assert_eq!(ask(&mut world, &agent, payment(10_000, "EUR", "c.example")).0, Verb::Allow, "{zones:?}");
     }
+}
+
+/// A person's yes beyond a limit, said when another zone has come into force and the day that was asked in is over, takes the place
+/// of no sum: the day that runs then has its limit once.
+#[test]
+fn a_late_yes_under_another_zone_leaves_the_running_period_alone() {
+    let asks = DAY.replace("\"perPeriod\"", "\"onLimit\":\"ask\",\"perPeriod\"");
+    let (mut world, agent) = calm(&[&asks]);
+    let to = |world: &mut World, at: &str| {
+        let rest = Timestamp::parse(at).unwrap().since(world.now());
+        world.advance(rest);
+    };
+    to(&mut world, "2027-03-01T23:00:00Z");
+    let asked = world.authorize(&agent, payment(50_000, "EUR", "a.example"));
+    assert_eq!((asked.verb(), only(&asked).code), (Verb::Ask, Code::OverPeriodLimit));
+    to(&mut world, "2027-03-02T00:05:00Z");
+    // An hour behind: by its days it is still the first of March there.
+    let settings = Settings { timezone: Zone::parse("Atlantic/Cape_Verde").unwrap(), ..fast() };
+    world.change_settings(settings);
+    to(&mut world, "2027-03-02T00:10:00Z");
+    let by = world.owner();
+    world.approve(&by, asked.id());
+    to(&mut world, "2027-03-02T00:15:00Z");
+    assert_eq!(ask(&mut world, &agent, payment(9_000, "EUR", "b.example")).0, Verb::Allow);
+    to(&mut world, "2027-03-02T01:15:00Z");
+    let over = world.authorize(&agent, payment(9_000, "EUR", "c.example"));
+    assert_eq!((over.verb(), only(&over).used), (Verb::Ask, Some(9_000)));
+    world.audit();
 }
 
 /// A zone that is put in force while a period of the one before still runs begins behind the period that runs then.

@@ -41,6 +41,7 @@ mod sign_in;
 mod single_sign_on;
 mod stop;
 mod suggest;
+mod sums;
 mod sweep;
 mod taken_back;
 mod tell;

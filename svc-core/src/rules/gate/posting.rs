@@ -52,7 +52,8 @@ pub(super) fn exceed(
     } else {
         let term = settings.term(per.period, asked_at);
         let newer = activity.tallies.iter().any(|it| it.mandate == id && it.period == per.period && it.from > asked_at);
-        if !newer && now < term.until {
+        // In a zone of later, the period that it was asked in may reach into the running one, of which there may be no sum yet.
+        if !newer && term == settings.term(per.period, now) {
             activity.keep(Tally { excess: payment.amount, ..Tally::none(id, term) }, now);
         }
         term
