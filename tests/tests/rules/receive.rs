@@ -12,7 +12,7 @@ use svc_core::rules::gate::release::ReleaseAction;
 use svc_core::rules::people::by::By;
 use svc_core::state::edge::{ConfigChange, EVENT_KEPT, Heard, IntegrationKind, IntegrationSlot, Received};
 use svc_core::state::evidence::{Counter, Entry};
-use svc_core::state::gate::{Activity, Agent, OutcomeStatus, Payee, Status};
+use svc_core::state::gate::{Action, Activity, Agent, OutcomeStatus, Payee, Status};
 use svc_core::testing::World;
 use svc_core::testing::world::payment;
 use svc_core::value::digest::ReceivedId;
@@ -250,7 +250,7 @@ fn a_charge_above_what_was_settled_is_an_incident() {
             assert_eq!(issuer.tell(event, Deed::Settle { action, amount }), "over_settlement");
             assert_eq!(issuer.tell(&format!("{event}_again"), Deed::Settle { action, amount }), "already_settled");
             assert_eq!((issuer.sums(&agent), issuer.money()), ((0, amount), (100, amount)));
-            let row = issuer.world.row::<svc_core::state::gate::Action>(action);
+            let row = issuer.world.row::<Action>(action);
             let incident = row.incident.clone().unwrap();
             assert_eq!((incident.allowed, incident.settled, row.evidence), (stood, amount, incident.evidence));
             let payee: std::sync::Arc<Payee> = issuer.world.row(row.payee.unwrap().payee);
@@ -303,6 +303,30 @@ fn a_reversal_gives_back_what_the_issuer_posted() {
             issuer.world.audit();
         }
     }
+}
+
+/// The same where what lapsed was given back before anybody said what became of it: what the issuer has said since is given back by
+/// its reversal, and nothing else.
+#[test]
+fn a_reversal_gives_back_what_was_charged_after_a_lapse() {
+    let (mut issuer, agent) = Issuer::new(&[&DAY.replace("day", "month")]);
+    let action = issuer.world.authorize(&agent, payment(100, "EUR", "shop.example.com")).id();
+    assert_eq!(issuer.charge("evt_1", action, 100), "approved");
+    issuer.world.advance(Span::hours(25));
+    assert_eq!(issuer.sums(&agent), (0, 100));
+    assert_eq!(issuer.tell("evt_2", Deed::Reverse { action }), "released");
+    assert_eq!((issuer.sums(&agent), issuer.money()), ((0, 0), (100, 0)));
+    assert_eq!(issuer.tell("evt_3", Deed::Settle { action, amount: 80 }), "settled");
+    assert_eq!(issuer.tell("evt_4", Deed::Reverse { action }), "not_allowed", "it is what was settled");
+    assert_eq!(issuer.tell("evt_5", Deed::Settle { action, amount: 90 }), "over_settlement");
+    assert_eq!((issuer.sums(&agent), issuer.money()), ((0, 90), (100, 90)));
+    issuer.world.audit();
+    let kept = issuer.world.row::<Action>(action).kept(issuer.world.now());
+    assert_eq!(kept, 10, "so a person is shown that there is something to release");
+    assert_eq!(issuer.tell("evt_6", Deed::Reverse { action }), "released");
+    assert_eq!((issuer.sums(&agent), issuer.money()), ((0, 80), (100, 80)));
+    assert_eq!(issuer.tell("evt_7", Deed::Reverse { action }), "not_allowed", "nothing is left of it");
+    issuer.world.audit();
 }
 
 /// Where nobody told who charges, the records say so and name no merchant: that of the action was seen by nobody.

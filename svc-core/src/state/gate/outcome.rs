@@ -163,13 +163,12 @@ impl Action {
         if allowed.consumed.is_none() {
             return nothing("its receipt was not used, so nothing is kept");
         }
-        let released = allowed.released.is_some() || allowed.outcome.as_ref().is_some_and(|it| it.released.is_some());
-        if released {
-            return nothing("what was kept is released already");
-        }
+        let already = "what was kept is released already";
+        let after_lapse = allowed.released.is_some();
         let lapsed = allowed.lapsed.is_some() || (untimed && at >= allowed.lapse_at());
         let Some(outcome) = &mut allowed.outcome else {
             return match (lapsed, allowed_amount) {
+                _ if after_lapse => nothing(already),
                 (false, _) => nothing("the agent has not settled it"),
                 (true, 0) => nothing("nothing was paid by it"),
                 (true, amount) => {
@@ -178,10 +177,14 @@ impl Action {
                 }
             };
         };
+        if outcome.released.is_some() {
+            return nothing(already);
+        }
         let told = outcome.told(allowed_amount);
+        // What was given back after the lapse is no answer to what the issuer says since: that is kept, too.
         let kept = outcome.posted.unwrap_or(told).saturating_sub(told);
         if kept <= 0 {
-            return nothing("what is posted is what the agent settled");
+            return nothing(if after_lapse { already } else { "what is posted is what the agent settled" });
         }
         outcome.posted = Some(told);
         outcome.released = Some(Box::new(Released { at, by, amount: kept }));
