@@ -42,7 +42,7 @@ impl View {
     /// How the action reads.
     #[must_use]
     pub fn status(&self) -> Status {
-        self.action.status(&self.agent, self.hold.is_some(), self.now)
+        self.action.status(&self.agent, self.hold.map(|it| it.at), self.now)
     }
 
     /// What the agent is to do.

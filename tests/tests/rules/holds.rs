@@ -258,6 +258,28 @@ fn what_very_many_later_agents_hold_is_void() {
     world.audit();
 }
 
+/// What time has ended before a hold was set reads so, although nobody has written it down and the row of its agent does not tell
+/// of the hold yet: one end is told one way.
+#[test]
+fn a_hold_ends_nothing_that_time_had_ended() {
+    let (mut world, agents) = fleet(1);
+    let agent = world.agent().with_mandate(terms(r#"{"name":"Crm","actions":["crm.read"]}"#)).register();
+    let allowed = world.authorize(&agent, request("crm.read")).id();
+    let waits = world.authorize(&agent, request("crm.update")).id();
+    crowd(&mut world, agents[0].agent, FREEZE_MAX);
+    // Every timer is late.
+    let late = world.now().plus(Span::hours(48));
+    world.clock().set(late);
+    halted(&mut world, &By::Program, &Selector::everyone()).hold.unwrap();
+    assert!(world.row::<Agent>(agent.agent).is_active(), "its own row is still to be written");
+    let stands = |world: &mut World| [allowed, waits].map(|it| world.read(&agent, it).status());
+    assert_eq!(stands(&mut world), [Status::Lapsed, Status::Expired]);
+    world.advance(Span::seconds(1));
+    assert!(!world.row::<Agent>(agent.agent).is_active());
+    assert_eq!(stands(&mut world), [Status::Lapsed, Status::Expired]);
+    world.audit();
+}
+
 /// Where there are two owners both have to agree: the first is told to wait, told again that another is needed, and only
 /// another owner's yes lifts it.
 #[test]

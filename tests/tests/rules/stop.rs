@@ -1,11 +1,13 @@
 //! A stopped agent reads no allow that it could still act on.
 
 use svc_core::refusal::Kind;
+use svc_core::rules::gate::restart::RestartAgent;
 use svc_core::rules::people::by::By;
 use svc_core::state::gate::{ApprovalState, Code, DecidedBy, OutcomeStatus, Status, Verb};
 use svc_core::state::people::KeyScope;
 use svc_core::testing::world::{charge, key, payment, request};
 use svc_core::value::Span;
+use svc_core::value::text::Note;
 
 use super::{PAY, ask, calm, codes};
 
@@ -149,4 +151,28 @@ fn every_stop_is_seen_by_the_roster() {
     assert_eq!(epoch(&mut world), before + 2);
     world.freeze(other.agent);
     assert_eq!(epoch(&mut world), before + 2);
+}
+
+/// It stays revoked however often its agent is stopped after that: also where the stop that voided it is remembered no more,
+/// nothing woke for its lapse, and it is settled only then.
+#[test]
+fn a_revoked_action_stays_revoked_behind_many_stops() {
+    let (mut world, agent) = calm(&[r#"{"name":"Crm","actions":["crm.*"]}"#]);
+    let action = world.authorize(&agent, request("crm.update")).id();
+    let (workspace, reason) = (world.workspace(), Note::parse("mended").unwrap());
+    for stop in 0..70 {
+        world.freeze(agent.agent);
+        world.advance(Span::seconds(1));
+        let (agent, reason) = (agent.agent, reason.clone());
+        world.run(RestartAgent { workspace, agent, by: By::Program, reason, admin: None }).unwrap();
+        if stop == 0 {
+            world.advance(Span::hours(40));
+        }
+        world.advance(Span::seconds(1));
+    }
+    let read = world.read(&agent, action);
+    assert_eq!((read.status(), read.verb()), (Status::Revoked, Verb::Deny));
+    let settled = world.settle(&agent, action, OutcomeStatus::Completed, None);
+    assert_eq!((settled.status(), settled.verb()), (Status::Completed, Verb::Deny));
+    world.audit();
 }

@@ -197,7 +197,7 @@ fn replay(scope: &mut Scope<'_>, asked: &Authorize, agent: &Agent) -> Result<Opt
     let Some(known) = scope.get::<Replay>(replay)? else { return Ok(None) };
     let first = scope.get::<Action>(known.action)?.ok_or_else(Refusal::internal)?;
     let now = scope.now();
-    if first.ended_at(agent, false, now).is_some_and(|at| now.since(at) > REPLAY_KEPT) {
+    if first.ended_at(agent, None, now).is_some_and(|at| now.since(at) > REPLAY_KEPT) {
         return Ok(None);
     }
     if known.body != asked.fingerprint {

@@ -53,7 +53,7 @@ pub fn register_callback(scope: &mut Scope<'_>, asked: &RegisterCallback) -> Res
     let callback = Callback { id: scope.fresh(), url: asked.url.clone(), created_at: scope.now() };
     scope.put(Action { callback: Some(Box::new(callback.clone())), ..Action::clone(&action) });
     let held = held_by(scope, &workspace, agent.id)?;
-    let status = action.status(&agent, held.is_some(), scope.now());
+    let status = action.status(&agent, held.map(|it| it.at), scope.now());
     let job = (status != Status::Pending).then(|| notify::tell(scope, &action, &callback, status));
     Ok(Registered { callback, job })
 }

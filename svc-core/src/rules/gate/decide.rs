@@ -134,7 +134,7 @@ fn still_waits(scope: &mut Scope<'_>, approval: &Approval, of: &AskedAction) -> 
     let action = scope.get::<Action>(of.action)?.ok_or_else(Refusal::internal)?;
     let workspace = scope.get::<Workspace>(approval.workspace)?.ok_or_else(Refusal::internal)?;
     let held = held_by(scope, &workspace, agent.id)?;
-    let status = action.status(&agent, held.is_some(), scope.now());
+    let status = action.status(&agent, held.map(|it| it.at), scope.now());
     match outcome(approval, status) {
         Some(outcome) => Err(Refusal::not_allowed(outcome).into()),
         None => Ok((agent, action, workspace)),

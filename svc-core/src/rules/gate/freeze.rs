@@ -271,12 +271,12 @@ pub fn record_revoked(scope: &mut Scope<'_>, revoked: &RecordRevoked) -> Result<
     scope.want(&[Agent::key(action.agent), Workspace::key(action.workspace)])?;
     let agent = scope.get::<Agent>(action.agent)?.ok_or_else(Refusal::internal)?;
     let workspace = scope.get::<Workspace>(action.workspace)?.ok_or_else(Refusal::internal)?;
-    let held = held_by(scope, &workspace, agent.id)?;
-    let status = action.status(&agent, held.is_some(), scope.now());
+    let held = held_by(scope, &workspace, agent.id)?.map(|it| it.at);
+    let status = action.status(&agent, held, scope.now());
     let mut revoked = Action::clone(&action);
     match &mut revoked.state {
         State::Allowed(allowed) if status == Status::Revoked && allowed.revoked.is_none() => {
-            allowed.revoked = Some(agent.stopped_since(action.epoch).unwrap_or_else(|| scope.now()));
+            allowed.revoked = Some(agent.stopped_since(action.epoch).or(held).unwrap_or_else(|| scope.now()));
         }
         State::Allowed(_) | State::Denied { .. } | State::Expired { .. } | State::Pending { .. } => return Ok(()),
     }

@@ -24,7 +24,7 @@ pub fn lapse(scope: &mut Scope<'_>, id: ActionId) -> Result<(), Halt> {
     let agent = scope.get::<Agent>(action.agent)?.ok_or_else(Refusal::internal)?;
     let workspace = scope.get::<Workspace>(action.workspace)?.ok_or_else(Refusal::internal)?;
     let stored = scope.get::<Activity>(action.agent)?.ok_or_else(Refusal::internal)?;
-    let stopped = held_by(scope, &workspace, agent.id)?.is_some();
+    let stopped = held_by(scope, &workspace, agent.id)?.map(|it| it.at);
     let read_as = action.status(&agent, stopped, now);
     let mut lapsed = Action::clone(&action);
     if let State::Allowed(allowed) = &mut lapsed.state {

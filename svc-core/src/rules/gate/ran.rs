@@ -65,7 +65,7 @@ pub fn report_run(scope: &mut Scope<'_>, said: &ReportRun) -> Result<View, Halt>
     let stored = scope.get::<Action>(said.action)?.ok_or_else(Refusal::internal)?;
     let mut action = Action::clone(&stored);
     action.signals.push(Code::UnapprovedRun);
-    let status = action.status(&before.agent, before.hold.is_some(), scope.now());
+    let status = action.status(&before.agent, before.hold.map(|it| it.at), scope.now());
     let (kind, actor, verb) = ("action.unapproved_run", Actor::Agent(caller.agent), action.verb(status));
     let record = ActionRecord { kind, actor, action: &action, agent: &before.agent, verb, status };
     action.evidence = scope.append(caller.workspace, record.fact(&[]));

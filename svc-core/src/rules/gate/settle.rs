@@ -16,10 +16,10 @@ use crate::state::gate::{
 use crate::state::people::Workspace;
 use crate::store::Row;
 use crate::turn::{Halt, Scope};
-use crate::value::SAFE_MAX;
 use crate::value::canonical::Object;
 use crate::value::id::ActionId;
 use crate::value::text::Note;
+use crate::value::{SAFE_MAX, Timestamp};
 
 /// What became of an action.
 #[derive(Clone, Copy, Debug)]
@@ -78,7 +78,7 @@ pub(crate) fn settle_as(scope: &mut Scope<'_>, before: &Action, said: Told, by: 
     let agent = scope.get::<Agent>(before.agent)?.ok_or_else(Refusal::internal)?;
     let workspace = scope.get::<Workspace>(before.workspace)?.ok_or_else(Refusal::internal)?;
     let now = scope.now();
-    let held = held_by(scope, &workspace, agent.id)?.is_some();
+    let held = held_by(scope, &workspace, agent.id)?.map(|it| it.at);
     let was = before.status(&agent, held, now);
     let late = before.allowed().is_some_and(|it| now >= it.lapse_at());
     let posted = before.allowed().and_then(|it| posted(said, before, it));
@@ -195,7 +195,7 @@ fn account(scope: &mut Scope<'_>, action: &Action, before: &Action, posted: i64)
     }
 }
 
-fn settled_fact(actor: Actor, action: &Action, agent: &Agent, hold: bool, now: crate::value::Timestamp) -> Fact {
+fn settled_fact(actor: Actor, action: &Action, agent: &Agent, hold: Option<Timestamp>, now: Timestamp) -> Fact {
     let status = action.status(agent, hold, now);
     let outcome = action.allowed().and_then(|it| it.outcome.as_ref());
     let mut more = vec![("outcome", format!("\"{}\"", status.as_str()))];

@@ -113,15 +113,15 @@ pub fn lately(scope: &mut Scope<'_>, agent: &Agent) -> Result<Lately, Halt> {
     Ok(Lately { tool, other, waiting: activity.waiting(agent.epoch), seen_at, month })
 }
 
-/// An agent as it stands, and whether a hold stops it: what says how its actions read.
+/// An agent as it stands, and since when a hold stops it, where one does: what says how its actions read.
 ///
 /// # Errors
 /// `internal` where a row that is always there is not.
-pub fn stops(scope: &mut Scope<'_>, id: AgentId) -> Result<(Arc<Agent>, bool), Halt> {
+pub fn stops(scope: &mut Scope<'_>, id: AgentId) -> Result<(Arc<Agent>, Option<Timestamp>), Halt> {
     let agent = scope.get::<Agent>(id)?.ok_or_else(Refusal::internal)?;
     let workspace = scope.get::<Workspace>(agent.workspace)?.ok_or_else(Refusal::internal)?;
     let held = held_by(scope, &workspace, id)?;
-    Ok((agent, held.is_some()))
+    Ok((agent, held.map(|it| it.at)))
 }
 
 /// When an agent last asked, as far as its lines tell.

@@ -443,15 +443,16 @@ impl Action {
         hold || agent.epoch != self.epoch || !agent.is_active()
     }
 
-    /// How the action reads at `now`.
+    /// How the action reads at `now`. `hold` is since when a hold covers the agent, where one does: its members' rows may say so
+    /// later than it does.
     #[must_use]
-    pub fn status(&self, agent: &Agent, hold: bool, now: Timestamp) -> Status {
+    pub fn status(&self, agent: &Agent, hold: Option<Timestamp>, now: Timestamp) -> Status {
         match &self.state {
             State::Denied { .. } => Status::Denied,
             State::Expired { .. } => Status::Expired,
             State::Pending { expires_at } => {
-                let stopped_first = agent.stopped_since(self.epoch).is_none_or(|at| at < *expires_at);
-                match (self.is_void(agent, hold), now >= *expires_at) {
+                let stopped_first = self.stopped_at(agent, hold).is_none_or(|at| at < *expires_at);
+                match (self.is_void(agent, hold.is_some()), now >= *expires_at) {
                     (true, expired) if stopped_first || !expired => Status::Denied,
                     (_, true) => Status::Expired,
                     (_, false) => Status::Pending,
@@ -461,7 +462,7 @@ impl Action {
         }
     }
 
-    fn allowed_status(&self, allowed: &Allowed, agent: &Agent, hold: bool, now: Timestamp) -> Status {
+    fn allowed_status(&self, allowed: &Allowed, agent: &Agent, hold: Option<Timestamp>, now: Timestamp) -> Status {
         if let Some(outcome) = &allowed.outcome {
             return match outcome.status {
                 OutcomeStatus::Cancelled => Status::Cancelled,
@@ -470,15 +471,22 @@ impl Action {
             };
         }
         let lapse_at = allowed.lapse_at();
-        let void = allowed.consumed.is_none() && self.is_void(agent, hold);
+        let void = allowed.consumed.is_none() && self.is_void(agent, hold.is_some());
         match allowed.lapsed {
             Some(Lapse::Lapsed) => Status::Lapsed,
             Some(Lapse::Revoked) => Status::Revoked,
-            None if void && agent.stopped_since(self.epoch).is_some_and(|at| at >= lapse_at) => Status::Lapsed,
+            // It stays revoked, also where so many stops came since that the one that voided it is forgotten.
+            None if void && allowed.revoked.is_some_and(|at| at < lapse_at) => Status::Revoked,
+            None if void && self.stopped_at(agent, hold).is_some_and(|at| at >= lapse_at) => Status::Lapsed,
             None if void => Status::Revoked,
             None if now >= lapse_at && self.reservation.is_none() => Status::Lapsed,
             None => Status::Allowed,
         }
+    }
+
+    /// When the agent was stopped since this was asked, by its own row or by a hold that this does not tell yet.
+    fn stopped_at(&self, agent: &Agent, hold: Option<Timestamp>) -> Option<Timestamp> {
+        agent.stopped_since(self.epoch).or(hold)
     }
 
     /// What the agent is to do, by how the action reads.
@@ -497,15 +505,17 @@ impl Action {
 
     /// When the action came to its end, if it has: from then on its idempotency key is kept for a week.
     #[must_use]
-    pub fn ended_at(&self, agent: &Agent, hold: bool, now: Timestamp) -> Option<Timestamp> {
+    pub fn ended_at(&self, agent: &Agent, hold: Option<Timestamp>, now: Timestamp) -> Option<Timestamp> {
         match (&self.state, self.status(agent, hold, now)) {
             (_, Status::Pending | Status::Allowed) => None,
             (State::Denied { at, .. } | State::Expired { at }, _) => Some(*at),
             (State::Pending { expires_at }, _) => {
-                Some(agent.stopped_since(self.epoch).map_or(*expires_at, |at| at.min(*expires_at)))
+                Some(self.stopped_at(agent, hold).map_or(*expires_at, |at| at.min(*expires_at)))
             }
             (State::Allowed(Allowed { outcome: Some(it), .. }), _) => Some(it.at),
-            (State::Allowed(_), Status::Revoked) => Some(agent.stopped_since(self.epoch).unwrap_or(now)),
+            (State::Allowed(it), Status::Revoked) => {
+                Some(it.revoked.or_else(|| self.stopped_at(agent, hold)).unwrap_or(now))
+            }
             (State::Allowed(allowed), _) => Some(allowed.lapse_at()),
         }
     }
