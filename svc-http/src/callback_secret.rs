@@ -7,14 +7,14 @@ use svc_core::value::Invalid;
 use svc_core::value::secret::Secret;
 use svc_store::{Gate, StoreError};
 
-use crate::secrets::{self, hint};
+use crate::secrets::{self, CALLBACK_PREFIX, hint};
 
 /// A new secret: `whsec_` and 32 bytes of the operating system's entropy.
 ///
 /// # Errors
 /// As [`secrets::draw`].
 pub fn draw() -> Result<Secret<String>, Failure<StoreError>> {
-    secrets::draw("whsec_").map(|it| it.text)
+    secrets::draw(CALLBACK_PREFIX).map(|it| it.text)
 }
 
 /// Reads a secret that somebody else has made.

@@ -16,10 +16,14 @@ const SECRET_BYTES: usize = 32;
 const SECRET_CHARS: usize = 43;
 /// What an access token of OAuth begins with.
 pub const ACCESS_PREFIX: &str = "aat_";
+/// What a refresh token of OAuth begins with.
+pub const REFRESH_PREFIX: &str = "art_";
 /// What a service token begins with.
 pub const TOKEN_PREFIX: &str = "ims_";
 /// What the token of a one-time link begins with.
 pub const LINK_PREFIX: &str = "sil_";
+/// What a secret that calls to the outside are signed with begins with.
+pub const CALLBACK_PREFIX: &str = "whsec_";
 
 /// A secret that was made just now.
 #[derive(Debug)]
@@ -95,6 +99,17 @@ mod tests {
             }
         }
         assert!(is_key(draw(KEY_PREFIX).unwrap().text.expose()));
+    }
+
+    /// What is drawn with a prefix is known for a secret where it stands in a model's request.
+    #[test]
+    fn what_is_drawn_is_found_where_data_is_lost() {
+        for prefix in [KEY_PREFIX, ACCESS_PREFIX, REFRESH_PREFIX, TOKEN_PREFIX, LINK_PREFIX, CALLBACK_PREFIX] {
+            for _ in 0..100 {
+                let text = draw(prefix).unwrap().text.expose().clone();
+                assert_eq!(svc_core::dlp::scan(&text).describe(), "1 api_key", "{text}");
+            }
+        }
     }
 
     /// Four characters are shown of what has more to hide, and never the whole.

@@ -27,6 +27,8 @@ enum Body {
     Plain,
     /// Letters, digits, `_` and `-`.
     Url,
+    /// What either alphabet of base64 is written in.
+    Base64,
     /// Upper-case letters and digits.
     Upper,
     /// Hexadecimal digits in lower case.
@@ -35,19 +37,22 @@ enum Body {
     Dotted,
 }
 
-/// Prefixes that makers give their keys, and the least and most bytes that follow. Longer prefixes of one maker first.
+/// Prefixes that makers give their keys, and the least and most bytes that follow; svc's own too. Longer prefixes of one maker
+/// first; one whose keys have most often one length stands here with that alone too.
 #[rustfmt::skip]
-const PREFIXES: [(&str, Body, usize, usize); 44] = [
+const PREFIXES: [(&str, Body, usize, usize); 49] = [
     ("sk-ant-", Body::Url, 20, KEY_MAX), ("sk-proj-", Body::Url, 20, KEY_MAX), ("sk-svcacct-", Body::Url, 20, KEY_MAX),
     ("sk-admin-", Body::Url, 20, KEY_MAX), ("sk-or-v1-", Body::Hex, 32, 64), ("sk-", Body::Url, 20, KEY_MAX),
     ("sk_live_", Body::Plain, 16, 256), ("sk_test_", Body::Plain, 16, 256), ("rk_live_", Body::Plain, 16, 256),
-    ("rk_test_", Body::Plain, 16, 256), ("whsec_", Body::Plain, 24, 64), ("ghp_", Body::Plain, 36, 255),
+    ("rk_test_", Body::Plain, 16, 256), ("whsec_", Body::Base64, 24, 90), ("ghp_", Body::Plain, 36, 255),
     ("gho_", Body::Plain, 36, 255), ("ghu_", Body::Plain, 36, 255), ("ghs_", Body::Plain, 36, 255),
-    ("ghr_", Body::Plain, 36, 255), ("github_pat_", Body::Url, 22, 255), ("glpat-", Body::Url, 20, 255),
+    ("ghr_", Body::Plain, 36, 255), ("github_pat_", Body::Url, 22, 255), ("glpat-", Body::Url, 20, 20), ("glpat-", Body::Url, 20, 255),
     ("AKIA", Body::Upper, 16, 16), ("ASIA", Body::Upper, 16, 16), ("xoxb-", Body::Url, 10, 250),
     ("xoxp-", Body::Url, 10, 250), ("xoxa-", Body::Url, 10, 250), ("xoxr-", Body::Url, 10, 250),
     ("xoxs-", Body::Url, 10, 250), ("xoxe-", Body::Url, 10, 250), ("xapp-", Body::Url, 10, 250),
     ("AIza", Body::Url, 35, 35), ("ims_", Body::Url, 43, 43), ("ask_", Body::Url, 43, 43),
+    ("aat_", Body::Url, 43, 43), ("art_", Body::Url, 43, 43), ("sil_", Body::Url, 43, 43),
+    ("whsec_", Body::Url, 43, 43),
     ("npm_", Body::Plain, 36, 36), ("pypi-", Body::Url, 40, KEY_MAX), ("hf_", Body::Plain, 30, 60),
     ("SG.", Body::Dotted, 40, 80), ("gsk_", Body::Plain, 40, 64), ("xai-", Body::Plain, 60, 100),
     ("pplx-", Body::Plain, 40, 64), ("ya29.", Body::Url, 30, KEY_MAX), ("dop_v1_", Body::Hex, 64, 64),
@@ -146,8 +151,8 @@ pub(super) fn prefixed(text: &Text<'_>, place: usize) -> Option<usize> {
             let end = text.run(from, most + 1, |it| body.has(it));
             let length = end - from;
             let key = text.part(from, end);
-            let drawn = key.iter().any(u8::is_ascii_digit) && distinct(key) >= 6 && !reads_as_words(key);
-            ((*least..=*most).contains(&length) && text.ends(end) && drawn).then_some(end)
+            let drawn = if least == most { is_of_chance(key, *body) } else { has_digit(key) && !reads_as_words(key) };
+            ((*least..=*most).contains(&length) && text.ends(end) && distinct(key) >= 6 && drawn).then_some(end)
         },
     )
 }
@@ -193,6 +198,7 @@ impl Body {
         match self {
             Self::Plain => byte.is_ascii_alphanumeric(),
             Self::Url => is_base64url(byte),
+            Self::Base64 => is_base64url(byte) || matches!(byte, b'+' | b'/'),
             Self::Upper => byte.is_ascii_uppercase() || byte.is_ascii_digit(),
             Self::Hex => matches!(byte, b'0'..=b'9' | b'a'..=b'f'),
             Self::Dotted => is_base64url(byte) || byte == b'.',
@@ -232,10 +238,21 @@ fn is_secret(name: &[u8]) -> bool {
 /// Whether a value looks drawn by chance: letters and digits, no words, and the entropy of neither prose nor a pattern.
 fn is_drawn(value: &[u8]) -> bool {
     let letters = value.iter().any(u8::is_ascii_alphabetic);
-    let digits = value.iter().any(u8::is_ascii_digit);
+    let digits = has_digit(value);
     let hex = value.iter().all(u8::is_ascii_hexdigit);
     let least = if hex { 2_900 } else { 3_300 };
     letters && digits && !reads_as_words(value) && !is_uuid(value) && entropy_millibits(value) >= least
+}
+
+/// Whether a key whose prefix and length tell almost all is no name made of words, which has letters of one case. Of some keys of a
+/// maker chance leaves out every digit, or puts its dashes as a writer would.
+fn is_of_chance(key: &[u8], body: Body) -> bool {
+    let mixed = key.iter().any(u8::is_ascii_lowercase) && key.iter().any(u8::is_ascii_uppercase);
+    mixed || has_digit(key) || matches!(body, Body::Upper)
+}
+
+fn has_digit(value: &[u8]) -> bool {
+    value.iter().any(u8::is_ascii_digit)
 }
 
 /// Whether dashes, dots or `_` part it into words and short numbers, as names and placeholders are.

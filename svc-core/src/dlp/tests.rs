@@ -50,6 +50,39 @@ fn each_kind_is_found_with_the_precision_and_recall_that_are_promised() {
     }
 }
 
+/// Keys that chance draws are found whatever it draws: without a digit, or with dashes where words would have them. Names of the
+/// same length that are made of words are none.
+#[test]
+fn keys_of_a_fixed_length_are_found_whatever_chance_drew() {
+    const URL: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+    const UPPER: &[u8; 32] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
+    let mut state = 0x5eed_u64;
+    println!("seed {state:#x}");
+    let mut below = |below: usize| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        usize::try_from(state >> 33).unwrap() % below
+    };
+    let own = ["aat_", "art_", "ask_", "ims_", "sil_", "whsec_"].map(|it| (it, &URL[..], 43));
+    for (prefix, letters, length) in
+        own.into_iter().chain([("glpat-", &URL[..], 20), ("AIza", &URL[..], 35), ("AKIA", &UPPER[..], 16)])
+    {
+        for _ in 0..1_500 {
+            let body: String = (0..length).map(|_| char::from(letters[below(letters.len())])).collect();
+            let text = format!("use {prefix}{body} here");
+            assert_eq!(scan(&text).counts().collect::<Vec<_>>(), [(Kind::ApiKey, 1)], "{text}");
+        }
+    }
+    for name in
+        ["ask_the_user_what_is_to_be_done_before_going_on", "glpat-your-token-goes-here", "aat_x", "art_history"]
+    {
+        assert!(scan(name).is_empty(), "{name}");
+    }
+    assert_eq!(
+        scan("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw and whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD").describe(),
+        "2 api_key"
+    );
+}
+
 /// What is found is replaced by its kind alone: nothing of it stays, all around it does, and what is left holds none.
 #[test]
 fn redacting_leaves_kinds_and_nothing_of_what_was_found() {

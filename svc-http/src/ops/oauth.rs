@@ -35,15 +35,13 @@ use crate::dispatch::Call;
 use crate::pages::{self, refused};
 use crate::rate_limit::Subject;
 use crate::routes::{Limit, OAuthOp};
-use crate::secrets::{ACCESS_PREFIX, NewSecret};
+use crate::secrets::{ACCESS_PREFIX, NewSecret, REFRESH_PREFIX};
 use crate::wire::oauth::{self, Form};
 
 /// How long metadata may be kept by caches.
 const METADATA_CACHE: &str = "max-age=300";
 /// How often a place is looked for that somebody else takes meanwhile.
 const PLACES_TRIED: usize = 4;
-/// What a refresh token begins with.
-const REFRESH_PREFIX: &str = "art_";
 
 /// Answers a route of this family.
 ///
