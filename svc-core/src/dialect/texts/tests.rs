@@ -1,0 +1,238 @@
+//! Which texts of a request are looked at, and what it is once some were replaced.
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+use super::super::Body;
+use crate::state::gateway::Dialect;
+
+fn seen(dialect: Dialect, body: &str) -> Vec<String> {
+    let mut body = Body::read(dialect, body.as_bytes()).unwrap();
+    let mut seen = Vec::new();
+    body.texts_mut(&mut |text| {
+        seen.push(text.to_owned());
+        None
+    })
+    .unwrap();
+    seen
+}
+
+/// Whatever kind of part a text stands in, it is looked at; media, ids and the shape's own words are not.
+#[test]
+fn every_text_that_goes_out_is_looked_at() {
+    let chat = seen(
+        Dialect::Chat,
+        r#"{"model":"m","user":"t-user","messages":[{"role":"system","content":"t-system"},
+        {"role":"user","content":[{"type":"text","text":"t-part"},{"type":"image_url","image_url":{"url":"data:image/png;base64,AAAA"}},
+        {"type":"image_url","image_url":{"url":"t-https"}},{"type":"input_audio","input_audio":{"data":"AAAA","format":"wav"}},
+        {"type":"file","file":{"filename":"t-file","file_data":"data:application/pdf;base64,AAAA"}},{"type":"new","prompt":"t-new"}]},
+        {"role":"assistant","content":null,"reasoning_content":"t-reason","tool_calls":[{"id":"c1","type":"function","function":{"name":"t-name",
+        "arguments":"{\"t-key\":[\"t-arg\",{\"x\":411111111111111}],\"s\":1}"}},{"id":"c2","type":"function","function":{"name":"t-name2","arguments":"t-broken {"}}]},
+        {"role":"tool","tool_call_id":"c1","content":"t-result"},{"role":"tool","tool_call_id":"c2","content":[{"type":"text","text":"t-listed"}]}],
+        "tools":[{"type":"function","function":{"name":"t-tool","description":"t-desc","parameters":{"type":"object","properties":{"id":{"description":"t-prop"}}}}}],
+        "metadata":{"t-label":"t-value","id":"t-id"},"extra":{"t-extra":{"model":"t-model","n":4111111111111111}},"seed":4222222222222222}"#,
+    );
+    for text in [
+        "t-user",
+        "t-system",
+        "t-part",
+        "t-https",
+        "t-file",
+        "t-new",
+        "t-reason",
+        "t-name",
+        "t-key",
+        "t-arg",
+        "411111111111111",
+        "t-broken {",
+        "t-result",
+        "t-listed",
+        "t-tool",
+        "t-desc",
+        "t-prop",
+        "t-label",
+        "t-value",
+        "t-id",
+        "t-extra",
+        "t-model",
+        "4111111111111111",
+    ] {
+        assert!(chat.iter().any(|it| it == text), "{text} is not looked at");
+    }
+    assert!(
+        !chat
+            .iter()
+            .any(|it| it.contains("AAAA") || it == "c1" || it == "m" || it.starts_with('4') && it.contains('2')),
+        "{chat:?}"
+    );
+
+    let messages = seen(
+        Dialect::Messages,
+        r#"{"model":"m","max_tokens":9,"system":[{"type":"text","text":"t-system","cache_control":{"type":"ephemeral"}}],"metadata":{"user_id":"t-user"},
+        "messages":[{"role":"user","content":[{"type":"document","title":"t-title","source":{"type":"text","media_type":"text/plain","data":"t-doc"}},
+        {"type":"image","source":{"type":"base64","media_type":"image/png","data":"AAAA"}}]},
+        {"role":"assistant","content":[{"type":"thinking","thinking":"t-think","signature":"AAAA"},{"type":"redacted_thinking","data":"AAAA"},
+        {"type":"tool_use","id":"c1","name":"t-tool","input":{"id":"t-input","type":"t-type"}}]},
+        {"role":"user","content":[{"type":"tool_result","tool_use_id":"c1","content":[{"type":"text","text":"t-result"}]}]}]}"#,
+    );
+    for text in ["t-system", "t-user", "t-title", "t-doc", "t-think", "t-tool", "t-input", "t-type", "t-result"] {
+        assert!(messages.iter().any(|it| it == text), "{text} is not looked at");
+    }
+    assert!(!messages.iter().any(|it| it.contains("AAAA") || it == "c1"), "{messages:?}");
+}
+
+/// A name that a shape gives an id, bytes or a word is a name like any other wherever the shape does not put it: what stands
+/// there is looked at in both shapes alike.
+#[test]
+fn what_stands_under_a_name_of_the_shape_is_looked_at_elsewhere() {
+    for dialect in [Dialect::Chat, Dialect::Messages] {
+        for (part, texts) in [
+            (
+                r#"{"type":"new","id":"t-1","format":"t-2","detail":"t-3","role":"t-4","model":"t-5","signature":"t-6"}"#,
+                6,
+            ),
+            (
+                r#"{"type":"text","text":"t-1","tool_use_id":"t-2","tool_call_id":"t-3","file_id":"t-4","data":"t-5"}"#,
+                5,
+            ),
+            (r#"{"type":"image_url","image_url":{"url":"data:text/plain,t-1","detail":"t-2","id":"t-3"}}"#, 3),
+            (r#"{"type":"image_url","image_url":"data:text/plain,t-1"}"#, 1),
+            (r#"{"type":"file","file":{"file_data":"https://x.example/t-1","file_id":"AAAA"}}"#, 1),
+            (r#"{"type":"text","text":"t-1","url":"data:text/plain;base64,t-2"}"#, 2),
+            (r#"{"type":"text","text":"t-1","cache_control":{"type":"ephemeral","note":"t-2"}}"#, 2),
+            (r#"{"type":"base64","format":"t-1","media_type":"t-2","data":"AAAA"}"#, 2),
+        ] {
+            let body = format!(r#"{{"model":"m","max_tokens":9,"messages":[{{"role":"user","content":[{part}]}}]}}"#);
+            let seen = seen(dialect, &body);
+            for text in 1..=texts {
+                let text = format!("t-{text}");
+                assert!(seen.iter().any(|it| it.ends_with(&text)), "{dialect:?} {part}: {text} is not looked at");
+            }
+            assert!(!seen.iter().any(|it| it == "AAAA"), "{dialect:?} {part}");
+        }
+    }
+}
+
+/// What the shapes are made of is nothing that looking finds, so it is looked at and goes out as it was.
+#[test]
+fn words_of_the_shapes_are_no_findings() {
+    let agent = r#"{"model":"claude-x","max_tokens":9,"service_tier":"standard_only","betas":["context-management-2025-06-27","interleaved-thinking-2025-05-14"],
+        "context_management":{"edits":[{"type":"clear_tool_uses_20250919"},{"type":"clear_thinking_20251015"}]},"tools":[{"type":"web_search_20250305","name":"web_search"},
+        {"type":"text_editor_20250728","name":"str_replace_based_edit_tool"},{"type":"code_execution_20250825","name":"code_execution"}],
+        "messages":[{"role":"user","content":[{"type":"image","source":{"type":"base64","media_type":"image/png","data":"AAAA"},"cache_control":{"type":"ephemeral","ttl":"1h"}}]},
+        {"role":"assistant","content":[{"type":"tool_use","id":"toolu_01A09q90qw90lq917835lq9","name":"f","input":{}}]},
+        {"role":"user","content":[{"type":"tool_result","tool_use_id":"toolu_01A09q90qw90lq917835lq9","content":"ok"}]}]}"#;
+    for text in seen(Dialect::Messages, agent) {
+        assert!(crate::dlp::scan(&text).is_empty(), "{text}");
+        assert!(!text.starts_with("toolu_"), "{text}");
+    }
+}
+
+/// What a model has thought and its maker has signed is signed by nobody once a text in it was replaced: it is left out where it
+/// would go to a provider of the messages shape, and with it the wish to think on in that turn.
+#[test]
+fn what_was_signed_is_not_once_it_was_changed() {
+    use super::super::Target;
+    use crate::state::gateway::Host;
+    let asked = |thinking: &str| {
+        format!(
+            r#"{{"model":"m","max_tokens":9,"thinking":{{"type":"enabled","budget_tokens":4}},"messages":[{{"role":"user","content":"go"}},{{"role":"assistant","content":[{thinking},{{"type":"tool_use","id":"c1","name":"f","input":{{}}}}]}},{{"role":"user","content":[{{"type":"tool_result","tool_use_id":"c1","content":"x"}}]}}]}}"#
+        )
+    };
+    let target = Target {
+        dialect: Dialect::Messages,
+        model: "m",
+        max_output: 9,
+        reasoning: true,
+        provider: "p",
+        is_strict: true,
+        host: Host::Maker,
+        is_elsewhere: false,
+    };
+    let changed = |dialect, text: &str| {
+        let mut body = Body::read(dialect, text.as_bytes()).unwrap();
+        body.texts_mut(&mut |it| it.contains("secret").then(|| it.replace("secret", "gone"))).unwrap();
+        let sent = String::from_utf8(body.to_upstream(target).unwrap()).unwrap();
+        (String::from_utf8(body.as_bytes().to_vec()).unwrap(), sent)
+    };
+    let goes = |thinking: &str| changed(Dialect::Messages, &asked(thinking));
+    let plain = r#"{"type":"thinking","thinking":"hm","signature":"sig"}"#;
+    assert_eq!(goes(plain), (asked(plain), asked(plain)));
+    for signed in [
+        r#"{"type":"thinking","thinking":"a secret","signature":"sig"}"#,
+        r#"{"signature":"sig","thinking":"a secret","type":"thinking"}"#,
+    ] {
+        let (kept, sent) = goes(signed);
+        let marked = signed.replace("secret", "gone").replace("\"sig\"", "\"svc_unsigned:other\"");
+        assert_eq!(kept, asked(&marked));
+        assert!(!sent.contains("gone") && !sent.contains("svc_unsigned"), "{sent}");
+        assert!(sent.contains(r#""thinking":{"type":"disabled"}"#), "{sent}");
+    }
+    let (kept, _) = goes(r#"{"type":"thinking","thinking":"a secret","signature":""}"#);
+    assert!(kept.contains("\"thinking\":\"a gone\",\"signature\":\"\""), "nobody had signed it: {kept}");
+    let chat = r#"{"model":"m","messages":[{"role":"assistant","content":"x","reasoning_details":[{"type":"reasoning.text","text":"a secret","signature":"sig"}],
+        "thinking_blocks":[{"type":"thinking","thinking":"a secret","signature":"sig"},{"type":"thinking","thinking":"b","signature":"sig"}]},{"role":"user","content":"x"}]}"#;
+    let (kept, sent) = changed(Dialect::Chat, chat);
+    assert!(kept.contains(r#""text":"a gone","signature":null}"#), "{kept}");
+    assert!(sent.contains(r#"{"type":"thinking","thinking":"b","signature":"sig"}"#), "{sent}");
+    assert!(!sent.contains("gone"), "{sent}");
+    // Nor does a gateway of the chat shape, which would hand it on, get it: of its blocks the others go as they came.
+    for (blocks, expected) in [
+        (chat.to_owned(), r#""thinking_blocks":[{"type":"thinking","thinking":"b","signature":"sig"}]}"#),
+        (chat.replace(r#"thinking":"b""#, r#"thinking":"secret""#), r#""signature":null}]},"#),
+    ] {
+        let mut body = Body::read(Dialect::Chat, blocks.as_bytes()).unwrap();
+        body.texts_mut(&mut |it| it.contains("secret").then(|| it.replace("secret", "gone"))).unwrap();
+        for is_elsewhere in [false, true] {
+            let target = Target { dialect: Dialect::Chat, is_elsewhere, ..target };
+            let sent = String::from_utf8(body.to_upstream(target).unwrap()).unwrap();
+            assert!(!sent.contains("svc_unsigned"), "{sent}");
+            let blocks = expected.contains("thinking_blocks");
+            assert!(if is_elsewhere { sent.contains("thinking_blocks") == blocks } else { sent.contains(expected) });
+        }
+    }
+}
+
+/// What is answered stands in the text's place, also within arguments, and all else stays as it was.
+#[test]
+fn a_text_is_replaced_where_it_stands() {
+    let text = r#"{ "model":"m", "x": 1.0e2, "messages":[{"role":"user","content":"my secret"},{"role":"assistant","tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":"{\"secret\":\"secret\",\"secret2\":12345678, \"k\":1}"}}]}]}"#;
+    let mut body = Body::read(Dialect::Chat, text.as_bytes()).unwrap();
+    body.texts_mut(&mut |it| (it.contains("secret") || it == "12345678").then(|| "\"gone\"".to_owned())).unwrap();
+    let expected = r#"{ "model":"m", "x": 1.0e2, "messages":[{"role":"user","content":"\"gone\""},{"role":"assistant","tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":"{\"\\\"gone\\\" 1\":\"\\\"gone\\\"\",\"\\\"gone\\\" 2\":\"\\\"gone\\\"\", \"k\":1}"}}]}]}"#;
+    assert_eq!(std::str::from_utf8(body.as_bytes()).unwrap(), expected);
+}
+
+/// What stands in a name's place is no name that the object has: nobody keeps a request from being redacted by having it.
+#[test]
+fn a_replaced_name_is_no_other_name() {
+    let decoys: String = (0..9).map(|n| format!(r#","gone {n}":"d","g\u006fne 1{n}":"d""#)).collect();
+    let object = format!(r#"{{"secret":"a secret"{decoys},"secret ":{{"secret":1}}}}"#);
+    let arguments = super::quoted(&object);
+    let body = format!(
+        r#"{{"model":"m","max_tokens":9,"metadata":{object},"x":{object},"messages":[{{"role":"user","content":"secret"}},{{"role":"assistant","tool_calls":[{{"id":"a","type":"function","function":{{"name":"f","arguments":{arguments}}}}}]}}]{decoys},"secret":1}}"#
+    );
+    let mut read = Body::read(Dialect::Chat, body.as_bytes()).unwrap();
+    read.texts_mut(&mut |it| it.contains("secret").then(|| it.replace("secret", "gone"))).unwrap();
+    let out = std::str::from_utf8(read.as_bytes()).unwrap();
+    assert!(!out.contains("secret"), "{out}");
+    assert!(Body::read(Dialect::Chat, out.as_bytes()).is_ok(), "{out}");
+}
+
+/// A file that is a text is looked at as one, and what is answered is its bytes; any other file is bytes alone.
+#[test]
+fn a_file_of_text_is_looked_at() {
+    let body = |file: &str| {
+        format!(r#"{{"model":"m","messages":[{{"role":"user","content":[{{"type":"file","file":{{{file}}}}}]}}]}}"#)
+    };
+    for (file, gone) in [
+        (r#""filename":"a.txt","file_data":"bXkgc2VjcmV0""#, true),
+        (r#""file_data":"data:text/csv;base64,bXkgc2VjcmV0","filename":"a""#, true),
+        (r#""filename":"a.pdf","file_data":"bXkgc2VjcmV0""#, false),
+        (r#""file_data":"bXkgc2VjcmV0""#, false),
+    ] {
+        let mut read = Body::read(Dialect::Chat, body(file).as_bytes()).unwrap();
+        read.texts_mut(&mut |it| it.contains("secret").then(|| it.replace("secret", "[gone]"))).unwrap();
+        let out = std::str::from_utf8(read.as_bytes()).unwrap();
+        assert_eq!(out.contains("\"data:text/plain;base64,bXkgW2dvbmVd\""), gone, "{out}");
+        assert_eq!(out == body(file), !gone);
+    }
+}
