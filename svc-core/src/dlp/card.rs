@@ -4,6 +4,8 @@ use super::text::Text;
 
 /// How the digits of a card are grouped where they are.
 const GROUPINGS: [&[usize]; 5] = [&[4, 4, 4, 4, 3], &[4, 4, 4, 4], &[4, 6, 5], &[4, 6, 4], &[4, 4, 4, 1]];
+/// Digits of a fraction that are looked at.
+const FRACTION_MAX: usize = 8;
 
 /// Where a card's number that begins here ends.
 pub(super) fn card(text: &Text<'_>, place: usize) -> Option<usize> {
@@ -17,8 +19,16 @@ pub(super) fn card(text: &Text<'_>, place: usize) -> Option<usize> {
     whole.into_iter().chain(grouped).find_map(|(count, end)| {
         let dashed = groups.between(count).first() == Some(&b'-');
         let digits = text.digits(groups.list.get(..count)?);
-        (text.ends(end) && !goes_on(text, end, dashed) && is_card(&digits)).then_some(end)
+        let ends = text.ends(end) && (!goes_on(text, end, dashed) || count == 1 && is_whole(text, end));
+        (ends && is_card(&digits)).then_some(end)
     })
+}
+
+/// Whether a fraction of noughts alone follows, as programs write whole numbers that they hold as others.
+fn is_whole(text: &Text<'_>, end: usize) -> bool {
+    let from = end.saturating_add(1);
+    let stop = text.run(from, FRACTION_MAX, |it| it == b'0');
+    stop > from && text.at(end) == Some(b'.') && text.ends(stop) && !goes_on(text, stop, false)
 }
 
 /// Whether a digit and a point or a dash stand before this place: a fraction, or a part of a longer number.

@@ -83,6 +83,17 @@ fn keys_of_a_fixed_length_are_found_whatever_chance_drew() {
     );
 }
 
+/// A card's number is one where a program wrote it as a number with a fraction of noughts; any other fraction makes it another.
+#[test]
+fn a_fraction_of_noughts_hides_no_card() {
+    for text in ["4111111111111111.0", "[4111111111111111.00, 1]", "4111111111111111.0."] {
+        assert_eq!(scan(text).count(Kind::PaymentCard), 1, "{text}");
+    }
+    for text in ["4111111111111111.5", "4111111111111111.01", "4111111111111111.0a", "4111111111111111.0.1"] {
+        assert!(scan(text).is_empty(), "{text}");
+    }
+}
+
 /// What is found is replaced by its kind alone: nothing of it stays, all around it does, and what is left holds none.
 #[test]
 fn redacting_leaves_kinds_and_nothing_of_what_was_found() {
