@@ -185,8 +185,8 @@ impl Body {
     }
 
     /// Hands every text that goes out to `look`, and puts what it answers in the text's place: messages, system texts,
-    /// parts of any kind, names and descriptions of tools, tool arguments and the texts within them, tool results,
-    /// thinking. Bytes of media, ids and the words that the shape itself is made of are left out.
+    /// parts of any kind, files of text, names and descriptions of tools, tool arguments and the texts within them, tool
+    /// results, thinking, and whatever stands where a shape has nothing. Bytes of media and ids are left out.
     ///
     /// # Errors
     /// `internal` where the texts in their places make no request: nothing of it may go out, as it is what it was.

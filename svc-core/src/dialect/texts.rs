@@ -7,8 +7,8 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use super::doc::{Form, Tape, Value};
-use super::files;
-use super::marks::{As, mark};
+use super::files::{self, Source};
+use super::marks::{As, is_mark, mark};
 use super::request::{Splice, spliced};
 use super::write::quoted;
 
@@ -74,6 +74,7 @@ pub(super) fn replacements(root: Value<'_>, look: &mut dyn FnMut(&str) -> Option
         match &*name.text().unwrap_or_default() {
             // Which model answers is the gate's own business, and it is looked up.
             "model" => {}
+            own if TOP.contains(&own) && value.form() == Form::Number => {}
             own if TOP.contains(&own) => walk.shaped(value),
             _ => walk.free_member(&mut names, name, value),
         }
@@ -89,28 +90,32 @@ struct Walk<'f> {
 }
 
 impl Walk<'_> {
+    /// A text, and the one that it holds where it is an address that holds one.
     fn text(&mut self, value: Value<'_>) {
-        if let Some(other) = value.text().and_then(|it| (self.look)(&it)) {
+        let Some(text) = value.text() else { return };
+        if let Some(other) = (self.look)(&text).or_else(|| self.held(&text)) {
             self.splices.push(Splice::over(value, quoted(&other)));
         }
     }
 
-    /// A value of one of the shapes.
+    /// A value of one of the shapes. What the shapes call their members is nothing that looking finds, nor are their numbers.
     fn shaped(&mut self, value: Value<'_>) {
         match value.form() {
             Form::Plain | Form::Escaped => self.text(value),
+            Form::Number => self.number(value),
             Form::List => value.items().for_each(|it| self.shaped(it)),
             Form::Object => {
                 let before = self.splices.len();
+                let mut names = Names::of(value);
                 for (name, inner) in value.members() {
-                    let name = name.text().unwrap_or_default();
-                    self.member(value, &name, inner);
+                    self.name(&mut names, name);
+                    self.member(value, &name.text().unwrap_or_default(), inner);
                 }
                 if self.splices.len() > before {
                     self.unsigned(value, before);
                 }
             }
-            Form::Null | Form::Bool(_) | Form::Number => {}
+            Form::Null | Form::Bool(_) => {}
         }
     }
 
@@ -126,12 +131,26 @@ impl Walk<'_> {
         let splice = Splice::over(signature, other);
         let own = self.splices.get(before..).unwrap_or_default();
         let at = before + own.partition_point(|it| it.start < splice.start);
-        self.splices.insert(at, splice);
+        // The signature may be what was replaced.
+        match self.splices.get_mut(at).filter(|it| it.start == splice.start) {
+            Some(replaced) => *replaced = splice,
+            None => self.splices.insert(at, splice),
+        }
     }
 
     fn member(&mut self, object: Value<'_>, name: &str, value: Value<'_>) {
-        if value.is_text() && is_own(object, name, value) {
-            return;
+        if value.is_text() {
+            match own(object, name) {
+                Some(Own::Id) if is_one_word(value) => return,
+                Some(Own::Sealed) => return self.bytes(None, value),
+                Some(Own::Bytes) => {
+                    let kind = object.text_of("media_type").unwrap_or_default();
+                    return self.bytes(Some(&kind), value);
+                }
+                Some(Own::Address) => return self.address(value),
+                Some(Own::File) => return self.file(object, value),
+                Some(Own::Id) | None => {}
+            }
         }
         if ["file", "image_url", "input_audio"].contains(&name) && object.has("type", name) {
             return self.media(name, value);
@@ -144,15 +163,15 @@ impl Walk<'_> {
 
     /// The object in which a part of the chat shape holds its bytes, or the id of what was sent before.
     fn media(&mut self, kind: &str, holder: Value<'_>) {
+        let mut names = Names::of(holder);
         for (name, value) in holder.members() {
-            let own = match (kind, &*name.text().unwrap_or_default()) {
-                ("file", "file_id") | ("input_audio", "data") => value.is_text(),
+            self.name(&mut names, name);
+            match (kind, &*name.text().unwrap_or_default()) {
+                ("file", "file_id") if value.is_text() && is_one_word(value) => {}
                 ("file", "file_data") => self.file(holder, value),
-                ("image_url", "url") => is_bytes(value),
-                _ => false,
-            };
-            if !own {
-                self.member(holder, &name.text().unwrap_or_default(), value);
+                ("input_audio", "data") => self.bytes(None, value),
+                ("image_url", "url") => self.address(value),
+                (_, name) => self.member(holder, name, value),
             }
         }
         if holder.form() != Form::Object {
@@ -160,16 +179,61 @@ impl Walk<'_> {
         }
     }
 
-    /// A file's bytes, which are looked at where they are a text. Whether they are bytes.
-    fn file(&mut self, holder: Value<'_>, data: Value<'_>) -> bool {
-        let name = holder.text_of("filename").unwrap_or_default();
-        let Some(text) = data.text().and_then(|it| files::text(&it, &name)) else {
-            return is_bytes(data) || !has_scheme(data);
+    /// What stands where a shape has bytes in base64. They are looked at where they are a text, which of what has no kind nobody
+    /// can tell; what is no base64 is looked at as it is.
+    fn bytes(&mut self, kind: Option<&str>, value: Value<'_>) {
+        let Some(data) = value.text() else { return self.shaped(value) };
+        let is_believed = files::is_base64(&data) || is_mark(&data) && is_one_word(value);
+        let other = if is_believed { None } else { (self.look)(&data) };
+        let inner = |look: &mut dyn FnMut(&str) -> Option<String>| {
+            look(&files::decoded(kind?, &data)?).map(|it| files::encoded(&it))
         };
-        if let Some(other) = (self.look)(&text) {
-            self.splices.push(Splice::over(data, quoted(&files::bytes(&other))));
+        if let Some(other) = other.or_else(|| inner(self.look)) {
+            self.splices.push(Splice::over(value, quoted(&other)));
         }
-        true
+    }
+
+    /// What stands where a shape has the address of media, which may hold their bytes.
+    fn address(&mut self, value: Value<'_>) {
+        let text = value.text().unwrap_or_default();
+        match files::address(&text) {
+            Some(Source::Bytes(_, data)) if files::is_base64(data) => {
+                if let Some(other) = self.held(&text) {
+                    self.splices.push(Splice::over(value, quoted(&other)));
+                }
+            }
+            Some(_) | None => self.shaped(value),
+        }
+    }
+
+    /// A file's bytes: at an address, or base64 as it is, of the kind that the file's name tells.
+    fn file(&mut self, holder: Value<'_>, data: Value<'_>) {
+        if data.text().is_none_or(|it| it.contains(':')) {
+            return self.address(data);
+        }
+        let name = holder.text_of("filename").unwrap_or_default();
+        self.bytes(Some(files::kind_of(&name).unwrap_or_default()), data);
+    }
+
+    /// An address of bytes that are a text, with another text in their place.
+    fn held(&mut self, text: &str) -> Option<String> {
+        let Some(Source::Bytes(kind, data)) = files::address(text) else { return None };
+        let head = text.strip_suffix(data)?;
+        let inner = files::decoded(kind, data).and_then(|it| (self.look)(&it)).map(|it| files::encoded(&it));
+        match ((self.look)(head), inner) {
+            (None, None) => None,
+            (Some(head), None) => Some(head + data),
+            (head, Some(inner)) => Some(head.unwrap_or_else(|| format!("data:{kind};base64,")) + &inner),
+        }
+    }
+
+    /// A number, which may be one of a card.
+    fn number(&mut self, value: Value<'_>) {
+        if value.raw().len() >= NUMBER_MIN
+            && let Some(other) = (self.look)(value.raw())
+        {
+            self.splices.push(Splice::over(value, quoted(&other)));
+        }
     }
 
     /// A text that holds JSON, as arguments in the chat shape do; any other text as itself.
@@ -188,21 +252,23 @@ impl Walk<'_> {
     fn free(&mut self, value: Value<'_>) {
         match value.form() {
             Form::Plain | Form::Escaped => self.text(value),
-            Form::Number if value.raw().len() >= NUMBER_MIN => {
-                if let Some(other) = (self.look)(value.raw()) {
-                    self.splices.push(Splice::over(value, quoted(&other)));
-                }
-            }
+            Form::Number => self.number(value),
             Form::List => value.items().for_each(|it| self.free(it)),
             Form::Object => {
                 let mut names = Names::of(value);
                 value.members().for_each(|(name, inner)| self.free_member(&mut names, name, inner));
             }
-            Form::Null | Form::Bool(_) | Form::Number => {}
+            Form::Null | Form::Bool(_) => {}
         }
     }
 
     fn free_member<'a>(&mut self, names: &mut Names<'a>, name: Value<'a>, value: Value<'a>) {
+        self.name(names, name);
+        self.free(value);
+    }
+
+    /// The name of a member.
+    fn name<'a>(&mut self, names: &mut Names<'a>, name: Value<'a>) {
         if let Some(other) = name.text().and_then(|it| (self.look)(&it)) {
             let other = loop {
                 self.names += 1;
@@ -213,7 +279,6 @@ impl Walk<'_> {
             };
             self.splices.push(Splice::over(name, quoted(&other)));
         }
-        self.free(value);
     }
 }
 
@@ -235,37 +300,56 @@ impl<'a> Names<'a> {
     }
 }
 
-/// Whether a member is an id, bytes, or what a provider sealed, where a shape puts it: no text of anybody, and nothing that could
-/// be another. Under such a name anywhere else stands what the caller likes.
-fn is_own(object: Value<'_>, name: &str, value: Value<'_>) -> bool {
+/// What a shape puts in a member that is no text of anybody.
+enum Own {
+    /// An id.
+    Id,
+    /// Bytes, whose kind stands beside them.
+    Bytes,
+    /// What a provider sealed.
+    Sealed,
+    /// Where media lie, or what holds their bytes.
+    Address,
+    /// The bytes of a file that may have a name.
+    File,
+}
+
+/// What a member is where a shape puts it. Under such a name anywhere else stands what the caller likes.
+fn own(object: Value<'_>, name: &str) -> Option<Own> {
     // Looked for only where the name is one of these: an object may have very many members.
     let kind = || object.text_of("type").unwrap_or_default();
     let is_function =
         || ["function", "custom"].iter().any(|it| object.get(it).is_some_and(|it| it.form() == Form::Object));
+    let if_so = |is: bool, own: Own| is.then_some(own);
     match name {
-        "id" => kind().ends_with("tool_use") || kind().starts_with("reasoning.") || is_function(),
-        "tool_use_id" => kind().ends_with("tool_result"),
-        "tool_call_id" => object.has("role", "tool"),
+        "id" => if_so(kind().ends_with("tool_use") || kind().starts_with("reasoning.") || is_function(), Own::Id),
+        "tool_use_id" => if_so(kind().ends_with("tool_result"), Own::Id),
+        "tool_call_id" => if_so(object.has("role", "tool"), Own::Id),
         "file_id" => {
             let kind = kind();
-            matches!(&*kind, "file" | "input_file" | "input_image" | "container_upload") || kind.ends_with("_output")
+            let named = ["file", "input_file", "input_image", "container_upload"].contains(&&*kind);
+            if_so(named || kind.ends_with("_output"), Own::Id)
         }
-        "file_data" => kind() == "input_file" && (is_bytes(value) || !has_scheme(value)),
-        "signature" => kind() == "thinking" || kind().starts_with("reasoning."),
-        "encrypted_content" | "encrypted_index" | "encrypted_stdout" => !kind().is_empty(),
-        "data" => matches!(&*kind(), "base64" | "redacted_thinking" | "reasoning.encrypted"),
-        _ => false,
+        "file_data" => if_so(kind() == "input_file", Own::File),
+        "image_url" => if_so(matches!(&*kind(), "image_url" | "input_image"), Own::Address),
+        "signature" => if_so(kind() == "thinking" || kind().starts_with("reasoning."), Own::Sealed),
+        "encrypted_content" => {
+            let kind = kind();
+            let sealed = ["web_search_result", "reasoning", "compaction"].contains(&&*kind);
+            if_so(sealed || kind.starts_with("reasoning.") || kind.ends_with("_redacted_result"), Own::Sealed)
+        }
+        "encrypted_index" => if_so(kind().ends_with("_location"), Own::Sealed),
+        "encrypted_stdout" => if_so(kind().ends_with("_result"), Own::Sealed),
+        "data" => match &*kind() {
+            "base64" => Some(Own::Bytes),
+            "redacted_thinking" | "reasoning.encrypted" => Some(Own::Sealed),
+            _ => None,
+        },
+        _ => None,
     }
 }
 
-/// Whether a text is an address that holds bytes.
-fn is_bytes(value: Value<'_>) -> bool {
-    let text = value.text().unwrap_or_default();
-    let head = text.strip_prefix("data:").and_then(|it| it.split_once(',')).map(|(head, _)| head);
-    head.is_some_and(|it| it.ends_with(";base64"))
-}
-
-/// Whether a text begins as an address does, which bytes in base64 cannot.
-fn has_scheme(value: Value<'_>) -> bool {
-    value.text().is_none_or(|it| it.contains(':'))
+/// Whether a text has no space in it, as ids have none.
+fn is_one_word(value: Value<'_>) -> bool {
+    value.text().is_some_and(|it| !it.contains(char::is_whitespace))
 }

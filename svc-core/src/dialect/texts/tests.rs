@@ -1,7 +1,11 @@
 //! Which texts of a request are looked at, and what it is once some were replaced.
-#![allow(clippy::unwrap_used, reason = "a test may panic")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test may panic")]
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 
 use super::super::Body;
+use super::super::files::{Source, address as address_of};
 use crate::state::gateway::Dialect;
 
 fn seen(dialect: Dialect, body: &str) -> Vec<String> {
@@ -217,22 +221,141 @@ fn a_replaced_name_is_no_other_name() {
     assert!(Body::read(Dialect::Chat, out.as_bytes()).is_ok(), "{out}");
 }
 
-/// A file that is a text is looked at as one, and what is answered is its bytes; any other file is bytes alone.
+/// What is left of a body whose secrets are replaced, wherever it has them.
+fn without_secrets(dialect: Dialect, body: &str) -> String {
+    let mut read = Body::read(dialect, body.as_bytes()).unwrap();
+    read.texts_mut(&mut |it| it.contains("secret").then(|| it.replace("secret", "[gone]"))).unwrap();
+    let out = std::str::from_utf8(read.as_bytes()).unwrap().to_owned();
+    assert!(Body::read(dialect, out.as_bytes()).is_ok(), "{out}");
+    out
+}
+
+fn user_says(part: &str) -> String {
+    format!(r#"{{"model":"m","max_tokens":9,"messages":[{{"role":"user","content":[{part}]}}]}}"#)
+}
+
+/// A file that is a text is looked at as one, and what is answered is its bytes, told as they were told; a file of another kind is
+/// bytes alone.
 #[test]
 fn a_file_of_text_is_looked_at() {
-    let body = |file: &str| {
-        format!(r#"{{"model":"m","messages":[{{"role":"user","content":[{{"type":"file","file":{{{file}}}}}]}}]}}"#)
-    };
-    for (file, gone) in [
-        (r#""filename":"a.txt","file_data":"bXkgc2VjcmV0""#, true),
-        (r#""file_data":"data:text/csv;base64,bXkgc2VjcmV0","filename":"a""#, true),
-        (r#""filename":"a.pdf","file_data":"bXkgc2VjcmV0""#, false),
-        (r#""file_data":"bXkgc2VjcmV0""#, false),
+    for (file, expected) in [
+        (r#""filename":"a.txt","file_data":"bXkgc2VjcmV0""#, "\"bXkgW2dvbmVd\""),
+        (r#""filename":"a.json","file_data":"bXkgc2VjcmV0""#, "\"bXkgW2dvbmVd\""),
+        (r#""file_data":"bXkgc2VjcmV0""#, "\"bXkgW2dvbmVd\""),
+        (r#""file_data":"data:text/csv;base64,bXkgc2VjcmV0","filename":"a""#, "\"data:text/csv;base64,bXkgW2dvbmVd\""),
+        (r#""filename":"a.pdf","file_data":"bXkgc2VjcmV0""#, ""),
+        (r#""file_data":"data:application/pdf;base64,bXkgc2VjcmV0""#, ""),
+        (r#""file_data":"data:application/octet-stream;base64,AAAAc2VjcmV0""#, ""),
     ] {
-        let mut read = Body::read(Dialect::Chat, body(file).as_bytes()).unwrap();
-        read.texts_mut(&mut |it| it.contains("secret").then(|| it.replace("secret", "[gone]"))).unwrap();
-        let out = std::str::from_utf8(read.as_bytes()).unwrap();
-        assert_eq!(out.contains("\"data:text/plain;base64,bXkgW2dvbmVd\""), gone, "{out}");
-        assert_eq!(out == body(file), !gone);
+        let body = user_says(&format!(r#"{{"type":"file","file":{{{file}}}}}"#));
+        let out = without_secrets(Dialect::Chat, &body);
+        assert!(out.contains(expected), "{file}: {out}");
+        assert_eq!(out == body, expected.is_empty(), "{file}: {out}");
+    }
+}
+
+/// However its bytes are written, a text is looked at: wrapped, without padding, in either alphabet, under a kind in any letters, in
+/// another encoding, as a document of the messages shape or a picture that is a text.
+#[test]
+fn a_text_is_looked_at_however_its_bytes_are_written() {
+    let wrapped = r"data:text/plain;base64,QUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFB\r\nIHNlY3Jl\r\ndA==";
+    for address in [
+        wrapped,
+        "data:text/plain;base64,YSBzZWNyZXQ",
+        "data:text/plain;base64,Pz8_IHNlY3JldA",
+        "DATA:TEXT/Plain;charset=latin1;BASE64,6SBzZWNyZXQ=",
+        "data:text/plain;base64,//5hACAAcwBlAGMAcgBlAHQA",
+        "data:application/json;base64,YSBzZWNyZXQ=",
+        "data:application/ld+json;base64,YSBzZWNyZXQ=",
+        "data:;base64,YSBzZWNyZXQ=",
+        "data:application/x-unheard-of;base64,YSBzZWNyZXQ=",
+        "data:image/svg+xml;base64,YSBzZWNyZXQ=",
+    ] {
+        for part in [
+            format!(r#"{{"type":"file","file":{{"filename":"a","file_data":"{address}"}}}}"#),
+            format!(r#"{{"type":"image_url","image_url":{{"url":"{address}"}}}}"#),
+            format!(r#"{{"type":"image_url","image_url":"{address}"}}"#),
+            format!(r#"{{"type":"input_file","filename":"a","file_data":"{address}"}}"#),
+            format!(r#"{{"type":"new","where":"{address}"}}"#),
+        ] {
+            let out = without_secrets(Dialect::Chat, &user_says(&part));
+            let address = out.split('"').find(|it| it.to_ascii_lowercase().starts_with("data:")).unwrap();
+            let Some(Source::Bytes(kind, data)) = address_of(address) else { panic!("{out}") };
+            let text = String::from_utf8(STANDARD.decode(data).unwrap()).unwrap();
+            assert!(text.ends_with(" [gone]"), "{part}: {text}");
+            assert!(address.starts_with("data:") && part.contains(kind), "{part}: {out}");
+        }
+        let (head, data) = address.split_once(',').unwrap();
+        let kind = head.get("data:".len()..).unwrap().rsplit_once(';').unwrap().0;
+        for dialect in [Dialect::Chat, Dialect::Messages] {
+            let source = format!(r#""source":{{"type":"base64","media_type":"{kind}","data":"{data}"}}"#);
+            let out = without_secrets(dialect, &user_says(&format!(r#"{{"type":"document",{source}}}"#)));
+            let data = out.split("\"data\":\"").nth(1).unwrap().split('"').next().unwrap();
+            let text = String::from_utf8(STANDARD.decode(data).unwrap()).unwrap();
+            assert!(text.ends_with(" [gone]"), "{kind} {data}: {text}");
+        }
+    }
+    let picture = user_says(r#"{"type":"image_url","image_url":{"url":"data:image/png;base64,YSBzZWNyZXQ="}}"#);
+    assert_eq!(without_secrets(Dialect::Chat, &picture), picture);
+}
+
+/// Where a shape has bytes, or what was sealed, a text that is neither is looked at, and so is what stands there under another kind;
+/// what is left of a block that was signed is signed by nobody.
+#[test]
+fn what_is_no_bytes_is_looked_at_where_bytes_are() {
+    let base64 = "QUJD".repeat(30);
+    for part in [
+        r#"{"type":"image","source":{"type":"base64","media_type":"image/png","data":"TEXT"}}"#,
+        r#"{"type":"input_audio","input_audio":{"format":"wav","data":"TEXT"}}"#,
+        r#"{"type":"redacted_thinking","data":"TEXT"}"#,
+        r#"{"type":"web_search_result","encrypted_content":"TEXT"}"#,
+        r#"{"type":"thinking","thinking":"hm","signature":"TEXT"}"#,
+        r#"{"type":"reasoning.encrypted","data":"TEXT"}"#,
+        r#"{"type":"file","file":{"filename":"a.pdf","file_data":"TEXT"}}"#,
+        r#"{"type":"image_url","image_url":{"url":"data:image/png;base64,TEXT"}}"#,
+        r#"{"type":"tool_use","id":"TEXT","name":"f","input":{}}"#,
+    ] {
+        for dialect in [Dialect::Chat, Dialect::Messages] {
+            let with = |text: &str| user_says(&part.replace("TEXT", text));
+            for text in ["my secret", "svc_unsigned my secret"] {
+                let out = without_secrets(dialect, &with(text));
+                assert!(!out.contains("secret"), "{part}: {out}");
+            }
+            let bytes = with(&base64);
+            assert_eq!(seen(dialect, &bytes).iter().find(|it| it.contains(&base64)), None, "{part}");
+            assert_eq!(without_secrets(dialect, &bytes), bytes);
+        }
+    }
+    let out = without_secrets(
+        Dialect::Messages,
+        &user_says(r#"{"type":"thinking","thinking":"a secret","signature":"my secret"}"#),
+    );
+    assert!(out.contains(r#""thinking":"a [gone]","signature":"svc_unsigned:other"}"#), "{out}");
+    for mark in ["svc_unsigned@one", "svc_unsigned_call@secret.secret.secret"] {
+        let kept = user_says(&format!(r#"{{"type":"redacted_thinking","data":"{mark}"}}"#));
+        assert_eq!(without_secrets(Dialect::Messages, &kept), kept);
+    }
+    let elsewhere =
+        user_says(r#"{"type":"text","text":"x","encrypted_content":"a_secret","encrypted_index":"a_secret"}"#);
+    assert!(!without_secrets(Dialect::Messages, &elsewhere).contains("secret"));
+    let number =
+        user_says(r#"{"type":"image","source":{"type":"base64","media_type":"image/png","data":"4111111111111111"}}"#);
+    assert!(seen(Dialect::Messages, &number).iter().any(|it| it == "4111111111111111"));
+}
+
+/// Names of members and numbers are looked at wherever a message or a tool has them, but for what the shapes have numbers for.
+#[test]
+fn names_and_numbers_are_looked_at_everywhere() {
+    let body = r#"{"model":"m","max_tokens":9,"seed":4222222222222222,"logit_bias":{"a secret":1},"stream_options":{"my secret":true},
+        "messages":[{"role":"user","content":[{"type":"text","text":"x","a secret":"y","n":4111111111111111}],"secret":1,"n":4111111111111111},
+        {"role":"user","content":[{"type":"file","file":{"file_id":"f","secret":1}},{"type":"document","source":{"secret":{"secret":1}}}]}],
+        "tools":[{"type":"function","name":"f","secret":1,"function":{"name":"f","secret":1}}]}"#;
+    for (dialect, kind) in [(Dialect::Chat, "function"), (Dialect::Messages, "custom")] {
+        let body = &body.replace(r#"{"type":"function","#, &format!(r#"{{"type":"{kind}","#));
+        let seen = seen(dialect, body);
+        assert_eq!(seen.iter().filter(|it| *it == "4111111111111111").count(), 2, "{dialect:?}");
+        assert!(!seen.iter().any(|it| it.starts_with("4222")), "{dialect:?}");
+        let out = without_secrets(dialect, body);
+        assert!(!out.contains("secret") && out.contains("\"seed\":4222222222222222"), "{out}");
     }
 }
