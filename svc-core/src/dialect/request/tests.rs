@@ -1,6 +1,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test may panic")]
 //! Requests of both shapes: what is wrong with them, what they ask for, what of them goes to a provider.
 
+mod documents;
 mod hosts;
 mod providers;
 

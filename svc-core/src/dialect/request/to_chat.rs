@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::super::doc::{Form, Value};
+use super::super::files::{is_text, utf8};
 use super::super::marks::{is_of, marked_call};
 use super::super::names::{short, shortened, unpacked};
 use super::super::write::{Out, quoted};
@@ -373,20 +374,47 @@ fn tool_result(
     faults: &mut Faults,
 ) {
     let content = block.given("content");
-    let mut text = content.map(|it| joined(it, "\n")).unwrap_or_default();
+    let mut texts: Vec<Cow<'_, str>> = content.iter().filter_map(|it| it.text()).collect();
+    for (at, inner) in content.iter().flat_map(|it| it.items()).enumerate() {
+        result_part(&mut texts, rest, inner, &format!("{path}.content.{at}"), faults);
+    }
+    let mut text = texts.join("\n");
     if block.get("is_error").and_then(|it| it.bool()) == Some(true) && !text.starts_with("Error") {
         text.insert_str(0, FAILED);
-    }
-    for (at, inner) in content.iter().flat_map(|it| it.items()).enumerate() {
-        if !inner.has("type", "text") {
-            part(rest, inner, &format!("{path}.content.{at}"), faults);
-        }
     }
     out.object(|out| {
         out.name("role").text("tool");
         out.name("tool_call_id").text(&call_id(&block.text_of("tool_use_id").unwrap_or_default(), target));
         out.name("content").text(&text);
     });
+}
+
+/// A part of a tool's result: what of it is text stays in the result, or words of whoever the tool has read would be the user's own.
+fn result_part<'a>(texts: &mut Vec<Cow<'a, str>>, rest: &mut Out, inner: Value<'a>, path: &str, faults: &mut Faults) {
+    match &*inner.text_of("type").unwrap_or_default() {
+        "text" => texts.extend(inner.text_of("text")),
+        "search_result" => {
+            texts.extend(told(inner, &["title", "source"]));
+            let content = inner.get("content");
+            texts.extend(content.iter().flat_map(|it| it.items()).filter_map(|it| it.text_of("text")));
+        }
+        "document" => {
+            let Some(source) = inner.get("source") else { return faults.lost(path) };
+            let text = document_text(source);
+            texts.extend(told(inner, names_told(source, text.is_some())));
+            match (&*source.text_of("type").unwrap_or_default(), text) {
+                (_, Some(text)) => texts.push(text),
+                ("content", None) => {
+                    for (at, part) in source.get("content").iter().flat_map(|it| it.items()).enumerate() {
+                        result_part(texts, rest, part, &format!("{path}.source.content.{at}"), faults);
+                    }
+                }
+                ("base64", None) => file(rest, inner, source, path, faults),
+                (_, None) => faults.lost(&format!("{path}.source")),
+            }
+        }
+        _ => part(rest, inner, path, faults),
+    }
 }
 
 /// A part of a user's message.
@@ -429,39 +457,58 @@ fn url_of(source: Value<'_>) -> Option<String> {
 
 /// What is told of a part beside its content, as a text before it: the chat shape has no members for it.
 fn about(out: &mut Out, block: Value<'_>, names: &[&str]) {
-    let told = names.iter().filter_map(|name| block.text_of(name));
-    let lines: Vec<_> = told.filter(|it| !it.is_empty()).collect();
+    let lines: Vec<_> = told(block, names).collect();
     if !lines.is_empty() {
         text_part(out, &quoted(&lines.join("\n")));
     }
 }
 
+/// What these members tell.
+fn told<'a>(block: Value<'a>, names: &[&str]) -> impl Iterator<Item = Cow<'a, str>> {
+    names.iter().filter_map(move |name| block.text_of(name)).filter(|it| !it.is_empty())
+}
+
 fn document(out: &mut Out, block: Value<'_>, path: &str, faults: &mut Faults) {
     let source = block.get("source");
     let Some(source) = source.filter(|it| it.form() == Form::Object) else { return faults.lost(path) };
-    // Bytes are a file there, which has a name of its own.
-    about(out, block, if source.has("type", "base64") { &["context"] } else { &["title", "context"] });
-    match &*source.text_of("type").unwrap_or_default() {
-        "text" => text_part(out, raw_or(source, "data", "\"\"")),
-        "content" => match source.get("content") {
-            Some(text) if text.is_text() => text_part(out, text.raw()),
-            Some(content) => {
-                for (at, inner) in content.items().enumerate() {
-                    part(out, inner, &format!("{path}.source.content.{at}"), faults);
-                }
+    let text = document_text(source);
+    about(out, block, names_told(source, text.is_some()));
+    match (&*source.text_of("type").unwrap_or_default(), text) {
+        (_, Some(text)) => text_part(out, &quoted(&text)),
+        ("content", None) => {
+            for (at, inner) in source.get("content").iter().flat_map(|it| it.items()).enumerate() {
+                part(out, inner, &format!("{path}.source.content.{at}"), faults);
             }
-            None => {}
-        },
-        "base64" => match url_of(source) {
-            Some(url) => out.object(|out| {
-                out.name("type").text("file");
-                out.name("file").object(|out| {
-                    out.name("filename").raw(raw_or(block, "title", "\"document.pdf\""));
-                    out.name("file_data").text(&url);
-                });
-            }),
-            None => faults.lost(&format!("{path}.source")),
-        },
-        _ => faults.lost(&format!("{path}.source")),
+        }
+        ("base64", None) => file(out, block, source, path, faults),
+        (_, None) => faults.lost(&format!("{path}.source")),
     }
+}
+
+/// What is told of a document before its content. Bytes are a file there, which has a name of its own.
+fn names_told(source: Value<'_>, is_text: bool) -> &'static [&'static str] {
+    if !is_text && source.has("type", "base64") { &["context"] } else { &["title", "context"] }
+}
+
+/// The text that a document is: told as one, or as the bytes of one.
+fn document_text(source: Value<'_>) -> Option<Cow<'_, str>> {
+    match &*source.text_of("type")? {
+        "text" => Some(source.text_of("data").unwrap_or_default()),
+        "content" => source.get("content")?.text(),
+        "base64" if is_text(&source.text_of("media_type")?) => utf8(&source.text_of("data")?).map(Cow::Owned),
+        _ => None,
+    }
+}
+
+/// A document's bytes as a file, which has a name.
+fn file(out: &mut Out, block: Value<'_>, source: Value<'_>, path: &str, faults: &mut Faults) {
+    let is_text = source.text_of("media_type").is_some_and(|it| is_text(&it));
+    let Some(url) = url_of(source).filter(|_| !is_text) else { return faults.lost(&format!("{path}.source")) };
+    out.object(|out| {
+        out.name("type").text("file");
+        out.name("file").object(|out| {
+            out.name("filename").raw(raw_or(block, "title", "\"document.pdf\""));
+            out.name("file_data").text(&url);
+        });
+    });
 }
