@@ -4,10 +4,25 @@
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
-use super::doc::Value;
+use super::doc::{Form, Value};
 
 /// What a search of the web is called where its shape does not name it.
 pub(super) const SEARCH: &str = "web_search";
+
+/// The tool of the provider's that a member of a request switches on, beside those that it names as tools: a search of the web, what
+/// lies in stores of the client's, and running code, each of some providers of the chat shape.
+pub(super) fn switched_on(name: &str, value: Value<'_>) -> Option<&'static str> {
+    let is_on = || value.bool() != Some(false);
+    match name {
+        _ if value.is_null() => None,
+        "web_search_options" => Some(SEARCH),
+        "enable_search" => is_on().then_some(SEARCH),
+        "search_parameters" => (!value.has("mode", "off")).then_some(SEARCH),
+        "data_sources" => (value.form() != Form::List || value.items().next().is_some()).then_some("file_search"),
+        "enable_code_interpreter" => is_on().then_some("code_interpreter"),
+        _ => None,
+    }
+}
 
 /// Whether a tool that the provider runs costs nothing but its tokens, and brings in nothing that the request has not: looking
 /// for tools among those of the request.

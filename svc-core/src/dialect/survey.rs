@@ -62,9 +62,8 @@ pub(super) fn demand(dialect: Dialect, model: &str, stream: bool, root: Value<'_
             _ => sums.any(value),
         }
     }
-    if root.given("web_search_options").is_some() {
-        sums.server_tools.insert(own::SEARCH.into(), None);
-    }
+    let switched_on = root.members().filter_map(|(name, it)| own::switched_on(&name.text().unwrap_or_default(), it));
+    switched_on.for_each(|it| sums.server_tool(it.into(), None));
     let kept_by = kept_by(root, &sums);
     let positive = |name: &str| root.get(name).and_then(|it| it.integer()).and_then(|it| u64::try_from(it).ok());
     // The messages shape has no such member: whoever is asked may ignore it.

@@ -5,6 +5,7 @@ use super::super::doc::{Form, Value};
 use super::super::files::{Source, TEXT, address, document, picture};
 use super::super::marks::is_unsigned;
 use super::super::names::CallIds;
+use super::super::own::switched_on;
 use super::super::write::Out;
 use super::{Faults, Target, joined, raw_or};
 
@@ -77,7 +78,8 @@ fn member(out: &mut Out, name: &str, value: Value<'_>, faults: &mut Faults) {
         "functions" | "function_call" => {
             faults.add(name, "is the old form of `tools`, which a model of the messages shape does not know");
         }
-        "audio" | "web_search_options" => faults.lost(name),
+        "audio" => faults.lost(name),
+        _ if switched_on(name, value).is_some() => faults.lost(name),
         _ if OWN.contains(&name) => out.name(name).raw(value.raw()),
         _ => {}
     }

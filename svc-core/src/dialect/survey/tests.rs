@@ -108,6 +108,43 @@ fn tools_of_the_provider_count_wherever_they_are_defined() {
 #[test]
 fn the_bound_that_is_admitted_is_the_one_that_is_sent() {
     use super::super::Target;
+/// A tool of the provider's counts where a member of its own switches it on, and not where that switches it off; a provider of
+/// another shape, which has no such member, is not sent the request as if it had none.
+#[test]
+fn tools_that_a_member_switches_on_count() {
+    for (members, tools) in [
+        (r#""web_search_options":{}"#, &["web_search"][..]),
+        (r#""enable_search":true,"search_options":{"forced_search":true}"#, &["web_search"]),
+        (r#""search_parameters":{"mode":"on"}"#, &["web_search"]),
+        (r#""search_parameters":{"mode":"auto","sources":[{"type":"x"}]}"#, &["web_search"]),
+        (r#""search_parameters":{}"#, &["web_search"]),
+        (r#""data_sources":[{"type":"azure_search"}]"#, &["file_search"]),
+        (r#""enable_code_interpreter":true,"enable_search":true"#, &["code_interpreter", "web_search"]),
+        (
+            r#""enable_search":false,"enable_code_interpreter":false,"search_parameters":{"mode":"off"},"data_sources":[]"#,
+            &[],
+        ),
+        (r#""web_search_options":null,"enable_search":null,"search_parameters":null,"data_sources":null"#, &[]),
+    ] {
+        let told = demand(Dialect::Chat, members);
+        assert_eq!(told.server_tools.keys().map(|it| &**it).collect::<Vec<_>>(), tools, "{members}");
+        assert_eq!(told.untold_tools().count(), tools.len(), "{members}");
+        let body = format!(r#"{{"model":"m",{members},"messages":[{{"role":"user","content":"x"}}]}}"#);
+        let target = super::super::Target {
+            dialect: Dialect::Messages,
+            model: "m",
+            max_output: 9,
+            reasoning: false,
+            provider: "p",
+            is_strict: false,
+            host: crate::state::gateway::Host::Other,
+            is_elsewhere: false,
+        };
+        let there = Body::read(Dialect::Chat, body.as_bytes()).unwrap().to_upstream(target);
+        assert_eq!(there.is_err(), !tools.is_empty(), "{members}");
+    }
+}
+
     use crate::state::gateway::Host;
     let target = |dialect| Target {
         dialect,
