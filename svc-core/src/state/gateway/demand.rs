@@ -68,6 +68,9 @@ pub struct Demand {
     pub digest: Digest,
 }
 
+/// Members of the messages shape that have a provider keep what it is sent, and that go to it from a client of the chat shape too.
+const OF_MESSAGES: [&str; 2] = ["container", "mcp_servers"];
+
 /// How much output a request admits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct OutputBound {
@@ -101,10 +104,13 @@ impl Demand {
         self.server_tools.keys().filter(move |_| untold).map(|it| &**it)
     }
 
-    /// Whether a provider of this shape is told to keep what it is sent: in translation that is left out.
+    /// Whether a provider of this shape is told to keep what it is sent: in translation that is left out, but for what the
+    /// messages shape alone has.
     #[must_use]
     pub fn is_kept_at(&self, shape: Dialect) -> bool {
-        !self.kept_by.is_empty() && self.dialect == shape
+        let goes_on =
+            |member: &&str| self.dialect == shape || shape == Dialect::Messages && OF_MESSAGES.contains(member);
+        self.kept_by.iter().any(goes_on)
     }
 
     /// Whether a provider of this shape is told behind which of others to run it: in translation that is left out.

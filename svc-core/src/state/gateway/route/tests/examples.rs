@@ -219,6 +219,22 @@ fn what_a_provider_is_to_keep_is_left_out() {
     }
 }
 
+/// What only the messages shape has goes to its providers from a client of the chat shape too, and has them keep what they are sent
+/// as much.
+#[test]
+fn what_goes_on_in_translation_is_kept_too() {
+    for (member, is_kept) in [("container", true), ("mcp_servers", true), ("store", false)] {
+        let demand = Demand { kept_by: vec![member], ..demand() };
+        assert_eq!(
+            (demand.is_kept_at(Dialect::Messages), demand.is_kept_at(Dialect::Chat)),
+            (is_kept, true),
+            "{member}"
+        );
+        let there = Demand { dialect: Dialect::Messages, ..demand };
+        assert_eq!((there.is_kept_at(Dialect::Messages), there.is_kept_at(Dialect::Chat)), (true, false), "{member}");
+    }
+}
+
 /// A catalogue of the largest size, under lists of the largest size, is no trouble.
 #[test]
 fn two_thousand_models_are_chosen_from() {
