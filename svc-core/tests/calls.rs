@@ -163,7 +163,7 @@ fn demand(model: &str) -> Demand {
         speed: None,
         other_models: None,
         kept_by: Vec::new(),
-        names_providers: false,
+        names_providers: None,
         inference_geo: None,
         needs: BTreeSet::new(),
         tool_results: Vec::new(),

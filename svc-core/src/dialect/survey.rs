@@ -46,6 +46,8 @@ const OTHER_MODELS: [&str; 3] = ["fallbacks", "models", "preset"];
 const CODE: &str = "code_execution";
 /// The member by which a provider of many others' models is told which of these are to run a request.
 const PROVIDER: &str = "provider";
+/// The member in which another such provider is told that, and which models may answer.
+const GATEWAY: &str = "providerOptions.gateway";
 
 /// What a body that was checked asks for.
 pub(super) fn demand(dialect: Dialect, model: &str, stream: bool, root: Value<'_>) -> Demand {
@@ -87,8 +89,8 @@ pub(super) fn demand(dialect: Dialect, model: &str, stream: bool, root: Value<'_
         service_tier: unusual(root, "service_tier"),
         speed: unusual(root, "speed"),
         kept_by,
-        names_providers: root.given(PROVIDER).is_some_and(names_providers),
-        other_models: OTHER_MODELS.into_iter().find(|it| names_some(root, it)),
+        names_providers: providers_named(root),
+        other_models: models_named(root),
         inference_geo: root.text_of("inference_geo").map(|it| it.to_ascii_lowercase().into()),
         tool_results: tool_results(dialect, root),
         digest: digest(root),
@@ -308,6 +310,24 @@ fn kept_by(root: Value<'_>, sums: &Sums) -> Vec<&'static str> {
         ("provider.data_collection", root.given(PROVIDER).is_some_and(collected)),
     ];
     found.into_iter().filter(|(_, is_kept)| *is_kept).map(|(member, _)| member).collect()
+}
+
+/// The member by which a request names models of which the provider may let any answer.
+fn models_named(root: Value<'_>) -> Option<&'static str> {
+    let behind =
+        || gateway(root).is_some_and(|it| names_some(it, "models")).then_some("providerOptions.gateway.models");
+    OTHER_MODELS.into_iter().find(|it| names_some(root, it)).or_else(behind)
+}
+
+/// The member by which a request says behind which of others it is run.
+fn providers_named(root: Value<'_>) -> Option<&'static str> {
+    let wishes = [(PROVIDER, root.given(PROVIDER)), (GATEWAY, gateway(root))];
+    wishes.into_iter().find(|(_, wish)| wish.is_some_and(names_providers)).map(|(member, _)| member)
+}
+
+/// What a gateway of many providers is told for itself.
+fn gateway(root: Value<'_>) -> Option<Value<'_>> {
+    root.given("providerOptions")?.given("gateway")
 }
 
 /// Whether a wish for providers names some that are to run the request: leaving some out, or putting all in an order, does not.

@@ -19,6 +19,8 @@ fn what_a_provider_may_choose_is_told() {
             (r#""fallbacks":"default""#, Some("fallbacks"), None),
             (r#""models":["a/b"],"inference_geo":"US""#, Some("models"), Some("us")),
             (r#""preset":"mine""#, Some("preset"), None),
+            (r#""providerOptions":{"gateway":{"models":["a/b"]}}"#, Some("providerOptions.gateway.models"), None),
+            (r#""providerOptions":{"gateway":{"models":[]},"openai":{"models":["a"]}}"#, None, None),
             (r#""fallbacks":[],"models":null,"inference_geo":null"#, None, None),
         ] {
             let demand = demand(dialect, members);
@@ -32,15 +34,18 @@ fn what_a_provider_may_choose_is_told() {
 #[test]
 fn what_a_provider_is_to_keep_is_told() {
     for (members, kept_by, names_providers) in [
-        (r#""store":true,"metadata":{"a":"b"}"#, &["store"][..], false),
-        (r#""store":false,"metadata":{"a":"b"},"prompt_cache_retention":"in_memory""#, &[], false),
-        (r#""store":null,"provider":{"data_collection":"deny","zdr":true,"ignore":["a"],"sort":"price"}"#, &[], false),
-        (r#""store":"yes","prompt_cache_retention":"24h""#, &["store", "prompt_cache_retention"], false),
-        (r#""provider":{"data_collection":"allow","order":[],"only":null}"#, &["provider.data_collection"], false),
-        (r#""provider":{"order":["a"]}"#, &[], true),
-        (r#""provider":{"only":["a"],"data_collection":"other"}"#, &["provider.data_collection"], true),
-        (r#""provider":"a""#, &[], true),
-        (r#""provider":null"#, &[], false),
+        (r#""store":true,"metadata":{"a":"b"}"#, &["store"][..], None),
+        (r#""store":false,"metadata":{"a":"b"},"prompt_cache_retention":"in_memory""#, &[], None),
+        (r#""store":null,"provider":{"data_collection":"deny","zdr":true,"ignore":["a"],"sort":"price"}"#, &[], None),
+        (r#""store":"yes","prompt_cache_retention":"24h""#, &["store", "prompt_cache_retention"], None),
+        (r#""provider":{"data_collection":"allow","order":[],"only":null}"#, &["provider.data_collection"], None),
+        (r#""provider":{"order":["a"]}"#, &[], Some("provider")),
+        (r#""provider":{"only":["a"],"data_collection":"other"}"#, &["provider.data_collection"], Some("provider")),
+        (r#""provider":"a""#, &[], Some("provider")),
+        (r#""provider":null"#, &[], None),
+        (r#""providerOptions":{"gateway":{"only":["a"]}}"#, &[], Some("providerOptions.gateway")),
+        (r#""provider":{},"providerOptions":{"gateway":{"order":["a"]}}"#, &[], Some("providerOptions.gateway")),
+        (r#""providerOptions":{"gateway":{"user":"u","order":[]},"openai":{"order":["a"]}}"#, &[], None),
     ] {
         let demand = demand(Dialect::Chat, members);
         assert_eq!((&*demand.kept_by, demand.names_providers), (kept_by, names_providers), "{members}");
@@ -103,11 +108,6 @@ fn tools_of_the_provider_count_wherever_they_are_defined() {
     assert_eq!(counted(&plugins), [("file-parser".into(), None), ("web_search".into(), None)]);
 }
 
-/// What is admitted is what is asked for: the messages shape has one bound, which its providers go by whatever else a request says,
-/// and of two in the chat shape both are sent as the newer one.
-#[test]
-fn the_bound_that_is_admitted_is_the_one_that_is_sent() {
-    use super::super::Target;
 /// A tool of the provider's counts where a member of its own switches it on, and not where that switches it off; a provider of
 /// another shape, which has no such member, is not sent the request as if it had none.
 #[test]
@@ -145,6 +145,11 @@ fn tools_that_a_member_switches_on_count() {
     }
 }
 
+/// What is admitted is what is asked for: the messages shape has one bound, which its providers go by whatever else a request says,
+/// and of two in the chat shape both are sent as the newer one.
+#[test]
+fn the_bound_that_is_admitted_is_the_one_that_is_sent() {
+    use super::super::Target;
     use crate::state::gateway::Host;
     let target = |dialect| Target {
         dialect,

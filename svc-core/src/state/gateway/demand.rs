@@ -56,8 +56,8 @@ pub struct Demand {
     pub other_models: Option<&'static str>,
     /// The members by which the request has a provider of its shape keep what it is sent.
     pub kept_by: Vec<&'static str>,
-    /// Whether the request says to a provider of its shape, by `provider`, behind which of others it is run.
-    pub names_providers: bool,
+    /// The member by which the request says to a provider of its shape behind which of others it is run.
+    pub names_providers: Option<&'static str>,
     /// Where the request has a provider of its shape run it, in small letters; without it the provider's own setting holds.
     pub inference_geo: Option<Box<str>>,
     /// What a model must be able to do to serve it.
@@ -116,7 +116,7 @@ impl Demand {
     /// Whether a provider of this shape is told behind which of others to run it: in translation that is left out.
     #[must_use]
     pub fn names_providers_at(&self, shape: Dialect) -> bool {
-        self.names_providers && self.dialect == shape
+        self.names_providers.is_some() && self.dialect == shape
     }
 
     /// How fast a provider of this shape is asked to be: in translation that is left out.
@@ -166,7 +166,7 @@ impl Demand {
             speed: None,
             other_models: None,
             kept_by: Vec::new(),
-            names_providers: false,
+            names_providers: None,
             inference_geo: None,
             needs: BTreeSet::new(),
             tool_results: Vec::new(),

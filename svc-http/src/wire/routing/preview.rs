@@ -77,7 +77,7 @@ pub fn read(body: &[u8], header: Option<&[u8]>) -> Result<Asked, Refusal> {
         speed: None,
         other_models: None,
         kept_by: Vec::new(),
-        names_providers: false,
+        names_providers: None,
         inference_geo: None,
         needs: needs.into_iter().collect(),
         tool_results: Vec::new(),

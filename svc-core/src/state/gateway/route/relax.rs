@@ -185,7 +185,7 @@ fn changes<'a>(ask: &Ask<'a>, constraint: Constraint, at: Holder, models: &[Cand
 /// The members by which a request breaks this constraint.
 fn to_leave_out(ask: &Ask<'_>, constraint: Constraint) -> Vec<&'static str> {
     let demand = ask.demand;
-    let provider = demand.names_providers.then_some("provider");
+    let provider = demand.names_providers;
     match constraint {
         Constraint::Models => demand.other_models.into_iter().collect(),
         Constraint::Retention => demand.kept_by.clone(),

@@ -104,7 +104,7 @@ impl Case {
             Change::RaiseLatency(at, to) => self.constraints(at).max_latency_ms = Some(to),
             Change::LeaveOut(members) => members.into_iter().for_each(|it| match it {
                 "inference_geo" => self.demand.inference_geo = None,
-                "provider" => self.demand.names_providers = false,
+                "provider" => self.demand.names_providers = None,
                 "store" => self.demand.kept_by.clear(),
                 "models" => self.demand.other_models = None,
                 other => panic!("{other}"),
@@ -315,7 +315,7 @@ prop_compose! {
             dialect,
             other_models: others.then_some("models"),
             kept_by: kept.then_some("store").into_iter().collect(),
-            names_providers: named,
+            names_providers: named.then_some("provider"),
             inference_geo: geo.map(Into::into),
             ..demand()
         };
@@ -361,7 +361,7 @@ fn satisfies(case: &Case, it: &Candidate<'_>) -> bool {
         && cost.is_some()
         && !(same_shape && case.demand.other_models.is_some())
         // Whoever then serves it, what that costs and under which law it is, nobody here knows.
-        && !(same_shape && case.demand.names_providers)
+        && !(same_shape && case.demand.names_providers.is_some())
         && it.model.enabled
         && it.upstream.enabled
 }

@@ -198,7 +198,7 @@ fn what_a_provider_is_to_keep_is_left_out() {
     let laws = Constraints { jurisdictions: ["us".into()].into(), ..limits() };
     let both = Constraints { providers: own.providers.clone(), ..laws.clone() };
     let keeps = || Demand { kept_by: vec!["store", "prompt_cache_retention"], ..demand() };
-    let names = || Demand { names_providers: true, ..demand() };
+    let names = || Demand { names_providers: Some("provider"), ..demand() };
     let everywhere = || Demand { inference_geo: Some("de".into()), ..names() };
     for (asked, limits, binds, change) in [
         (keeps(), &none, Some(Constraint::Retention), "leave out `store` and `prompt_cache_retention`"),
