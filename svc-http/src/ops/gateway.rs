@@ -4,6 +4,7 @@ mod asked;
 mod metered;
 mod noted;
 mod notes;
+mod passed;
 mod run;
 mod running;
 mod scan;

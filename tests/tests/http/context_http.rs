@@ -107,6 +107,27 @@ async fn every_text_that_goes_out_is_looked_at() {
     assert_eq!(got.kind(), "sensitive_data_blocked", "what is counted goes out too");
 }
 
+/// What stands beside a body is no way out: of a query and of headers what is the API's own goes on, and no text.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn no_text_goes_out_beside_a_body() {
+    let desk = Desk::new().await;
+    for (path, body, provider) in
+        [(CHAT, chats("hi")[0].1.clone(), "chat"), (MESSAGES, messages("hi")[0].1.clone(), "messages")]
+    {
+        let mut body = body;
+        body["model"] = json!(format!("{provider}/large-1"));
+        let path = format!("{path}?note=card+4111-1111-1111-1111&beta=true&api-version=4111111111111111");
+        let headers = [("anthropic-beta", "a-1,b-2"), ("anthropic-beta", "my card 4111-1111-1111-1111")];
+        desk.mock.forget();
+        let got = desk.send(&path, &headers, body.to_string().as_bytes()).await;
+        assert_eq!(got.status, 200, "{}", got.text());
+        let heard = desk.mock.heard().pop().unwrap();
+        assert!(heard.path.ends_with("?beta=true"), "{}", heard.path);
+        let sent: Vec<_> = heard.headers.get_all("anthropic-beta").iter().collect();
+        assert_eq!(sent, ["a-1,b-2"], "{provider}");
+    }
+}
+
 /// A call that shows the result of a tool.
 fn with_result(tool: &str) -> Value {
     json!({ "model": "chat/large-1", "max_tokens": 10, "messages": [

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use bytes::Bytes;
 use http::header::TRAILER;
-use http::{HeaderMap, HeaderName, HeaderValue};
+use http::{HeaderName, HeaderValue};
 use serde::Deserialize;
 use svc_core::dialect::{self, Answer as Read, Body, Stream, StreamOptions, Unreadable};
 use svc_core::refusal::{AttemptedModel, Kind, Refusal};
@@ -22,15 +22,13 @@ use super::asked::Asked;
 use super::metered::{Heard, Sink};
 use super::noted::{Notebook, Noted, Notes, OwnTools};
 use super::running::Seat;
-use super::{Targets, notes};
+use super::{Targets, notes, passed};
 use crate::answer::{self, Answer};
 use crate::dispatch::Call;
 use crate::health::{Health, Outcome};
 use crate::ops::{GateService, recorded};
 use crate::upstream::{self, Charged, Failed, Guard, How, Reason, Relay, Reply, Stop, Switch, Target, Upstreams, What};
 
-/// Headers of the messages API that go on to a provider of the same shape.
-const PASSED_ON: [&str; 2] = ["anthropic-version", "anthropic-beta"];
 /// What is told where the answer shows that a call used what has no price, such as another tier of service.
 const UNPRICED: &str = "something that this call used has no price, which budgets cannot see";
 
@@ -107,7 +105,6 @@ enum Next {
 impl Run {
     pub(super) fn new(service: &GateService, caller: CallKey, wanted: Wanted, admitted: Admitted, call: &Call) -> Self {
         let Wanted { asked, body, demand } = wanted;
-        let query = call.uri.query().filter(|it| it.len() <= 256).map(Into::into);
         Self {
             gate: service.gate.clone(),
             upstreams: service.upstreams.clone(),
@@ -118,8 +115,8 @@ impl Run {
             body,
             demand,
             admitted,
-            query,
-            passed_on: passed_on(&call.headers),
+            query: passed::query(&call.uri),
+            passed_on: passed::headers(&call.headers),
             came: call.came,
         }
     }
@@ -495,24 +492,18 @@ pub(super) async fn count(service: &GateService, body: &Body, admitted: &Admitte
     }
     let target = service.targets.of(&service.gate, &service.upstreams, upstream).ok()?;
     let sent = body.to_upstream(dialect::Target::of(upstream, model)).ok()?;
-    let headers = passed_on(&call.headers);
+    let (query, headers) = (passed::query(&call.uri), passed::headers(&call.headers));
     let asked = upstream::Call {
         what: What::Count,
         body: Bytes::from(sent),
         stream: false,
-        query: call.uri.query(),
+        query: query.as_deref(),
         headers: &headers,
     };
     match service.upstreams.send(&target, &asked).await {
         Ok(Reply::Whole(whole)) => Some(serde_json::from_slice::<Counted>(&whole.body).ok()?.input_tokens),
         Ok(Reply::Stream(_)) | Err(_) => None,
     }
-}
-
-fn passed_on(headers: &HeaderMap) -> Vec<(HeaderName, HeaderValue)> {
-    let named =
-        |name: &'static str| headers.get_all(name).iter().map(move |it| (HeaderName::from_static(name), it.clone()));
-    PASSED_ON.into_iter().flat_map(named).collect()
 }
 
 fn told(attempt: &Attempt) -> AttemptedModel {
