@@ -1,5 +1,6 @@
 //! A request as the client sent it, and what of it goes to a provider.
 
+mod bound;
 #[cfg(test)]
 mod tests;
 mod to_chat;
@@ -201,8 +202,8 @@ impl Body {
         Ok(())
     }
 
-    /// What goes to the provider. In the client's own shape nothing changes but the model's name, that a stream tells its
-    /// usage, that thinking is left out which svc brought into this shape or which another provider told in a member of its own,
+    /// What goes to the provider. In the client's own shape nothing changes but the model's name, the name of the bound on the
+    /// output, that a stream tells its usage, that thinking is left out which svc brought into this shape or which another provider told in a member of its own,
     /// and that none is asked for where a turn cannot go on with it; else the whole is translated.
     ///
     /// # Errors
@@ -238,7 +239,7 @@ impl Body {
             splices.extend(usage_asked(root));
         }
         if self.dialect == Dialect::Chat {
-            splices.extend(bounds_alike(root));
+            splices.extend(bound::spoken_as(root, target));
         }
         if self.dialect == Dialect::Chat && target.is_elsewhere {
             splices.extend(thoughts_left_out(root));
@@ -253,7 +254,7 @@ impl Body {
             }
             splices.extend(unsigned);
         }
-        splices.sort_unstable_by_key(|it| it.start);
+        splices.sort_unstable_by_key(|it| (it.start, it.end));
         spliced(&self.text, &splices).into_bytes()
     }
 
@@ -365,14 +366,6 @@ fn usage_asked(root: Value<'_>) -> Option<Splice> {
         },
         Some(options) => Some(Splice::over(options, format!("{{{ASKED}}}"))),
     }
-}
-
-/// What makes the old bound on the output the new one where a request has both: providers go by either, and the request is admitted
-/// by the new one.
-fn bounds_alike(root: Value<'_>) -> Option<Splice> {
-    let new = root.get("max_completion_tokens").filter(|it| it.integer().is_some_and(|it| it >= 0))?;
-    let old = root.given("max_tokens").filter(|it| it.integer() != new.integer())?;
-    Some(Splice::over(old, new.raw().to_owned()))
 }
 
 /// What tells the ids of calls in the letters that Mistral has for them.

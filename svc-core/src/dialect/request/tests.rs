@@ -322,7 +322,7 @@ fn a_messages_request_reads_as_chat() {
         {"role":"user","content":[{"type":"tool_result","tool_use_id":"t1","content":[{"type":"text","text":"one"},{"type":"image","source":{"type":"base64","media_type":"image/png","data":"QUJD"}}]},{"type":"tool_result","tool_use_id":"t2","is_error":true,"content":"no such file"},{"type":"text","text":"go on"}]}],
         "temperature":0.5,"stop_sequences":["END"],"stream":true,"metadata":{"user_id":"u1"},"thinking":{"type":"enabled","budget_tokens":4000},"tool_choice":{"type":"any","disable_parallel_tool_use":true},
         "tools":[{"name":"f","description":"d","input_schema":{"type":"object"},"cache_control":{"type":"ephemeral"}}],"context_management":{"edits":[]}}"#;
-    let expected = r#"{"model":"gpt-x","messages":[{"role":"system","content":"Be brief.\n\nAnd kind."},{"role":"user","content":"hi"},
+    let expected = r#"{"model":"gpt-5","messages":[{"role":"system","content":"Be brief.\n\nAnd kind."},{"role":"user","content":"hi"},
         {"role":"assistant","content":"ok","tool_calls":[{"id":"t1","type":"function","function":{"name":"f","arguments":"{\"a\": [1, 2]}"}},{"id":"t2","type":"function","function":{"name":"g","arguments":"{}"}}]},
         {"role":"tool","tool_call_id":"t1","content":"one"},{"role":"tool","tool_call_id":"t2","content":"Error: no such file"},
         {"role":"user","content":[{"type":"image_url","image_url":{"url":"data:image/png;base64,QUJD"}},{"type":"text","text":"go on"}]}],
@@ -336,7 +336,7 @@ fn a_messages_request_reads_as_chat() {
         }
         other => other,
     };
-    assert_eq!(sorted(sent(MESSAGES, body, target(CHAT, "gpt-x"))), sorted(json(expected)));
+    assert_eq!(sorted(sent(MESSAGES, body, target(CHAT, "gpt-5"))), sorted(json(expected)));
     let plain = sent(MESSAGES, body, Target { reasoning: false, ..target(CHAT, "mistral-large") });
     assert!(plain.get("max_tokens").is_some() && plain.get("reasoning_effort").is_none());
 }

@@ -8,7 +8,7 @@ use super::super::files::{is_text, utf8};
 use super::super::marks::{is_of, marked_call};
 use super::super::names::{short, shortened, unpacked};
 use super::super::write::{Out, quoted};
-use super::{Faults, Target, joined, raw_or};
+use super::{Faults, Target, bound, joined, raw_or};
 use crate::state::gateway::Host;
 use crate::value::digest::Digest;
 
@@ -46,7 +46,11 @@ pub(super) fn write(root: Value<'_>, stream: bool, target: Target<'_>, faults: &
 fn member(out: &mut Out, root: Value<'_>, (name, value): (&str, Value<'_>), target: Target<'_>, faults: &mut Faults) {
     match name {
         "model" | "messages" | "system" | "stream" | "thinking" => {}
-        "max_tokens" => out.name(bound_name(target)).raw(value.raw()),
+        // Some providers of the chat shape take none for no bound at all.
+        bound::OLD if value.integer() == Some(0) => {
+            faults.add(name, "must be above zero for a model of the chat shape");
+        }
+        bound::OLD => out.name(bound::name(target)).raw(value.raw()),
         "temperature" | "top_p" => out.name(name).raw(value.raw()),
         "stop_sequences" if target.host == Host::Maker && value.items().nth(STOPS_MAX).is_some() => {
             faults.add(name, "must have at most 4 texts for a model of the chat shape's maker");
@@ -76,18 +80,6 @@ fn member(out: &mut Out, root: Value<'_>, (name, value): (&str, Value<'_>), targ
         }
         // Hints, labels, and what caches go by.
         _ => {}
-    }
-}
-
-/// Under which name a bound on the output goes: newer models of the shape's maker refuse the old one, and most others
-/// know it alone. Where all models are the maker's, a deployment may have any name.
-fn bound_name(target: Target<'_>) -> &'static str {
-    let name = target.model.rsplit('/').next().unwrap_or(target.model);
-    let numbered = name.strip_prefix('o').is_some_and(|it| it.starts_with(|it: char| it.is_ascii_digit()));
-    if target.host == Host::Maker || numbered || name.starts_with("gpt-") || name.starts_with("chatgpt") {
-        "max_completion_tokens"
-    } else {
-        "max_tokens"
     }
 }
 

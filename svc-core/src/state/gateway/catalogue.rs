@@ -64,9 +64,10 @@ pub enum Host {
 
 /// Domains by which hosts are known. Of a shape's maker these are its own, and those of the clouds that resell its models, where a
 /// deployment may have any name.
-const HOSTS: [(Dialect, &str, Host); 7] = [
+const HOSTS: [(Dialect, &str, Host); 8] = [
     (Dialect::Chat, "openai.com", Host::Maker),
     (Dialect::Chat, "openai.azure.com", Host::Maker),
+    (Dialect::Chat, "cognitiveservices.azure.com", Host::Maker),
     (Dialect::Messages, "anthropic.com", Host::Maker),
     (Dialect::Messages, "api.aws", Host::Maker),
     (Dialect::Messages, "ai.azure.com", Host::Maker),

@@ -280,6 +280,7 @@ fn strict_models_are_known_by_name_or_place() {
     for (url, name) in [
         ("https://eu.api.openai.com/v1", "max_completion_tokens"),
         ("https://res.openai.azure.com/openai/v1", "max_completion_tokens"),
+        ("https://res.cognitiveservices.azure.com/openai/v1", "max_completion_tokens"),
         ("https://api.mistral.ai/v1", "max_tokens"),
     ] {
         let (upstream, row) = at("chat", url, "prod-1");

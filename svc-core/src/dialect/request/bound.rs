@@ -1,0 +1,155 @@
+//! Under which name a bound on the output goes out: what a request is admitted by is what its provider reads.
+
+use super::super::doc::Value;
+use super::{Splice, Target};
+use crate::state::gateway::Host;
+
+/// The name that nearly every provider reads.
+pub(super) const OLD: &str = "max_tokens";
+/// The name that the shape's maker has for it now, and many others do not know.
+const NEW: &str = "max_completion_tokens";
+/// A further name, by which some servers go before the others.
+const SERVERS_OWN: &str = "n_predict";
+
+/// Newer models of the shape's maker refuse the old name, and most others know it alone. Where all models are the maker's, a
+/// deployment may have any name; elsewhere a model's name tells whose it is.
+pub(super) fn name(target: Target<'_>) -> &'static str {
+    if target.host == Host::Maker || refuses_old(target.model) { NEW } else { OLD }
+}
+
+/// What a request of the chat shape has to be changed by so that its one bound goes out once, under one name: two are refused by
+/// some, and of two one is read.
+pub(super) fn spoken_as(root: Value<'_>, target: Target<'_>) -> Vec<Splice> {
+    let Some(bound) = root.given(NEW).or_else(|| root.given(OLD)) else { return Vec::new() };
+    let mut splices: Vec<_> =
+        root.get(SERVERS_OWN).map(|it| Splice::over(it, bound.raw().to_owned())).into_iter().collect();
+    if root.given(NEW).is_none() {
+        splices.extend(Splice::without(root, NEW));
+    } else if name(target) == NEW {
+        splices.extend(Splice::without(root, OLD));
+    } else if let Some(old) = root.get(OLD) {
+        splices.push(Splice::over(old, bound.raw().to_owned()));
+        splices.extend(Splice::without(root, NEW));
+    } else if let Some((named, _)) = root.members().find(|(it, _)| it.is(NEW)) {
+        splices.push(Splice::over(named, format!("\"{OLD}\"")));
+    }
+    splices
+}
+
+/// Whether a name is that of a model which refuses the old bound: one of the maker's numbered ones, or one of its fifth line or a
+/// later one. Its open models, which others run, and those of before take the old one.
+fn refuses_old(model: &str) -> bool {
+    let name = model.rsplit('/').next().unwrap_or(model);
+    let digit = |it: char| it.is_ascii_digit();
+    let numbered = name.strip_prefix('o').is_some_and(|it| it.starts_with(digit));
+    let line = name.split_once("gpt-").map(|(_, rest)| rest.split(|it| !digit(it)).next().unwrap_or_default());
+    // One cloud writes 35 for 3.5.
+    numbered || line.is_some_and(|it| it != "35" && it.parse::<u32>().is_ok_and(|it| it >= 5))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test may panic")]
+    use super::*;
+    use crate::dialect::Body;
+    use crate::state::gateway::Dialect;
+
+    const MESSAGES: &str = r#""messages":[{"role":"user","content":"x"}]"#;
+
+    fn target(host: Host, model: &str) -> Target<'_> {
+        Target {
+            dialect: Dialect::Chat,
+            model,
+            max_output: 900,
+            reasoning: false,
+            provider: "p",
+            is_strict: false,
+            host,
+            is_elsewhere: false,
+        }
+    }
+
+    /// What goes to a provider of the chat shape, without its model and its messages.
+    fn sent(dialect: Dialect, members: &str, target: Target<'_>) -> String {
+        let body = format!(r#"{{"model":"m",{members},{MESSAGES}}}"#);
+        let sent = Body::read(dialect, body.as_bytes()).unwrap().to_upstream(target).unwrap();
+        let sent = String::from_utf8(sent).unwrap();
+        let sent = sent.replace(&format!(r#""model":"{}","#, target.model), "");
+        sent.replace(&format!(",{MESSAGES}"), "").replace(&format!("{MESSAGES},"), "")
+    }
+
+    /// A bound that a request is admitted by is read by who answers it: one goes out, under the name that is known there.
+    #[test]
+    fn a_bound_goes_out_under_the_name_that_is_read() {
+        let old = [
+            (Host::Other, "deepseek-chat"),
+            (Host::Other, "gpt-oss:20b"),
+            (Host::Other, "openai/gpt-oss-120b"),
+            (Host::Other, "gpt-4o"),
+            (Host::Other, "chatgpt-4o-latest"),
+            (Host::Other, "olmo-2"),
+            (Host::Other, "gpt-j-6b"),
+            (Host::Other, "gpt-35-turbo"),
+            (Host::Mistral, "mistral-large"),
+            (Host::Google, "gemini-3"),
+        ];
+        let new = [
+            (Host::Maker, "prod-1"),
+            (Host::Other, "openai/gpt-5.2"),
+            (Host::Other, "gpt-10"),
+            (Host::Other, "team-gpt-5-mini"),
+            (Host::Other, "o3-mini"),
+        ];
+        for (host, model, known) in
+            old.map(|(host, model)| (host, model, OLD)).into_iter().chain(new.map(|(host, model)| (host, model, NEW)))
+        {
+            let target = target(host, model);
+            for (members, bound) in [
+                (r#""max_completion_tokens":1"#, 1),
+                (r#""max_tokens":8000,"max_completion_tokens":1"#, 1),
+                (r#""max_completion_tokens":1,"max_tokens":8000"#, 1),
+                (r#""max_completion_tokens":7,"max_tokens":null"#, 7),
+            ] {
+                assert_eq!(
+                    sent(Dialect::Chat, members, target),
+                    format!(r#"{{"{known}":{bound}}}"#),
+                    "{model}: {members}"
+                );
+            }
+            assert_eq!(sent(Dialect::Messages, r#""max_tokens":3"#, target), format!(r#"{{"{known}":3}}"#), "{model}");
+        }
+    }
+
+    /// A client's one bound stays under the name that the client gave it where that is the old one, and a server's own name for it
+    /// says what the others say; where a request sets no bound, nothing does.
+    #[test]
+    fn what_sets_no_other_bound_stays_as_it_came() {
+        for host in [Host::Maker, Host::Other] {
+            for (members, told) in [
+                (r#""max_tokens":9"#, r#"{"max_tokens":9}"#),
+                (r#""max_tokens":9,"max_completion_tokens":null"#, r#"{"max_tokens":9}"#),
+                (r#""n_predict":-1,"max_tokens":9"#, r#"{"n_predict":9,"max_tokens":9}"#),
+                (r#""n_predict":-1"#, r#"{"n_predict":-1}"#),
+                (r#""max_completion_tokens":null"#, r#"{"max_completion_tokens":null}"#),
+            ] {
+                assert_eq!(sent(Dialect::Chat, members, target(host, "x")), told, "{host:?} {members}");
+            }
+        }
+        let stream = r#"{"stream_options":{"include_usage":true},"stream":true,"max_tokens":9}"#;
+        assert_eq!(sent(Dialect::Chat, r#""stream":true,"max_completion_tokens":9"#, target(Host::Other, "x")), stream);
+        let first = format!(r#"{{"max_tokens":7,"max_completion_tokens":9,"model":"x","stream":true,{MESSAGES}}}"#);
+        let first = Body::read(Dialect::Chat, first.as_bytes()).unwrap().to_upstream(target(Host::Maker, "x")).unwrap();
+        let told = r#"{"stream_options":{"include_usage":true},"max_completion_tokens":9,"model":"x""#;
+        assert!(first.starts_with(told.as_bytes()), "{}", String::from_utf8_lossy(&first));
+    }
+
+    /// No output at all is no bound to some providers of the chat shape, so that it does not go to one.
+    #[test]
+    fn no_output_at_all_goes_to_no_provider_of_the_chat_shape() {
+        let body = format!(r#"{{"model":"m","max_tokens":0,{MESSAGES}}}"#);
+        let body = Body::read(Dialect::Messages, body.as_bytes()).unwrap();
+        let refusal = body.to_upstream(target(Host::Other, "x")).unwrap_err();
+        assert_eq!(refusal.errors().iter().map(|it| it.field.as_deref()).collect::<Vec<_>>(), [Some("max_tokens")]);
+        body.to_upstream(Target { dialect: Dialect::Messages, ..target(Host::Other, "x") }).unwrap();
+    }
+}
