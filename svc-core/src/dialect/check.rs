@@ -263,6 +263,10 @@ fn messages(faults: &mut Faults, purpose: Purpose, root: Value<'_>) {
     if root.given("max_tokens").is_some_and(|it| it.integer().is_none_or(|it| it < 0)) {
         faults.add("max_tokens", "must be a whole number, zero or above");
     }
+    // It is none of the shape's members, but goes on to a provider that may have it.
+    if root.given("n").is_some_and(|it| it.integer() != Some(1)) {
+        faults.add("n", "must be 1: the messages shape has one answer");
+    }
     if let Some(system) = root.given("system") {
         faults.parts(system, &|| "system".to_owned());
     }

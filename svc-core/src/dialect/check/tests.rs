@@ -60,3 +60,15 @@ fn a_conversation_at_the_provider_is_refused_as_such() {
     let plain = read(r#""messages":[]"#).unwrap_err();
     assert!(plain.call().is_none());
 }
+
+/// An answer of the shape is one: a request for more is refused, in whatever way it is written, so that no provider makes them.
+#[test]
+fn more_than_one_answer_is_refused() {
+    let with = |n: &str| wrong(&format!(r#""max_tokens":9,"n":{n},"messages":[{{"role":"user","content":"x"}}]"#));
+    for n in ["5", "5.0", "1.0", "1000", "0", "-1", "\"2\"", "[3]"] {
+        assert_eq!(with(n), ["n"], "{n}");
+    }
+    for n in ["1", "null"] {
+        assert!(with(n).is_empty(), "{n}");
+    }
+}
