@@ -2,6 +2,7 @@
 
 #[cfg(test)]
 mod tests;
+mod twins;
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -24,6 +25,7 @@ pub(super) fn faults(dialect: Dialect, purpose: Purpose, root: Value<'_>) -> Vec
     let mut faults = Faults(Vec::new());
     faults.text(root, "model", "model");
     faults.whole_members(root);
+    twins::note(&mut faults, root);
     match dialect {
         Dialect::Chat => chat(&mut faults, root),
         Dialect::Messages => messages(&mut faults, purpose, root),
