@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use super::check::ANSWERS_MAX;
 use super::doc::{Form, Value, length};
 use super::own::{self, is_free};
-use crate::state::gateway::{CacheWrites, Capability, Demand, Dialect, OutputBound, ToolResult};
+use crate::state::gateway::{CacheWrites, Capability, Demand, Dialect, OutputBound, ToolResult, is_default_service};
 use crate::value::digest::{Digest, Hasher};
 
 /// Bytes that the frame of one message counts as: a few tokens that stand in no text.
@@ -363,11 +363,9 @@ fn spoken(root: Value<'_>) -> bool {
     root.get("modalities").is_some_and(|it| it.items().any(|it| it.is("audio")))
 }
 
-/// The service that the request asks for by this member, in the provider's words; none for the words of either shape for the
-/// usual one.
+/// The service that the request asks for by this member, in the provider's words; none for words for the usual one.
 fn unusual(root: Value<'_>, member: &str) -> Option<Box<str>> {
-    const USUAL: &[&str] = &["default", "standard", "standard_only"];
-    root.text_of(member).filter(|it| !USUAL.contains(&&**it)).map(Into::into)
+    root.text_of(member).filter(|it| !is_default_service(it)).map(Into::into)
 }
 
 /// The results of tools, the client's and the provider's, each by the name under which it was called.

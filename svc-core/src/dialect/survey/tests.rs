@@ -79,6 +79,7 @@ fn a_speed_is_told_beside_a_tier() {
         (r#""service_tier":"auto","speed":"fast""#, Some("auto"), Some("fast")),
         (r#""service_tier":"standard_only","speed":"standard""#, None, None),
         (r#""service_tier":"flex","speed":null"#, Some("flex"), None),
+        (r#""service_tier":"on_demand""#, None, None),
     ] {
         let demand = demand(Dialect::Messages, members);
         assert_eq!((demand.service_tier.as_deref(), demand.speed.as_deref()), (tier, speed), "{members}");

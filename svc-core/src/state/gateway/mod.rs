@@ -30,6 +30,7 @@ pub use demand::{CacheWrites, Demand, Dialect, OutputBound, ToolResult};
 pub use held::{BoundKey, BoundKeys, UpstreamKey};
 pub use month::{Month, MonthId, PlanLimit, grace_advisory, until_next_month};
 pub use note::{REFUSAL_KEPT, RefusalNote};
+pub(crate) use price::is_default_service;
 pub use price::{
     Fees, Percent, PriceTier, Prices, Received, ServicePrices, TokenPrices, Unpriced, estimate, input_bound,
     output_bound, tokens_of, worst_case,

@@ -135,8 +135,8 @@ impl TokenPrices {
 }
 
 /// Whether this is a word by which providers call the tier of service that the plain prices are for.
-fn is_default_service(tier: &str) -> bool {
-    matches!(tier, "default" | "standard" | "standard_only")
+pub(crate) fn is_default_service(tier: &str) -> bool {
+    matches!(tier, "default" | "on_demand" | "standard" | "standard_only")
 }
 
 /// Whether this is a word by which providers say that they run a call wherever they have room, for which the plain prices are.
