@@ -18,6 +18,8 @@ const FRAME_BYTES: u64 = 8;
 const PAGES_MAX: u32 = 600;
 /// A page of a document takes at least so many characters of base64.
 const PAGE_CHARS: u64 = 128;
+/// The most seconds of sound that a provider takes: nine hours and a half.
+const AUDIO_SECONDS_MAX: u32 = 34_200;
 /// A second of sound takes at least so many characters of base64: 8 kbit/s.
 const AUDIO_SECOND_CHARS: u64 = 1_333;
 
@@ -137,12 +139,7 @@ impl Sums {
         match &*part.text_of("type").unwrap_or_default() {
             "image" | "image_url" | "input_image" => self.images = self.images.saturating_add(1),
             "document" | "file" | "input_file" => self.document(part),
-            "input_audio" => {
-                let data = part.get("input_audio").and_then(|it| it.get("data"));
-                let chars = data.map_or(0, |it| length(it.raw()));
-                let seconds = u32::try_from(chars.div_ceil(AUDIO_SECOND_CHARS)).unwrap_or(u32::MAX);
-                self.audio_seconds = self.audio_seconds.saturating_add(seconds);
-            }
+            "input_audio" => self.audio(part.get("input_audio")),
             "tool_result" => {
                 for (name, value) in part.members() {
                     if name.is("content") { self.content(value) } else { self.any(value) }
@@ -159,12 +156,22 @@ impl Sums {
             kind => {
                 // What names a file or an address in a way that is not known here may be anything: it is taken for the largest
                 // document, or whoever hangs up on it would pay for its address alone.
-                if !OF_NO_FILE.contains(&kind) && !kind.ends_with("_result") && names_a_file(part) {
+                let is_plain = OF_NO_FILE.contains(&kind) || kind.ends_with("_result");
+                if !is_plain && (names_a_file(part) || !OF_TEXT.contains(&kind) && is_medium(part, kind)) {
                     self.pages = self.pages.saturating_add(PAGES_MAX);
                 }
                 self.any(part);
             }
         }
+    }
+
+    /// Sound, by the bytes that are held here: where these are an address, or there are none, it is the longest that there is.
+    fn audio(&mut self, held: Option<Value<'_>>) {
+        let data = held.and_then(|it| if it.is_text() { Some(it) } else { it.get("data") });
+        let chars =
+            data.filter(|it| it.is_text() && !it.is_empty_text() && holds_bytes(*it)).map(|it| length(it.raw()));
+        let seconds = chars.map(|it| u32::try_from(it.div_ceil(AUDIO_SECOND_CHARS)).unwrap_or(u32::MAX));
+        self.audio_seconds = self.audio_seconds.saturating_add(seconds.unwrap_or(AUDIO_SECONDS_MAX));
     }
 
     /// A document: text counts as text, anything else by its pages.
@@ -247,6 +254,51 @@ impl Sums {
 
 /// Parts that name files which do not go into the model's context.
 const OF_NO_FILE: &[&str] = &["container_upload"];
+
+/// Parts that hold text, which may well be an address, and what belongs to it.
+const OF_TEXT: &[&str] = &[
+    "text",
+    "input_text",
+    "output_text",
+    "refusal",
+    "thinking",
+    "redacted_thinking",
+    "reasoning",
+    "tool_reference",
+    "compaction",
+];
+
+/// Whether a part of another kind than those of text is a picture, sound or a document by the name of its kind, or by an address that
+/// it or what it holds has: one that is not known here may have it under any name.
+fn is_medium(part: Value<'_>, kind: &str) -> bool {
+    const LEVELS_MAX: usize = 6;
+    const WORDS: &[&str] =
+        &["audio", "doc", "document", "documents", "file", "files", "media", "pdf", "uri", "url", "video"];
+    let names_one = kind.split(['_', '-', '.']).any(|word| WORDS.contains(&word));
+    names_one || part.members().any(|(name, value)| !name.is("type") && holds_address(value, LEVELS_MAX))
+}
+
+/// Whether a value is an address, or holds one within so many levels.
+fn holds_address(value: Value<'_>, levels: usize) -> bool {
+    let Some(levels) = levels.checked_sub(1) else { return false };
+    match value.form() {
+        Form::Plain | Form::Escaped => is_address(value),
+        Form::List => value.items().any(|it| holds_address(it, levels)),
+        Form::Object => value.members().any(|(_, it)| holds_address(it, levels)),
+        Form::Null | Form::Bool(_) | Form::Number => false,
+    }
+}
+
+/// Whether a text is one address from its beginning on.
+fn is_address(value: Value<'_>) -> bool {
+    const SCHEME_MAX: usize = 16;
+    let text = value.text().unwrap_or_default();
+    let text = text.trim_start();
+    let Some((scheme, rest)) = text.split_once(':') else { return false };
+    let is_scheme = (1..=SCHEME_MAX).contains(&scheme.len())
+        && scheme.bytes().all(|it| it.is_ascii_alphanumeric() || b"+-.".contains(&it));
+    is_scheme && (rest.starts_with("//") || scheme.eq_ignore_ascii_case("data"))
+}
 
 /// Whether a part, or an object that it holds, names a file or where one lies.
 fn names_a_file(part: Value<'_>) -> bool {

@@ -206,3 +206,47 @@ fn results_of_one_id_are_told_apart() {
     assert_eq!(tools(&[&turn(&["fetch"]), result, &turn(&["sum"]), result, result].join(",")), ["fetch", "sum", "sum"]);
     assert_eq!(tools(&[&turn(&["fetch", "look"]), &turn(&["sum"]), result].join(",")), ["sum"]);
 }
+
+/// What a model is to look at or to listen to is bounded under whatever name it comes: an address alone tells nothing of its length.
+#[test]
+fn media_are_bounded_under_any_name() {
+    let of = |part: &str| {
+        let body = format!(r#"{{"model":"m","messages":[{{"role":"user","content":[{part}]}}]}}"#);
+        let demand = Body::read(Dialect::Chat, body.as_bytes()).unwrap().demand();
+        (demand.pages, demand.audio_seconds)
+    };
+    for document in [
+        r#"{"type":"document_url","document_url":"https://x.example/a.pdf"}"#,
+        r#"{"type":"document_url","document_url":"file-1"}"#,
+        r#"{"type":"video","video":["https://x.example/1.png","https://x.example/2.png"]}"#,
+        r#"{"type":"video","video":"frames"}"#,
+        r#"{"type":"video_url","video_url":{"url":"https://x.example/v"}}"#,
+        r#"{"type":"audio_url","audio_url":{"url":"https://x.example/v"}}"#,
+        r#"{"type":"scan","scan":{"pages":[{"at":"s3://bucket/a"}]}}"#,
+        r#"{"type":"scan","scan":"DATA:application/pdf;base64,AAAA"}"#,
+        r#"{"type":"text","text":"x","file_id":"f"}"#,
+    ] {
+        assert_eq!(of(document), (600, 0), "{document}");
+    }
+    for (sound, seconds) in [
+        (r#"{"type":"input_audio","input_audio":{"data":"https://x.example/a.mp3","format":"mp3"}}"#, 34_200),
+        (r#"{"type":"input_audio","input_audio":"https://x.example/a.mp3"}"#, 34_200),
+        (r#"{"type":"input_audio","input_audio":{"file_id":"f"}}"#, 34_200),
+        (r#"{"type":"input_audio","input_audio":{"data":"","url":"f"}}"#, 34_200),
+        (r#"{"type":"input_audio"}"#, 34_200),
+        (r#"{"type":"input_audio","input_audio":{"data":"AAAA","format":"mp3"}}"#, 1),
+        (r#"{"type":"input_audio","input_audio":{"data":"data:;base64,AAAA"}}"#, 1),
+        (r#"{"type":"input_audio","input_audio":"AAAA"}"#, 1),
+    ] {
+        assert_eq!(of(sound), (0, seconds), "{sound}");
+    }
+    for text in [
+        r#"{"type":"text","text":"https://x.example/a.pdf"}"#,
+        r#"{"type":"input_text","text":"https://x.example/a.pdf"}"#,
+        r#"{"type":"thinking","thinking":"https://x.example","signature":"a"}"#,
+        r#"{"type":"search_result","source":"https://x.example","title":"t","content":[{"type":"text","text":"x"}]}"#,
+        r#"{"type":"note","note":"see: https://x.example"}"#,
+    ] {
+        assert_eq!(of(text), (0, 0), "{text}");
+    }
+}
