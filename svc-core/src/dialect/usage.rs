@@ -62,6 +62,9 @@ pub(super) fn chat(usage: Value<'_>) -> Option<Usage> {
     let beside = total == Some(prompt.saturating_add(within).saturating_add(completion)) && within > 0;
     let input = if beside { prompt } else { prompt.checked_sub(within).unwrap_or(prompt) };
     let all_input = if beside { prompt.saturating_add(within) } else { prompt };
+    // Pages that the provider has read for the answer lie beside the prompt, and cost as much as it.
+    let cited = count(usage.get("citation_tokens")).unwrap_or(0);
+    let (input, all_input) = (input.saturating_add(cited), all_input.saturating_add(cited));
 
     let (output, reasoning) = split_output(all_input, completion, reasoning, total);
     Some(Usage {
@@ -281,6 +284,16 @@ mod tests {
                 "xAI: thinking beside the completion",
                 r#"{"prompt_tokens":32,"completion_tokens":9,"total_tokens":135,"prompt_tokens_details":{"cached_tokens":6},"completion_tokens_details":{"reasoning_tokens":94}}"#,
                 Some([26, 6, 0, 0, 9, 94]),
+            ),
+            (
+                "Perplexity: pages that were read, and thinking, beside all else and the total",
+                r#"{"prompt_tokens":33,"completion_tokens":7163,"total_tokens":7196,"citation_tokens":20016,"num_search_queries":21,"reasoning_tokens":73997}"#,
+                Some([20049, 0, 0, 0, 7163, 73997]),
+            ),
+            (
+                "Perplexity: the same within the total",
+                r#"{"prompt_tokens":500,"completion_tokens":200,"total_tokens":950,"citation_tokens":100,"reasoning_tokens":150}"#,
+                Some([600, 0, 0, 0, 200, 150]),
             ),
             (
                 "Gemini: thinking told by the total alone",
