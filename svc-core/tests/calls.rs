@@ -417,6 +417,28 @@ fn tools_that_the_provider_ran_are_noted_with_the_end() {
     assert_eq!(used_by(&[], &[], &options, None), [""; 0], "and nothing came of it");
 }
 
+/// A tool that the request enabled, and that the answer has results of, costs its fee also where its uses are not counted; one that
+/// was not enabled, or brought nothing in, costs none.
+#[test]
+fn a_tool_that_was_used_costs_its_fee_uncounted() {
+    let options = Demand { server_tools: [("web_search".into(), None)].into(), ..demand("a") };
+    let prices = || Prices { tools: [("web_search".into(), MicroUsd::new(5_000))].into(), ..plain_prices() };
+    let cost = |tools: &[(&str, u64)], brought: &[&str], asked: &Demand| {
+        let mut office = Office::new(&[("a", prices())]);
+        let admitted = office.admit("tsk_web", asked);
+        let answer = Served {
+            tools: tools.iter().map(|(name, uses)| ((*name).into(), *uses)).collect(),
+            brought: brought.iter().map(|it| (*it).into()).collect(),
+            ..served(&admitted, asked, Some(used(0)))
+        };
+        office.finish(&admitted, CallEnd::Done, Some(answer), Vec::new()).cost.get()
+    };
+    assert_eq!(cost(&[], &["web_search"], &options), 5_000);
+    assert_eq!(cost(&[("web_search", 3)], &["web_search"], &options), 15_000);
+    assert_eq!(cost(&[], &["web_search"], &demand("a")), 0);
+    assert_eq!(cost(&[], &[], &options), 0);
+}
+
 /// A comparison of a bill has as many differences as are kept; a bill without lines is compared as any other, and one that
 /// differs in more places is refused whole.
 #[test]

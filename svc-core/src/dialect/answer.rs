@@ -432,11 +432,21 @@ pub(super) fn server_tool_uses(usage: Value<'_>, uses: &mut BTreeMap<Box<str>, u
     }
 }
 
-/// What a usage of the chat shape tells of searches.
+/// What a usage of the chat shape tells of searches, and of other tools that the provider ran: some providers tell it as the messages
+/// shape does, beside counts of what is no tool.
 pub(super) fn server_tools_of_chat(usage: Value<'_>, uses: &mut BTreeMap<Box<str>, u64>) {
-    let searches = usage.get("num_search_queries").and_then(|it| it.integer());
-    if let Some(count) = searches.filter(|it| (1..=USES_MAX).contains(it)).and_then(|it| u64::try_from(it).ok()) {
-        uses.insert(own::SEARCH.into(), count);
+    let told = ["server_tool_use", "server_tool_use_details"].into_iter().filter_map(|it| usage.get(it));
+    let told = told.flat_map(|it| it.members()).filter_map(|(name, count)| {
+        let name = name.text()?;
+        Some((Box::from(name.strip_suffix("_requests")?), count))
+    });
+    let searches = usage.get("num_search_queries").map(|it| (Box::from(own::SEARCH), it));
+    for (name, count) in told.chain(searches) {
+        let count = count.integer().filter(|it| (1..=USES_MAX).contains(it)).and_then(|it| u64::try_from(it).ok());
+        if let Some(count) = count {
+            let known = uses.entry(name).or_default();
+            *known = count.max(*known);
+        }
     }
 }
 

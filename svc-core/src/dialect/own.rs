@@ -72,7 +72,7 @@ pub(super) fn note_block(block: Value<'_>, kind: &str, brought: &mut BTreeSet<Bo
 
 /// Notes what an answer of the chat shape, or a chunk of one, tells beside its messages: some providers list what they found.
 pub(super) fn note_found(root: Value<'_>, brought: &mut BTreeSet<Box<str>>) {
-    let found = ["citations", "search_results"].iter().filter_map(|it| root.get(it));
+    let found = ["citations", "search_results", "web_search"].iter().filter_map(|it| root.get(it));
     if found.into_iter().any(|it| it.items().next().is_some()) {
         brought.insert(SEARCH.into());
     }

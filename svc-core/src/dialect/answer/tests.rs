@@ -149,6 +149,38 @@ fn tools_that_the_provider_ran_are_told() {
     assert!(chat("").brought().contains("web_search") && chat("").server_tools().is_empty());
     assert!(chat(r#","annotations":[{"type":"file"}]"#).server_tools().is_empty());
     assert!(chat(r#","annotations":[{"type":"url_citation"}]"#).server_tools().contains_key("web_search"));
+    let zhipu = r#"{"choices":[{"message":{"content":"a"}}],"web_search":[{"link":"https://x.example"}]}"#;
+    assert!(Answer::read(CHAT, zhipu.as_bytes()).unwrap().brought().contains("web_search"));
+}
+
+/// Searches are counted in whichever of the ways that providers of the chat shape tell them, in an answer and in a stream, the most
+/// that is told; counts of what is no tool are none.
+#[test]
+fn searches_of_the_chat_shape_are_counted() {
+    for (told, uses) in [
+        (r#""num_search_queries":3"#, &[("web_search", 3)][..]),
+        (r#""server_tool_use":{"web_search_requests":5}"#, &[("web_search", 5)]),
+        (r#""server_tool_use_details":{"web_search_requests":2,"tool_calls_executed":4}"#, &[("web_search", 2)]),
+        (
+            r#""server_tool_use":{"web_search_requests":1,"web_fetch_requests":2},"num_search_queries":4"#,
+            &[("web_fetch", 2), ("web_search", 4)],
+        ),
+        (r#""server_tool_use":{"web_search_requests":0},"server_tool_use_details":null"#, &[]),
+        (r#""server_tool_use":7"#, &[]),
+    ] {
+        let usage = format!(r#""usage":{{"prompt_tokens":1,"completion_tokens":1,{told}}}"#);
+        let answer = format!(r#"{{"choices":[{{"message":{{"content":"a"}}}}],{usage}}}"#);
+        let answer = Answer::read(CHAT, answer.as_bytes()).unwrap();
+        let counted = |it: &std::collections::BTreeMap<Box<str>, u64>| {
+            it.iter().map(|(name, uses)| (name.to_string(), *uses)).collect::<Vec<_>>()
+        };
+        let uses: Vec<_> = uses.iter().map(|(name, uses)| ((*name).to_owned(), *uses)).collect();
+        assert_eq!(counted(answer.server_tools()), uses, "{told}");
+        let mut stream = Stream::new(CHAT, CHAT, StreamOptions::default());
+        let chunk = format!("data: {{\"choices\":[],{usage}}}\n\n");
+        stream.push(chunk.as_bytes(), &mut Vec::new()).unwrap();
+        assert_eq!(counted(&stream.received().server_tools), uses, "{told}");
+    }
 }
 
 /// How a provider says that it has served is heard, in an answer and in a stream: its tier, its speed, and where it ran.

@@ -77,6 +77,15 @@ impl Served {
         let untold = self.demand.untold_tools().filter(move |_| began);
         untold.chain(self.tools.keys().chain(&self.brought).map(|it| &**it))
     }
+
+    /// The uses of such tools that are charged: what the request enabled and the answer has results of was used once at the least.
+    fn uses(&self) -> BTreeMap<Box<str>, u64> {
+        let mut uses = self.tools.clone();
+        for name in self.brought.iter().filter(|it| self.demand.server_tools.contains_key(*it)) {
+            uses.entry(name.clone()).or_insert(1);
+        }
+        uses
+    }
 }
 
 /// Posts a call's end: what its last try used, what tries that failed and were not told of yet may have used, and what those
@@ -197,7 +206,7 @@ fn charge_of(served: &Served, call: &Call) -> Result<Charge, Refusal> {
     let model = served.routing.models.get(served.place.model).ok_or_else(Refusal::internal)?;
     let usage = served.usage.unwrap_or_else(|| estimate(model, &served.demand, &served.received));
     let upstream = served.routing.upstreams.get(served.place.upstream).ok_or_else(Refusal::internal)?;
-    let fees = Fees::served(&served.demand, upstream.dialect, &served.service, served.tools.clone());
+    let fees = Fees::served(&served.demand, upstream.dialect, &served.service, served.uses());
     let (cost, unpriced) = known_cost(model.prices.as_ref(), &usage, &fees);
     let is_bound = served.usage.is_none() && served.place.worst.is_some();
     let cost = if is_bound { within(cost, call) } else { cost };
