@@ -1,6 +1,6 @@
 //! What providers say when they refuse, cut to what may be shown; and svc's own word where a stream breaks.
 
-use super::doc::{Tape, Value};
+use super::doc::{Form, Tape, Value};
 use super::write::Out;
 use crate::state::gateway::Dialect;
 use crate::value::secret::Secret;
@@ -47,10 +47,9 @@ impl ProviderError {
     /// The error that an answer with status 200, or an event of a stream, tells in the place of an answer or within one: at its root,
     /// or on a choice of it.
     pub(super) fn told(root: Value<'_>, hidden: &[Secret<String>]) -> Option<Self> {
-        let is_broken =
-            |it: &Value<'_>| it.given("error").is_some() || FAILED.iter().any(|word| it.has("finish_reason", word));
+        let is_broken = |it: &Value<'_>| tells_error(*it) || FAILED.iter().any(|word| it.has("finish_reason", word));
         let choice = || root.get("choices")?.items().find(is_broken);
-        let place = if root.given("error").is_some() { root } else { choice()? };
+        let place = if tells_error(root) { root } else { choice()? };
         let silent = || Self { kind: place.text_of("finish_reason").map(|it| shown(&it).into()), ..Self::read(b"{}") };
         Some(place.given("error").and_then(|_| Self::of(place, hidden)).unwrap_or_else(silent))
     }
@@ -81,6 +80,22 @@ impl ProviderError {
             field: word("param"),
         })
     }
+}
+
+/// Whether an answer, an event or a choice tells an error. Beside what was answered one that says nothing is none: some providers
+/// have the member always.
+fn tells_error(place: Value<'_>) -> bool {
+    const ANSWERED: [&str; 5] = ["choices", "content", "content_block", "delta", "message"];
+    let Some(error) = place.given("error") else { return false };
+    let is_whole = |it: &str| place.get(it).is_some_and(|it| matches!(it.form(), Form::Object | Form::List));
+    let says_nothing = match error.form() {
+        Form::Null | Form::Bool(false) => true,
+        Form::Plain | Form::Escaped => error.is_empty_text(),
+        Form::Object => error.members().next().is_none(),
+        Form::List => error.items().next().is_none(),
+        Form::Bool(true) | Form::Number => false,
+    };
+    !(says_nothing && ANSWERED.into_iter().any(is_whole))
 }
 
 /// A text without these secrets, however short they are.

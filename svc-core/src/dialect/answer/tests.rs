@@ -183,6 +183,31 @@ fn searches_of_the_chat_shape_are_counted() {
     }
 }
 
+/// An error that says nothing beside an answer is none, at the root and on a choice; without an answer it is one.
+#[test]
+fn an_error_that_says_nothing_is_none_beside_an_answer() {
+    for error in ["{}", "\"\"", "[]", "false", "null"] {
+        let whole = format!(
+            r#"{{"choices":[{{"message":{{"content":"a"}},"error":{error},"finish_reason":"stop"}}],"error":{error}}}"#
+        );
+        Answer::read(CHAT, whole.as_bytes()).unwrap();
+        let whole = format!(r#"{{"content":[{{"type":"text","text":"a"}}],"error":{error}}}"#);
+        Answer::read(MESSAGES, whole.as_bytes()).unwrap();
+        let chunk = format!(
+            "data: {{\"choices\":[{{\"delta\":{{\"content\":\"a\"}},\"finish_reason\":\"stop\"}}],\"error\":{error}}}\n\ndata: [DONE]\n\n"
+        );
+        let mut stream = Stream::new(CHAT, CHAT, StreamOptions::default());
+        stream.push(chunk.as_bytes(), &mut Vec::new()).unwrap();
+        assert_eq!(stream.end(&mut Vec::new()), crate::dialect::Ending::Clean, "{error}");
+    }
+    for error in ["{}", "\"\"", "{\"code\":1}", "true"] {
+        let alone = format!(r#"{{"error":{error}}}"#);
+        assert!(matches!(Answer::read(CHAT, alone.as_bytes()).unwrap_err(), Unreadable::Failed(..)), "{error}");
+    }
+    let beside = br#"{"choices":[{"message":{"content":"a"}}],"error":{"message":"no"}}"#;
+    assert!(matches!(Answer::read(CHAT, beside).unwrap_err(), Unreadable::Failed(..)));
+}
+
 /// How a provider says that it has served is heard, in an answer and in a stream: its tier, its speed, and where it ran.
 #[test]
 fn how_it_was_served_is_heard() {
