@@ -3,7 +3,7 @@
 //! A model's traffic is passed on as it was written, but for a few places. So it is not turned into values and back:
 //! its text is kept, beside a flat list of what stands where.
 //!
-//! **Invariant:** it takes what [`Json::parse`](crate::value::json::Json::parse) takes.
+//! **Invariant:** it takes what [`Json::parse`](crate::value::json::Json::parse) takes, up to a number of values.
 
 mod scan;
 
@@ -61,7 +61,8 @@ impl fmt::Display for NotJson {
 }
 
 impl Tape {
-    /// Reads one JSON text of a caller's, in which no name may stand twice, nor half a surrogate pair.
+    /// Reads one JSON text of a caller's, in which no name may stand twice, nor half a surrogate pair, nor more values than a
+    /// conversation has: their list would be many times the text.
     pub(super) fn of(text: &str) -> Result<Self, NotJson> {
         let mut tape = Self::default();
         tape.fill(text, true)?;
@@ -475,6 +476,18 @@ mod tests {
         for deep in [DEPTH_MAX, DEPTH_MAX + 1] {
             agrees(&format!("{}{}", "[".repeat(deep), "]".repeat(deep)));
         }
+    }
+
+    /// A caller's text of very many small values is refused before their list takes more room than any text may; a provider's
+    /// answer may have them, as probabilities of tokens are.
+    #[test]
+    fn the_values_of_a_callers_text_are_bounded() {
+        let most = format!("[{}0]", "0,".repeat((1 << 20) - 2));
+        Tape::of(&most).unwrap();
+        let more = most.replacen('0', "0,0", 1);
+        let refused = Tape::of(&more).unwrap_err().to_string();
+        assert!(refused.starts_with("holds more than 1048576 values at byte "), "{refused}");
+        Tape::default().read(&more).unwrap();
     }
 
     proptest! {

@@ -5,6 +5,8 @@ use std::borrow::Cow;
 use super::{Form, Node, NotJson, Value, offset, quoted};
 use crate::value::json::DEPTH_MAX;
 
+/// The most values, names of members included, of a caller's text. One takes more room when it was read than in the text.
+const VALUES_MAX: usize = 1 << 20;
 /// Up to so many members, comparing every pair is cheaper than sorting.
 const PAIRWISE_MAX: usize = 12;
 
@@ -46,9 +48,13 @@ impl<'a> Scan<'a> {
     }
 
     /// Adds a node that begins here; its end is told by [`Self::close`].
-    fn open(&mut self, form: Form) -> usize {
+    fn open(&mut self, form: Form) -> Result<usize, NotJson> {
+        let node = self.nodes.len();
+        if self.strict && node == VALUES_MAX {
+            return self.fault(&format!("holds more than {VALUES_MAX} values"));
+        }
         self.nodes.push(Node { start: offset(self.at), end: 0, next: 0, form });
-        self.nodes.len() - 1
+        Ok(node)
     }
 
     fn close(&mut self, node: usize) {
@@ -78,7 +84,7 @@ impl<'a> Scan<'a> {
         if !self.bytes.get(self.at..).unwrap_or_default().starts_with(word.as_bytes()) {
             return self.fault("holds no value");
         }
-        let node = self.open(form);
+        let node = self.open(form)?;
         self.at += word.len();
         self.close(node);
         Ok(())
@@ -93,7 +99,7 @@ impl<'a> Scan<'a> {
     }
 
     fn number(&mut self) -> Result<(), NotJson> {
-        let node = self.open(Form::Number);
+        let node = self.open(Form::Number)?;
         if self.peek() == Some(b'-') {
             self.at += 1;
         }
@@ -121,7 +127,7 @@ impl<'a> Scan<'a> {
     }
 
     fn string(&mut self) -> Result<(), NotJson> {
-        let node = self.open(Form::Plain);
+        let node = self.open(Form::Plain)?;
         self.at += 1;
         loop {
             self.at += plain(self.bytes.get(self.at..).unwrap_or_default());
@@ -180,7 +186,7 @@ impl<'a> Scan<'a> {
 
     fn list(&mut self, levels: usize) -> Result<(), NotJson> {
         let inner = self.inner(levels)?;
-        let node = self.open(Form::List);
+        let node = self.open(Form::List)?;
         self.at += 1;
         self.space();
         if self.peek() != Some(b']') {
@@ -202,7 +208,7 @@ impl<'a> Scan<'a> {
 
     fn object(&mut self, levels: usize) -> Result<(), NotJson> {
         let inner = self.inner(levels)?;
-        let node = self.open(Form::Object);
+        let node = self.open(Form::Object)?;
         self.at += 1;
         self.space();
         if self.peek() != Some(b'\x7d') {
