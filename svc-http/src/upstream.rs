@@ -33,6 +33,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
+use svc_core::dialect::{Answer, Unreadable};
 use svc_core::state::edge::outbound::Outbound;
 use svc_core::state::gateway::ModelTimeouts;
 use svc_core::value::Invalid;
@@ -267,7 +268,8 @@ impl Upstreams {
             return Err(status(Reason::Packed, &head));
         }
         if head.content_type != wanted {
-            return Err(status(Reason::ContentType, &head));
+            let told = told_in_place(&mut incoming, &head, target).await;
+            return Err(told.unwrap_or_else(|| status(Reason::ContentType, &head)));
         }
         if call.stream {
             incoming.begin().await.map_err(|reason| status(reason, &head))?;
@@ -319,6 +321,18 @@ impl Attempt<'_> {
     fn failed(&self, failed: Failed) -> Failed {
         Failed { was_sent: self.left.load(Ordering::Relaxed), ms: millis(self.started), ..failed }
     }
+}
+
+/// The error that a provider has told in a whole answer, in the place of the stream that was asked for; none where it says anything
+/// else, or not soon.
+async fn told_in_place(incoming: &mut Incoming, head: &Head, target: &Target) -> Option<Failed> {
+    if head.content_type != Type::Json {
+        return None;
+    }
+    let body = timeout(ERROR_TIME, incoming.read(HEAD_BYTES_MAX, ERROR_TIME)).await.ok()?.ok()?;
+    let Err(why @ Unreadable::Failed(..)) = Answer::read(target.dialect(), &body) else { return None };
+    let made_tokens = why.reported().is_some_and(|it| it.all_output() > 0);
+    Some(Failed { said: target.said(&body), made_tokens, ..status(Reason::Told, head) })
 }
 
 fn status(reason: Reason, head: &Head) -> Failed {

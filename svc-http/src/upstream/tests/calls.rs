@@ -231,6 +231,39 @@ async fn a_quoted_header_goes_no_further() {
     }
 }
 
+/// An error in the place of a stream, with status 200 and as a whole answer, is told and may have used nothing, as where no stream
+/// was asked for; what is no error, or does not come, is not.
+#[tokio::test]
+async fn an_error_in_the_place_of_a_stream_is_told() {
+    for (body, reason, told) in [
+        (r#"{"error":{"message":"out of credit"}}"#.to_owned(), Reason::Told, Some("out of credit")),
+        (
+            r#"{"error":{"message":"out"},"usage":{"prompt_tokens":1,"completion_tokens":2}}"#.to_owned(),
+            Reason::Told,
+            Some("out"),
+        ),
+        (r#"{"choices":[{"message":{"content":"a"}}]}"#.to_owned(), Reason::ContentType, None),
+        (format!(r#"{{"error":{{"message":"{}"}}}}"#, "x".repeat(HEAD_BYTES_MAX)), Reason::ContentType, None),
+    ] {
+        let (listener, url) = by_hand().await;
+        let sent = body.clone();
+        let provider = tokio::spawn(async move {
+            let (mut socket, _) = listener.accept().await.unwrap();
+            hear(&mut socket).await;
+            let head = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\nconnection: close\r\ncontent-length: ";
+            socket.write_all(format!("{head}{}\r\n\r\n{sent}", sent.len()).as_bytes()).await.unwrap();
+        });
+        let upstreams = usual();
+        let target = target_at(&upstreams, &url, Dialect::Chat, upstreams.times());
+        let failed = upstreams.send(&target, &call("m", true)).await.unwrap_err();
+        let body = body.get(..80).unwrap_or(&body);
+        assert_eq!((failed.reason, failed.status, failed.said.as_deref()), (reason, Some(200), told), "{body}");
+        let used = reason != Reason::Told || body.contains("usage");
+        assert_eq!(failed.may_have_used(), used, "{body}");
+        provider.await.unwrap();
+    }
+}
+
 /// An answer that holds an empty object.
 const EMPTY: &[u8] = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 2\r\n\r\n{}";
 
