@@ -53,6 +53,14 @@ pub enum StoreError {
         /// The newest schema known.
         known: i64,
     },
+    /// An older release's schema, on which a server works: it would go on with what it does not know.
+    #[error("the database in `{}` has the older schema {found}, and a server works on it: {}", path.display(), self.advice())]
+    Served {
+        /// The directory.
+        path: PathBuf,
+        /// The schema found.
+        found: i64,
+    },
     /// The disk, or the quota, is used up.
     #[error("the disk is full: {}", self.advice())]
     Full(#[source] Cause),
@@ -194,6 +202,9 @@ impl StoreError {
             Self::NoRight(_) => "let it make a schema in the database and write there, on a server that is no standby",
             Self::ForeignSchema => "name a database of its own",
             Self::NoTables => "run `svc migrate`, or start a server of this release",
+            Self::Served { .. } => {
+                "stop that server and start this release's instead, or run the command of the release that serves"
+            }
             Self::NewerSchema { .. } => "run the newer release again, or restore a backup",
             Self::Full(_) => "make room and decisions go on by themselves",
             Self::ReadOnly(_) => {

@@ -86,7 +86,7 @@ pub(crate) struct Core {
     pub(crate) readers: Box<dyn Readers>,
     pub(crate) clock: Arc<dyn Clock + Send + Sync>,
     pub(crate) newest: Arc<Newest>,
-    health: Arc<Health>,
+    pub(crate) health: Arc<Health>,
     pub(crate) signer: Arc<dyn Signer>,
     pub(crate) feed: Arc<Feed>,
     bindings: Bindings,
@@ -172,7 +172,8 @@ impl Gate {
         });
         // A store that does not answer yet decides nothing either.
         let _ = core.look_back();
-        let others = if is_shared { Some(Listening::start(Arc::clone(&core))?) } else { None };
+        let listened = Arc::clone(&core);
+        let others = if is_shared { Some(Listening::start(listened)?) } else { Listening::beside(listened)? };
         let timers = if settings.timers {
             // What another kind of writer left waiting in the ledger has its place before anything newer.
             let _ = (0..SHARDS).try_for_each(|shard| timers::place(&core, shard).map(drop));

@@ -26,6 +26,9 @@ const PATIENCE: Duration = Duration::from_millis(100);
 /// What is said while others are not heard.
 const UNHEARD: &str = "what other servers commit is not heard of at present; it is looked for once a second";
 
+/// The same of a store that is one server's.
+const UNSEEN: &str = "what other processes commit to the database cannot be looked for";
+
 /// The threads that listen and tell everybody to look; they end when this is dropped.
 #[derive(Debug)]
 pub(crate) struct Listening {
@@ -68,6 +71,14 @@ impl Listening {
         all.begin("svc-look", &core, remind)?;
         all.begin("svc-others", &core, listen)?;
         Ok(all)
+    }
+
+    /// For a store that is one server's: looks for what commands and programs beside it commit, where it can be looked for.
+    pub(crate) fn beside(core: Arc<Core>) -> Result<Option<Self>, StoreError> {
+        let Ok(Some(_)) = core.readers.others() else { return Ok(None) };
+        let mut all = Self { end: Arc::new(End::default()), threads: Vec::new() };
+        all.begin("svc-look", &core, look_beside)?;
+        Ok(Some(all))
     }
 
     fn begin(&mut self, name: &str, core: &Arc<Core>, work: fn(&Core, &End)) -> Result<(), StoreError> {
@@ -116,7 +127,7 @@ fn listen(core: &Core, end: &End) {
             }
         }
         let heard = match others.as_mut() {
-            Some(listener) => hear(listener.as_mut()).inspect(|_| lasting.hearing.see(UNHEARD, None)),
+            Some(listener) => hear(listener.as_mut(), PATIENCE).inspect(|_| lasting.hearing.see(UNHEARD, None)),
             None => {
                 end.wait(PATIENCE);
                 Ok(Heard::Nothing)
@@ -132,6 +143,27 @@ fn listen(core: &Core, end: &End) {
     }
 }
 
+/// Looks once a second whether somebody else has committed, on a store that is one server's. One that
+/// a newer release has brought to its own schema takes no commit from here: then the gate fails, also where nothing is asked of it.
+fn look_beside(core: &Core, end: &End) {
+    let (mut others, mut lasting) = (None, Lasting::default());
+    while !end.has_come() {
+        if others.is_none() {
+            others = open(core, &mut lasting);
+        }
+        if let Some(lookout) = others.as_mut() {
+            let heard = hear(lookout.as_mut(), Duration::ZERO);
+            lasting.see(UNSEEN, heard.as_ref().err().map(|it| it as &dyn std::error::Error));
+            match heard {
+                Ok(heard) => pass_on(core, &heard),
+                Err(StoreError::NewerSchema { .. }) => core.health.failed(core.clock.now()),
+                Err(_) => {}
+            }
+        }
+        end.wait(LOOK);
+    }
+}
+
 /// Whoever tells of others, where there is anybody and the store answers; asked for again the next time.
 fn open(core: &Core, lasting: &mut Lasting) -> Option<Box<dyn Others>> {
     core.readers.others().unwrap_or_else(|error| {
@@ -140,8 +172,8 @@ fn open(core: &Core, lasting: &mut Lasting) -> Option<Box<dyn Others>> {
     })
 }
 
-fn hear(others: &mut dyn Others) -> Result<Heard, StoreError> {
-    caught(|| others.hear(PATIENCE))?
+fn hear(others: &mut dyn Others, patience: Duration) -> Result<Heard, StoreError> {
+    caught(|| others.hear(patience))?
 }
 
 fn pass_on(core: &Core, heard: &Heard) {

@@ -23,7 +23,7 @@ impl Database {
     /// Opens it, and makes what there is not.
     ///
     /// # Errors
-    /// It cannot be made or used, or is not this service's.
+    /// It cannot be made or used, is not this service's, or has an older schema while a server works on it.
     pub(crate) fn make(config: &Config) -> Result<Self, StoreError> {
         #[cfg(feature = "postgres")]
         if let Some(address) = address(config) {
@@ -32,10 +32,22 @@ impl Database {
         SqliteStore::open(config.database_directory()).map(Self::Sqlite)
     }
 
+    /// The same for the server itself, which has kept every other out.
+    ///
+    /// # Errors
+    /// It cannot be made or used, or is not this service's.
+    pub(crate) fn make_to_serve(config: &Config) -> Result<Self, StoreError> {
+        #[cfg(feature = "postgres")]
+        if let Some(address) = address(config) {
+            return PostgresStore::open(address, terms(config)).map(Self::Postgres);
+        }
+        SqliteStore::open_to_serve(config.database_directory()).map(Self::Sqlite)
+    }
+
     /// Opens it, and makes nothing.
     ///
     /// # Errors
-    /// There is none, it cannot be used, or is not this service's.
+    /// There is none, it cannot be used, is not this service's, or has an older schema while a server works on it.
     pub(crate) fn existing(config: &Config) -> Result<Self, StoreError> {
         #[cfg(feature = "postgres")]
         if let Some(address) = address(config) {

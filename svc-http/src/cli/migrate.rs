@@ -11,7 +11,7 @@ use super::output::{Problem, print, print_json};
 /// Migrates and tells from which schema to which.
 ///
 /// # Errors
-/// [`Problem`] where there is no database, it is newer than this release, or it cannot be written.
+/// [`Problem`] where there is no database, it is newer than this release, a server works on an older one, or it cannot be written.
 pub(crate) fn run(config: &Config, json: bool) -> Result<ExitCode, Problem> {
     let from = database::schema_of(config)?;
     // A database server has its tables from the first that asks; a file is made by a first start alone.

@@ -94,7 +94,10 @@ pub(crate) fn open(config: &Config, base_url: &BaseUrl, missing: Missing, purpos
     let store = match missing {
         Missing::Make => {
             make_place_of_key(config, purpose)?;
-            Database::make(config)
+            match purpose {
+                Use::Command => Database::make(config),
+                Use::Dev | Use::Server => Database::make_to_serve(config),
+            }
         }
         Missing::Refuse => Database::existing(config),
     }?;

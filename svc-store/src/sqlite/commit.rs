@@ -84,6 +84,7 @@ pub(super) fn apply(session: &mut SqliteSession, commit: &Commit) -> Result<Comm
             writing.redo.appended(done.said);
             writing.folding = done.folding;
             writing.folding.committed(&mut writing.redo);
+            writing.commits.wrote(done.stamp);
             checkpoints.wrote(plan.images.len());
             if erases {
                 checkpoints.erased();
@@ -166,7 +167,7 @@ fn observe(conn: &Connection, writing: &mut Writing, commit: &Commit) -> Result<
     run(conn, BEGIN_READ).map_err(before_commit)?;
     let looked = writing
         .look_around(conn)
-        .map_err(before_commit)
+        .map_err(CommitError::Unavailable)
         .and_then(|()| moved(conn, writing, commit.checks.iter(), false))
         .and_then(|moved| Ok((moved, number(conn, LAST_STAMP).map_err(before_commit)?)));
     run(conn, if looked.is_ok() { COMMIT } else { ROLLBACK }).map_err(before_commit)?;
@@ -199,7 +200,7 @@ fn attempt(conn: &Connection, writing: &mut Writing, plan: &Plan<'_>, check_all:
 
 /// Between `BEGIN IMMEDIATE` and `COMMIT`.
 fn inside(conn: &Connection, writing: &mut Writing, plan: &Plan<'_>, check_all: bool) -> Result<Tried, Failed> {
-    writing.look_around(conn).map_err(before_commit)?;
+    writing.look_around(conn).map_err(CommitError::Unavailable)?;
     let moved = if check_all {
         moved(conn, writing, plan.commit.checks.iter(), true)?
     } else {

@@ -11,12 +11,14 @@ mod checkpoint;
 mod commit;
 mod errors;
 mod fold;
+mod others;
 mod place;
 mod pool;
 mod redo;
 mod scan;
 mod schema;
 mod seen;
+mod served;
 mod session;
 mod statements;
 
@@ -38,12 +40,13 @@ use rusqlite::{Connection, ErrorCode, OpenFlags};
 use self::checkpoint::{Checkpointer, Checkpoints, Limits};
 use self::errors::database;
 use self::fold::Folding;
+use self::others::{Commits, Lookout};
 use self::place::Place;
 use self::pool::Pool;
 use self::redo::Redo;
 use self::schema::Marks;
 use self::session::Writing;
-use crate::backend::Backend;
+use crate::backend::{Backend, Others};
 use crate::error::StoreError;
 
 pub use self::backup::{Copied, Progress, backup};
@@ -81,6 +84,7 @@ struct Shared {
     path: PathBuf,
     pool: Arc<Pool>,
     checkpoints: Arc<Checkpoints>,
+    commits: Arc<Commits>,
     folding: Folding,
     /// Ends before the pool: a field is dropped in the order of declaration, and a thread holds no reader.
     _checkpointer: Checkpointer,
@@ -91,15 +95,22 @@ impl SqliteStore {
     /// database's files always are.
     ///
     /// # Errors
-    /// [`StoreError::ForeignDirectory`], [`StoreError::ForeignDatabase`], [`StoreError::NewerSchema`], or whatever keeps the
-    /// files from being used; nothing was changed then.
+    /// [`StoreError::ForeignDirectory`], [`StoreError::ForeignDatabase`], [`StoreError::NewerSchema`], [`StoreError::Served`]
+    /// where the schema is an older one and a server works on it, or whatever keeps the files from being used; nothing was
+    /// changed then.
     pub fn open(directory: impl AsRef<Path>) -> Result<Self, StoreError> {
-        let directory = directory.as_ref();
-        let path = directory.join(DATABASE);
-        if !exists(&path)? {
-            claim(directory)?;
-        }
+        let path = place_in(directory.as_ref())?;
+        let _served = served::keep_out(&path, look(&path)?)?;
         Self::start(path, Limits::default(), Folding::default())
+    }
+
+    /// As [`open`](Self::open), for the server itself, which holds the lock of the directory that the database lies in: an older
+    /// schema is brought up to date here.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub fn open_to_serve(directory: impl AsRef<Path>) -> Result<Self, StoreError> {
+        Self::start(place_in(directory.as_ref())?, Limits::default(), Folding::default())
     }
 
     /// Opens the database that is in `directory`, and makes none.
@@ -112,6 +123,7 @@ impl SqliteStore {
         if !exists(&path)? {
             return Err(StoreError::NoData { path: directory.to_owned() });
         }
+        let _served = served::keep_out(&path, look(&path)?)?;
         Self::start(path, Limits::default(), Folding::default())
     }
 
@@ -130,7 +142,8 @@ impl SqliteStore {
         let checkpoints = Arc::new(Checkpoints::new(limits, log_stood));
         let checkpointer = Checkpointer::start(&path, Arc::clone(&checkpoints))?;
         let pool = Arc::new(Pool::new(Place::of(&path)?, &path));
-        Ok(Self { shared: Arc::new(Shared { path, pool, checkpoints, folding, _checkpointer: checkpointer }) })
+        let commits = Arc::new(Commits::default());
+        Ok(Self { shared: Arc::new(Shared { path, pool, checkpoints, commits, folding, _checkpointer: checkpointer }) })
     }
 }
 
@@ -144,12 +157,17 @@ impl Backend for SqliteStore {
     fn writer(&self) -> Result<SqliteSession, StoreError> {
         let shared = &*self.shared;
         let redo = Redo::new(shared.pool.positions());
-        let (checkpoints, place) = (Arc::clone(&shared.checkpoints), Arc::clone(shared.pool.place()));
-        Ok(SqliteSession::writer(connect(&shared.path)?, Writing::new(checkpoints, redo, shared.folding, place)))
+        let (checkpoints, commits) = (Arc::clone(&shared.checkpoints), Arc::clone(&shared.commits));
+        let writing = Writing::new(checkpoints, commits, redo, shared.folding, Arc::clone(shared.pool.place()));
+        Ok(SqliteSession::writer(connect(&shared.path)?, writing))
     }
 
     fn reader(&self) -> Result<SqliteSession, StoreError> {
         self.shared.pool.reader()
+    }
+
+    fn others(&self) -> Result<Option<Box<dyn Others>>, StoreError> {
+        Ok(Some(Box::new(Lookout::new(&self.shared.path, Arc::clone(&self.shared.commits))?)))
     }
 }
 
@@ -238,6 +256,15 @@ fn look(path: &Path) -> Result<Option<i64>, StoreError> {
 
 fn exists(path: &Path) -> Result<bool, StoreError> {
     path.try_exists().map_err(|cause| StoreError::file(path, "whether it exists cannot be told", cause))
+}
+
+/// Where the database is in `directory`, which is made where it is not there, or found free of other programs' files.
+fn place_in(directory: &Path) -> Result<PathBuf, StoreError> {
+    let path = directory.join(DATABASE);
+    if !exists(&path)? {
+        claim(directory)?;
+    }
+    Ok(path)
 }
 
 /// Makes `directory`, or finds it free of other programs' files.

@@ -45,7 +45,7 @@ impl Pool {
         let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
         let conn = match idle {
             Some(conn) => conn,
-            None => self.connect()?,
+            None => connect(&self.path)?,
         };
         SqliteSession::reader(conn, Arc::clone(self))
     }
@@ -56,14 +56,15 @@ impl Pool {
             idle.push(conn);
         }
     }
+}
 
-    fn connect(&self) -> Result<Connection, StoreError> {
-        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        let conn = Connection::open_with_flags(&self.path, flags).map_err(database)?;
-        conn.busy_timeout(super::BUSY).map_err(database)?;
-        conn.set_prepared_statement_cache_capacity(super::STATEMENTS_KEPT);
-        super::plan_once(&conn)?;
-        conn.execute_batch(CACHE).map_err(database)?;
-        Ok(conn)
-    }
+/// A connection that reads.
+pub(super) fn connect(path: &Path) -> Result<Connection, StoreError> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let conn = Connection::open_with_flags(path, flags).map_err(database)?;
+    conn.busy_timeout(super::BUSY).map_err(database)?;
+    conn.set_prepared_statement_cache_capacity(super::STATEMENTS_KEPT);
+    super::plan_once(&conn)?;
+    conn.execute_batch(CACHE).map_err(database)?;
+    Ok(conn)
 }

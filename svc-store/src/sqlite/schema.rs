@@ -13,7 +13,8 @@ use svc_core::store::Table;
 use svc_core::value::link::Index;
 
 use super::errors::database;
-use super::statements::{link_columns, order_column, own_indexes};
+use super::session::number;
+use super::statements::{USER_VERSION, link_columns, order_column, own_indexes};
 use crate::error::StoreError;
 
 /// Marks the file as this service's: `svc1` in ASCII.
@@ -69,6 +70,16 @@ pub(super) fn migrate(conn: &mut Connection) -> Result<(), StoreError> {
     step.execute_batch(&format!("PRAGMA application_id={APPLICATION_ID}; PRAGMA user_version={SCHEMA};"))
         .map_err(database)?;
     step.commit().map_err(database)
+}
+
+/// That the file's schema is not one that another program has brought it to since it was opened, and that this one would write
+/// rows without what they are to forbid.
+///
+/// # Errors
+/// [`StoreError::NewerSchema`].
+pub(super) fn is_known(conn: &Connection) -> Result<(), StoreError> {
+    let found = number(conn, USER_VERSION)?;
+    if found > SCHEMA { Err(StoreError::NewerSchema { found, known: SCHEMA }) } else { Ok(()) }
 }
 
 /// Whether a table's rows are so narrow that they are kept inside their own index.

@@ -12,10 +12,11 @@ use svc_core::store::{Commit, CommitError, Committed, Found, Key, Loaded, Range,
 use super::checkpoint::Checkpoints;
 use super::errors::database;
 use super::fold::Folding;
+use super::others::Commits;
 use super::place::Place;
 use super::pool::Pool;
 use super::redo::{LOAD as LOAD_WAITING, Redo, stamp_at};
-use super::schema::is_deferred;
+use super::schema::{is_deferred, is_known};
 use super::seen::Seen;
 use super::statements::{BEGIN_READ, COMMIT, DATA_VERSION, LAST_STAMP, ROLLBACK, Statements};
 use crate::error::StoreError;
@@ -44,22 +45,38 @@ pub(super) struct Writing {
     pub(super) redo: Redo,
     pub(super) folding: Folding,
     pub(super) checkpoints: Arc<Checkpoints>,
+    pub(super) commits: Arc<Commits>,
     pub(super) place: Arc<Place>,
 }
 
 impl Writing {
-    pub(super) fn new(checkpoints: Arc<Checkpoints>, redo: Redo, folding: Folding, place: Arc<Place>) -> Self {
-        Self { seen: Seen::default(), last: None, given: 0, redo, folding, checkpoints, place }
+    pub(super) fn new(
+        checkpoints: Arc<Checkpoints>,
+        commits: Arc<Commits>,
+        redo: Redo,
+        folding: Folding,
+        place: Arc<Place>,
+    ) -> Self {
+        Self { seen: Seen::default(), last: None, given: 0, redo, folding, checkpoints, commits, place }
     }
 
     /// Inside a transaction: forgets what was seen if another connection has committed since the last time.
-    pub(super) fn look_around(&mut self, conn: &Connection) -> Result<(), rusqlite::Error> {
+    ///
+    /// # Errors
+    /// [`StoreError::NewerSchema`] where another program has brought the database to a schema that this one does not know: it is
+    /// asked about again each time, and nothing is read or written until it is not so.
+    pub(super) fn look_around(&mut self, conn: &Connection) -> Result<(), StoreError> {
         if self.seen.at_version(number(conn, DATA_VERSION)?) {
             self.redo.look_again();
+            if let Err(newer) = is_known(conn) {
+                self.seen.forget();
+                return Err(newer);
+            }
             // The version changes with a log that is cut off, too: only a number that is new tells of a commit.
             let last = number(conn, LAST_STAMP)?;
             if self.last.replace(last).is_some_and(|known| known != last) {
                 self.checkpoints.others_wrote();
+                self.commits.others_wrote();
             }
         }
         Ok(())
@@ -104,7 +121,6 @@ impl SqliteSession {
         run(conn, BEGIN_READ).map_err(database)?;
         let found = writing
             .look_around(conn)
-            .map_err(database)
             .and_then(|()| read(conn, &mut writing.redo, Some(&mut writing.seen)));
         // Nothing was written: the outcome of the read is the outcome.
         let ended = run(conn, if found.is_ok() { COMMIT } else { ROLLBACK }).map_err(database);

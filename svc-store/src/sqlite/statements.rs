@@ -23,6 +23,8 @@ pub(super) const DATA_VERSION: &str = "PRAGMA data_version";
 /// Inside a transaction that writes, so that nobody else takes the number that was read before it.
 pub(super) const SET_STAMP: &str = "UPDATE meta SET value = ?1 WHERE name = 'stamp'";
 pub(super) const LAST_STAMP: &str = "SELECT value FROM meta WHERE name = 'stamp'";
+/// The schema that the file has: another program may have brought it to a newer one meanwhile.
+pub(super) const USER_VERSION: &str = "PRAGMA user_version";
 
 /// The statements on one table.
 #[derive(Debug)]

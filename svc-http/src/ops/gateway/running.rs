@@ -104,7 +104,7 @@ impl RunningCalls {
             let until = sure.map_or(begun + BLIND, |it| (it + BLIND).max(begun + LOOK_MIN));
             match change {
                 // Any may be stopped by another server: a store that is away for a moment is no stop yet.
-                Ok(change) if change.any => {
+                Ok(change) if change.any && gate.is_shared() => {
                     let last = *sure.get_or_insert(begun);
                     let is_over = begun + LOOK_EARLY >= last + BLIND;
                     if self.cut_stopped(&gate, |_| true, is_over, until).await {
@@ -112,12 +112,14 @@ impl RunningCalls {
                     }
                 }
                 Ok(change) => {
+                    // A command beside this one server may have stopped anybody, and that is told once.
                     let touched = |owner: &Owner| {
-                        change.keys.iter().any(|key| match key {
+                        let is_of = |key: &Key| match key {
                             Key::Agent(id) => owner.agent == Some(*id),
                             Key::Workspace(id) => owner.workspace == *id,
                             _ => false,
-                        })
+                        };
+                        change.any || change.keys.iter().any(is_of)
                     };
                     self.cut_stopped(&gate, touched, true, until).await;
                 }
