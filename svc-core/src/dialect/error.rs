@@ -1,6 +1,7 @@
 //! What providers say when they refuse, cut to what may be shown; and svc's own word where a stream breaks.
 
 use super::doc::{Form, Tape, Value};
+use super::finish::tells_failure;
 use super::write::Out;
 use crate::state::gateway::Dialect;
 use crate::value::secret::Secret;
@@ -9,8 +10,6 @@ use crate::value::secret::Secret;
 const SHOWN_MAX: usize = 300;
 /// A word of so many characters of letters and digits mixed may be a key.
 const KEY_MIN: usize = 20;
-/// Words for the end of an answer that say that the provider has failed.
-const FAILED: [&str; 2] = ["error", "insufficient_system_resource"];
 /// So much of a provider's error is looked at, in bytes.
 const LOOKED_AT_MAX: usize = 64 * 1024;
 
@@ -47,7 +46,8 @@ impl ProviderError {
     /// The error that an answer with status 200, or an event of a stream, tells in the place of an answer or within one: at its root,
     /// or on a choice of it.
     pub(super) fn told(root: Value<'_>, hidden: &[Secret<String>]) -> Option<Self> {
-        let is_broken = |it: &Value<'_>| tells_error(*it) || FAILED.iter().any(|word| it.has("finish_reason", word));
+        let has_failed = |it: &Value<'_>| it.text_of("finish_reason").is_some_and(|it| tells_failure(&it));
+        let is_broken = |it: &Value<'_>| tells_error(*it) || has_failed(it);
         let choice = || root.get("choices")?.items().find(is_broken);
         let place = if tells_error(root) { root } else { choice()? };
         let silent = || Self { kind: place.text_of("finish_reason").map(|it| shown(&it).into()), ..Self::read(b"{}") };

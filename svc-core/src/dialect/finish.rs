@@ -20,10 +20,11 @@ pub enum Finish {
 impl Finish {
     /// Reads a `finish_reason`; a word that is not known counts as done.
     pub(super) fn from_chat(word: &str) -> Self {
-        match word {
-            "length" | "max_tokens" | "model_length" => Self::Length,
+        match head(word).as_str() {
+            "length" | "max_tokens" | "model_length" | "model_context_window_exceeded" => Self::Length,
             "tool_calls" | "function_call" | "tool_use" => Self::ToolCalls,
-            "content_filter" | "refusal" | "safety" => Self::Refusal,
+            "content_filter" | "refusal" | "safety" | "image_safety" | "recitation" | "prohibited_content"
+            | "blocklist" | "spii" | "sensitive" => Self::Refusal,
             _ => Self::Stop,
         }
     }
@@ -67,6 +68,53 @@ impl Finish {
             Self::ToolCalls => "tool_use",
             Self::Refusal => "refusal",
             Self::Paused => "pause_turn",
+        }
+    }
+}
+
+/// Words for the end of an answer that say that the provider has failed, or has made a call that is none.
+const FAILED: [&str; 7] = [
+    "error",
+    "insufficient_system_resource",
+    "network_error",
+    "abort",
+    "function_call_filter",
+    "malformed_function_call",
+    "unexpected_tool_call",
+];
+
+/// Whether a `finish_reason` says that there is no whole answer, and that its provider is why.
+pub(super) fn tells_failure(word: &str) -> bool {
+    FAILED.contains(&head(word).as_str())
+}
+
+/// A `finish_reason` without what some providers put behind it, in small letters, as some write theirs in capitals.
+fn head(word: &str) -> String {
+    word.split(':').next().unwrap_or_default().trim().to_ascii_lowercase()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Providers' own words at an endpoint of the chat shape are read: behind a word of the shape, in capitals, and by themselves.
+    #[test]
+    fn providers_own_words_are_read() {
+        for (word, finish, has_failed) in [
+            ("stop", Finish::Stop, false),
+            ("STOP", Finish::Stop, false),
+            ("eos", Finish::Stop, false),
+            ("MAX_TOKENS", Finish::Length, false),
+            ("content_filter: PROHIBITED_CONTENT", Finish::Refusal, false),
+            ("content_filter: RECITATION", Finish::Refusal, false),
+            ("SAFETY", Finish::Refusal, false),
+            ("sensitive", Finish::Refusal, false),
+            ("function_call_filter: MALFORMED_FUNCTION_CALL", Finish::Stop, true),
+            ("MALFORMED_FUNCTION_CALL", Finish::Stop, true),
+            ("network_error", Finish::Stop, true),
+            ("abort", Finish::Stop, true),
+        ] {
+            assert_eq!((Finish::from_chat(word), tells_failure(word)), (finish, has_failed), "{word}");
         }
     }
 }

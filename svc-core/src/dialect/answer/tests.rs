@@ -226,3 +226,25 @@ fn how_it_was_served_is_heard() {
         assert_eq!(stream.received().service, expected, "{events}");
     }
 }
+
+/// An answer that the provider kept back is a refusal, be there a message in it or not; a call that is none is a failure of its.
+#[test]
+fn what_was_kept_back_is_a_refusal() {
+    for choice in [
+        r#"{"index":0,"finish_reason":"content_filter: RECITATION"}"#,
+        r#"{"index":0,"message":{"role":"assistant"},"finish_reason":"content_filter: PROHIBITED_CONTENT"}"#,
+        r#"{"index":0,"message":{"content":""},"finish_reason":"sensitive"}"#,
+    ] {
+        let text = format!(r#"{{"choices":[{choice}]}}"#);
+        let answer = Answer::read(CHAT, text.as_bytes()).unwrap();
+        let out = json(&answer.to_client(MESSAGES, 7, asked()));
+        assert_eq!(out.get("stop_reason").and_then(Json::as_str), Some("refusal"), "{choice}");
+        let mut stream = Stream::new(CHAT, MESSAGES, StreamOptions::default());
+        let mut told = Vec::new();
+        stream.push(format!("data: {text}\n\ndata: [DONE]\n\n").as_bytes(), &mut told).unwrap();
+        assert!(String::from_utf8(told).unwrap().contains(r#""stop_reason":"refusal""#), "{choice}");
+    }
+    let called =
+        r#"{"choices":[{"message":{"content":""},"finish_reason":"function_call_filter: MALFORMED_FUNCTION_CALL"}]}"#;
+    assert!(matches!(Answer::read(CHAT, called.as_bytes()), Err(Unreadable::Failed(..))));
+}
