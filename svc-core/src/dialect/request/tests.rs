@@ -456,11 +456,13 @@ fn a_schema_is_strict_where_it_is_closed() {
         ),
     ] {
         let body = format!(
-            r#"{{"model":"x","max_tokens":9,"messages":[{{"role":"user","content":"hi"}}],"output_config":{{"format":{{"type":"json_schema","schema":{schema}}}}}}}"#
+            r#"{{"model":"x","max_tokens":9,"messages":[{{"role":"user","content":"hi"}}],"output_config":{{"format":{{"type":"json_schema","schema":{schema}}}}},"tools":[{{"name":"f","input_schema":{schema},"strict":true}}]}}"#
         );
         let sent = sent(MESSAGES, &body, target(CHAT, "m"));
         let form = sent.get("response_format").and_then(|it| it.get("json_schema")).unwrap();
         assert_eq!(form.get("strict").is_some(), strict, "{schema}");
+        let tool = sent.get("tools").and_then(|it| it.as_list()?.first()?.get("function")).unwrap();
+        assert_eq!(tool.get("strict").and_then(Json::as_bool), strict.then_some(true), "{schema}");
     }
 }
 

@@ -169,8 +169,9 @@ fn tools(out: &mut Out, tools: Value<'_>, faults: &mut Faults) {
                 if let Some(schema) = tool.given("input_schema") {
                     parameters(out.name("parameters"), schema);
                 }
-                if let Some(strict) = tool.given("strict") {
-                    out.name("strict").raw(strict.raw());
+                let strict = tool.get("strict").and_then(|it| it.bool());
+                if let Some(strict) = strict.filter(|it| !it || tool.given("input_schema").is_some_and(is_closed)) {
+                    out.name("strict").bool(strict);
                 }
             });
         });
