@@ -1,6 +1,7 @@
 //! A request as the client sent it, and what of it goes to a provider.
 
 mod bound;
+mod schema;
 #[cfg(test)]
 mod tests;
 mod to_chat;

@@ -309,7 +309,7 @@ fn a_chat_request_reads_as_messages() {
         {"type":"document","source":{"type":"base64","media_type":"application/pdf","data":"QUJD"},"title":"a.pdf"}]},
         {"role":"assistant","content":[{"type":"text","text":"ok"},{"type":"tool_use","id":"c1","name":"f","input":{"a": 1.0}},{"type":"tool_use","id":"c2","name":"g","input":{}}]},
         {"role":"user","content":[{"type":"tool_result","tool_use_id":"c1","content":[{"type":"text","text":"one"}]},{"type":"tool_result","tool_use_id":"c2","content":[{"type":"text","text":"two"}]},{"type":"text","text":"go on"}]}],
-        "temperature":0.5,"top_p":0.9,"stop_sequences":["END"],"tools":[{"name":"f","description":"d","input_schema":{"type":"object"},"strict":true},{"name":"g","input_schema":{"type":"object","properties":{}}}],
+        "temperature":0.5,"top_p":0.9,"stop_sequences":["END"],"tools":[{"name":"f","description":"d","input_schema":{"type":"object","additionalProperties":false},"strict":true},{"name":"g","input_schema":{"type":"object","properties":{}}}],
         "tool_choice":{"type":"tool","name":"f","disable_parallel_tool_use":true},"metadata":{"user_id":"u1"},"stream":true}"#;
     assert_eq!(sent(CHAT, body, target(MESSAGES, "claude")), json(expected));
 }
@@ -414,7 +414,7 @@ fn wishes_are_carried_over() {
         to(r#""response_format":{"type":"json_schema","json_schema":{"name":"a","schema":{"type":"object"}}}"#, "m");
     assert_eq!(
         form.get("output_config"),
-        Some(&json(r#"{"format":{"type":"json_schema","schema":{"type":"object"}}}"#))
+        Some(&json(r#"{"format":{"type":"json_schema","schema":{"type":"object","additionalProperties":false}}}"#))
     );
     let loose = to(r#""response_format":{"type":"json_object"}"#, "m");
     assert!(loose.get("system").is_some());

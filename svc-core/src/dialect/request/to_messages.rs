@@ -7,7 +7,7 @@ use super::super::marks::is_unsigned;
 use super::super::names::CallIds;
 use super::super::own::switched_on;
 use super::super::write::Out;
-use super::{Faults, Target, joined, raw_or};
+use super::{Faults, Target, joined, raw_or, schema};
 
 /// Members of the messages shape that a client of the chat shape sends all the same: they are meant for such a model.
 const OWN: &[&str] = &["top_k", "container", "mcp_servers", "context_management", "cache_control"];
@@ -340,8 +340,13 @@ fn tools(out: &mut Out, tools: Value<'_>, faults: &mut Faults) {
             if let Some(description) = function.given("description") {
                 out.name("description").raw(description.raw());
             }
-            input_schema(out.name("input_schema"), function.given("parameters"));
-            if function.get("strict").and_then(|it| it.bool()) == Some(true) {
+            let parameters = function.given("parameters");
+            let strict = function.get("strict").and_then(|it| it.bool()) == Some(true);
+            match parameters.filter(|it| strict && it.given("type").is_some()) {
+                Some(parameters) => schema::write(out.name("input_schema"), parameters),
+                None => input_schema(out.name("input_schema"), parameters),
+            }
+            if strict {
                 out.name("strict").bool(true);
             }
             cached(out, Some(tool));
@@ -432,7 +437,7 @@ fn thinking(out: &mut Out, root: Value<'_>, bound: u64, target: Target<'_>, faul
             if let Some(schema) = schema {
                 out.name("format").object(|out| {
                     out.name("type").text("json_schema");
-                    out.name("schema").raw(schema.raw());
+                    schema::write(out.name("schema"), schema);
                 });
             }
         });
