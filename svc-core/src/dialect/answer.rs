@@ -18,6 +18,8 @@ use super::write::Out;
 use crate::state::gateway::{Dialect, Service, Usage};
 use crate::value::id::CallId;
 
+/// What stands in the place of a picture, so that nobody waits for what was made and cannot be shown.
+pub(super) const PICTURE: &str = "[an image was left out here, as this client's API has no images in answers]";
 /// More uses of one tool than an answer has: a count above is no count.
 const USES_MAX: i64 = 1 << 20;
 /// Bytes of a word by which a provider says how it has served: a price has no longer name.
@@ -255,6 +257,10 @@ impl Answer {
                 }
                 text_block(out, &part.text_of("text").unwrap_or_default());
             }
+        }
+        text_block(out, &spoken(message).and_then(|it| it.text()).unwrap_or_default());
+        for _ in 0..pictures(message) {
+            text_block(out, PICTURE);
         }
         text_block(out, &message.text_of("refusal").unwrap_or_default());
         let calls = message.get("tool_calls");
@@ -499,6 +505,17 @@ fn text_block(out: &mut Out, text: &str) {
             out.name("text").text(text);
         });
     }
+}
+
+/// What is spoken in an answer, or in a piece of it, as text: the messages shape has no sound.
+pub(super) fn spoken(message: Value<'_>) -> Option<Value<'_>> {
+    message.given("audio")?.get("transcript").filter(|it| it.is_text() && !it.is_empty_text())
+}
+
+/// How many pictures an answer, or a piece of it, holds: the messages shape has none in answers.
+pub(super) fn pictures(message: Value<'_>) -> usize {
+    let listed = message.get("images").map_or(0, |it| it.items().count());
+    listed + message.get("content").map_or(0, |it| it.items().filter(|it| it.has("type", "image_url")).count())
 }
 
 /// Whether a member tells what a model has thought that another one tells as well, as some providers have it for clients of two

@@ -248,3 +248,39 @@ fn what_was_kept_back_is_a_refusal() {
         r#"{"choices":[{"message":{"content":""},"finish_reason":"function_call_filter: MALFORMED_FUNCTION_CALL"}]}"#;
     assert!(matches!(Answer::read(CHAT, called.as_bytes()), Err(Unreadable::Failed(..))));
 }
+
+/// What the messages shape has no place for is told as text: what was spoken as it was, and of a picture that there was one.
+#[test]
+fn sound_and_pictures_are_told_as_text() {
+    let said = r#"{"content":null,"audio":{"id":"a","data":"UklGRg==","transcript":"Hé \"you\""},"images":[{"type":"image_url","image_url":{"url":"data:image/png;base64,AA"}}]}"#;
+    let whole = format!(r#"{{"choices":[{{"message":{said},"finish_reason":"stop"}}]}}"#);
+    let out = json(&Answer::read(CHAT, whole.as_bytes()).unwrap().to_client(MESSAGES, 7, asked()));
+    let blocks = out.get("content").and_then(Json::as_list).unwrap();
+    let texts: Vec<_> = blocks.iter().filter_map(|it| it.get("text")?.as_str()).collect();
+    assert_eq!(texts, ["Hé \"you\"", super::PICTURE]);
+    let mut stream = Stream::new(CHAT, MESSAGES, StreamOptions::default());
+    let chunk = format!(r#"{{"choices":[{{"index":0,"delta":{said}}}]}}"#);
+    let end = r#"{"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}"#;
+    let mut told = Vec::new();
+    stream.push(format!("data: {chunk}\n\n").as_bytes(), &mut told).unwrap();
+    assert!(stream.has_begun());
+    stream.push(format!("data: {end}\n\ndata: [DONE]\n\n").as_bytes(), &mut told).unwrap();
+    let told = String::from_utf8(told).unwrap();
+    assert!(told.contains(r#""text":"Hé \"you\"""#) && told.contains(super::PICTURE), "{told}");
+    assert!(told.contains(r#""stop_reason":"end_turn""#) && !told.contains("base64"), "{told}");
+}
+
+/// Thinking that only its provider reads is the beginning of an answer, though no token of it is shown.
+#[test]
+fn thinking_that_is_not_shown_begins_an_answer() {
+    for (delta, has_begun) in [
+        (r#"{"reasoning_details":[{"type":"reasoning.encrypted","data":"AA"}]}"#, true),
+        (r#"{"reasoning_details":[]}"#, false),
+        (r#"{"role":"assistant","provider_specific_fields":{}}"#, false),
+    ] {
+        let mut stream = Stream::new(CHAT, CHAT, StreamOptions::default());
+        let chunk = format!("data: {{\"choices\":[{{\"index\":0,\"delta\":{delta}}}]}}\n\n");
+        stream.push(chunk.as_bytes(), &mut Vec::new()).unwrap();
+        assert_eq!((stream.has_begun(), stream.has_token()), (has_begun, false), "{delta}");
+    }
+}

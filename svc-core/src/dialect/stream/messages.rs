@@ -8,7 +8,9 @@
 
 use std::borrow::Cow;
 
-use super::super::answer::{arguments_of, invented, is_said_twice, told_beside, write_input};
+use super::super::answer::{
+    PICTURE, arguments_of, invented, is_said_twice, pictures, spoken, told_beside, write_input,
+};
 use super::super::doc::{Form, Value};
 use super::super::finish::Finish;
 use super::super::marks::{As, call_mark, mark};
@@ -188,6 +190,10 @@ impl ToMessages {
                 self.part(part, out);
             }
         }
+        self.piece(Open::Text, spoken(delta), out);
+        for _ in 0..pictures(delta) {
+            self.written(Open::Text, PICTURE, out);
+        }
         let refusal = delta.get("refusal").filter(|it| it.is_text() && !it.is_empty_text());
         self.refused |= refusal.is_some();
         self.piece(Open::Text, refusal, out);
@@ -218,7 +224,13 @@ impl ToMessages {
     /// A piece of text or thinking; nothing where there is none. It goes on as it was written: a surrogate pair that was cut
     /// between its halves is whole again where a client puts the pieces together.
     fn piece(&mut self, kind: Open, text: Option<Value<'_>>, out: &mut Vec<u8>) {
-        let Some(text) = text.and_then(|it| it.written()).filter(|it| !it.is_empty()) else { return };
+        if let Some(text) = text.and_then(|it| it.written()).filter(|it| !it.is_empty()) {
+            self.written(kind, text, out);
+        }
+    }
+
+    /// The same, as it was written.
+    fn written(&mut self, kind: Open, text: &str, out: &mut Vec<u8>) {
         if self.tool_is_open() {
             if !self.hold(text.len().saturating_add(PIECE_BYTES)) {
                 return;

@@ -261,6 +261,9 @@ impl Meter {
             self.piece(value.get("arguments").map_or(0, arguments_len));
         } else if value.is_text() {
             self.piece(value.text_len());
+        } else if ["reasoning_details", "audio", "images"].iter().any(|it| name.is(it)) {
+            // Thinking that only its provider reads, and what is no text, may come for long without any.
+            self.worked = true;
         } else if name.is("content") {
             // A list of parts, as some providers send it.
             self.piece(value.items().map(|it| length(it.raw())).sum());
