@@ -119,9 +119,7 @@ impl SqliteSession {
             Role::Writer(writing) => writing,
         };
         run(conn, BEGIN_READ).map_err(database)?;
-        let found = writing
-            .look_around(conn)
-            .and_then(|()| read(conn, &mut writing.redo, Some(&mut writing.seen)));
+        let found = writing.look_around(conn).and_then(|()| read(conn, &mut writing.redo, Some(&mut writing.seen)));
         // Nothing was written: the outcome of the read is the outcome.
         let ended = run(conn, if found.is_ok() { COMMIT } else { ROLLBACK }).map_err(database);
         found.and_then(|found| ended.map(|()| found))

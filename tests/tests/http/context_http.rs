@@ -110,7 +110,7 @@ async fn every_text_that_goes_out_is_looked_at() {
 /// What stands beside a body is no way out: of a query and of headers what is the API's own goes on, and no text.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn no_text_goes_out_beside_a_body() {
-    let desk = Desk::new().await;
+    let mut desk = Desk::new().await;
     for (path, body, provider) in
         [(CHAT, chats("hi")[0].1.clone(), "chat"), (MESSAGES, messages("hi")[0].1.clone(), "messages")]
     {

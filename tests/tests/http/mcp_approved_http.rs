@@ -1,6 +1,7 @@
 //! What a person who is asked about a call of another server's tool sees of it, and what their yes is good for.
 
 use serde_json::{Value, json};
+use svc_core::value::Span;
 use svc_tests::client::Got;
 use svc_tests::tool_desk::{ToolDesk as Desk, calling, text};
 use svc_tests::tool_server::{Speaks, ToolServer};
@@ -79,7 +80,7 @@ async fn an_approval_is_for_the_server_that_was_asked_about() {
     let arguments = json!({ "id": "1" });
     let asked = action(&desk.call("read_one", arguments.clone()).await);
     approve(&mut desk, &asked).await.ok();
-    desk.site.shift(svc_core::value::Span::millis(1));
+    desk.site.shift(Span::millis(1));
     let other = ToolServer::start(Speaks::Modern).await;
     desk.api("PATCH", &format!("mcp-servers/{id}"), Some(&json!({ "url": other.url() }))).await.ok();
     let waits = desk.send(&calling("read_one", arguments.clone()), &[]).await.ok()["result"].clone();

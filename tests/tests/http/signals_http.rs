@@ -228,7 +228,7 @@ async fn whoever_is_shut_out_keeps_no_key() {
     let own = made["key"].as_str().unwrap().to_owned();
     assert_eq!(from.tell(REVOKED, &ann.email).await.status, 202);
     assert_eq!(from.client.authorize(&own, &payment(100)).await.status, 200, "her sessions alone have ended");
-    from.site.shift(svc_core::value::Span::millis(1));
+    from.site.shift(Span::millis(1));
     assert_eq!(from.tell(DISABLED, &ann.email).await.status, 202);
     let refused = from.client.authorize(&own, &payment(200)).await;
     assert_eq!((refused.status, refused.kind()), (401, "invalid_api_key".to_owned()));
