@@ -1,5 +1,6 @@
 //! Which mandate covers an action.
 
+use svc_core::state::evidence::Entry;
 use svc_core::state::gate::{Code, Details, Effect, Verb};
 use svc_core::state::people::Outside;
 use svc_core::testing::world::{paying, payment, request, terms, tool_call};
@@ -192,6 +193,29 @@ fn the_fields_that_are_told_are_bounded() {
     let answer = world.authorize(&agent, asked);
     assert_eq!((answer.verb(), answer.reasons().len()), (Verb::Ask, 100));
     assert_eq!(answer.reasons()[99].field.as_deref(), Some("f99"));
+}
+
+/// The same however many mandates refuse them, and however long a name is: each mandate that refuses is told, and the ledger tells
+/// each code once.
+#[test]
+fn what_many_mandates_say_of_fields_is_bounded() {
+    let mandate = r#"{"name":"F","actions":["crm.share"],"fields":{"allow":["name"]}}"#;
+    let (mut world, agent) = calm(&[mandate; 40]);
+    let names: Vec<String> = (0..90).map(|it| format!("f{it}")).collect();
+    let long = "x".repeat(16_000);
+    let asked = |names: &[&str]| request("crm.share").with_details(details(names.iter().copied()));
+    for names in [names.iter().map(String::as_str).collect(), vec![long.as_str()]] {
+        let answer = world.authorize(&agent, asked(&names));
+        let reasons = answer.reasons();
+        let who: std::collections::BTreeSet<_> = reasons.iter().map(|it| it.mandate).collect();
+        assert_eq!((answer.verb(), who.len()), (Verb::Ask, 40));
+        let told: Vec<_> = reasons.iter().filter_map(|it| it.field.as_deref()).collect();
+        let bytes: usize = told.iter().map(|it| it.len()).sum();
+        assert!(told.len() <= 100 && bytes <= 64 * 1024 && reasons.len() <= 140, "{} of {bytes}", told.len());
+        assert!(names.iter().all(|it| told.contains(it)), "each is told by one");
+        let entry = world.row::<Entry>(answer.action().evidence);
+        assert!(entry.data.contains(r#""codes":["field_not_allowed"],"#), "{}", &*entry.data);
+    }
 }
 
 /// A mandate without a currency covers nothing that pays, whatever its type.

@@ -5,10 +5,13 @@ use crate::state::gate::{Action, Agent, Code, Status, Verb};
 use crate::value::canonical::Object;
 use crate::value::id::ReceiptId;
 
-/// A list of words as canonical JSON.
-pub(super) fn words(codes: impl Iterator<Item = Code>) -> String {
+/// A list of words as canonical JSON, each of them once: what a reason is about is told by the action and by no record.
+pub(super) fn words(codes: impl Iterator<Item = Code> + Clone) -> String {
     let mut out = String::from("[");
-    for (place, code) in codes.enumerate() {
+    for (place, code) in codes.clone().enumerate() {
+        if codes.clone().take(place).any(|it| it == code) {
+            continue;
+        }
         if place > 0 {
             out.push(',');
         }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::Facts;
-use crate::state::gate::{Code, Effect, Mandate, OnLimit, Payment, Reason, Tally, Tool};
+use crate::state::gate::{Code, DATA_FIELDS_MAX, Effect, Mandate, OnLimit, Payment, Reason, Tally, Tool};
 use crate::value::period::Period;
 
 /// The mandate that an action is charged to.
@@ -44,8 +44,9 @@ pub fn denied(mandates: &[Arc<Mandate>], payment: Option<&Payment>, tool: Option
 /// nobody, so those are not looked into before it is known that none does.
 pub(super) fn choose(facts: &Facts<'_>, reasons: &mut Vec<Reason>) -> Option<Charge> {
     let (mut permitting, mut refusing) = (None, Vec::new());
+    let mut names = Names::default();
     for mandate in facts.mandates.iter().filter(|it| !excludes(facts, it) && speaks(facts, it)) {
-        let said = refusals_of(facts, mandate);
+        let said = refusals_of(facts, mandate, &mut names);
         if said.is_empty() {
             narrowest(facts, &mut permitting, mandate);
         } else {
@@ -54,15 +55,16 @@ pub(super) fn choose(facts: &Facts<'_>, reasons: &mut Vec<Reason>) -> Option<Cha
     }
     match permitting {
         Some(mandate) => Some(Charge { mandate: Arc::clone(mandate), beyond: false }),
-        None => beyond(facts, refusing, reasons),
+        None => beyond(facts, (refusing, names), reasons),
     }
 }
 
 /// Where no mandate permits: every refusal of every candidate is a reason, and one whose limits alone stand in the way, and may
-/// be asked about, is charged beyond them. `refusing` are those that have been looked into, in their order.
+/// be asked about, is charged beyond them. `refusing` are those that have been looked into, in their order, beside what is left to
+/// be told by the others.
 fn beyond<'a>(
     facts: &Facts<'a>,
-    refusing: Vec<(&'a Arc<Mandate>, Vec<Reason>)>,
+    (refusing, mut names): (Vec<(&'a Arc<Mandate>, Vec<Reason>)>, Names),
     reasons: &mut Vec<Reason>,
 ) -> Option<Charge> {
     let mut refusing = refusing.into_iter().peekable();
@@ -70,7 +72,7 @@ fn beyond<'a>(
     for mandate in facts.mandates {
         let said = match refusing.next_if(|(it, _)| Arc::ptr_eq(it, mandate)) {
             Some((_, said)) => said,
-            None if excludes(facts, mandate) && speaks(facts, mandate) => refusals_of(facts, mandate),
+            None if excludes(facts, mandate) && speaks(facts, mandate) => refusals_of(facts, mandate, &mut names),
             None => continue,
         };
         any = true;
@@ -127,7 +129,7 @@ fn narrowness(facts: &Facts<'_>, mandate: &Mandate) -> (u8, i64, u128) {
 }
 
 /// Everything in `mandate` that stands in the way.
-fn refusals_of(facts: &Facts<'_>, mandate: &Mandate) -> Vec<Reason> {
+fn refusals_of(facts: &Facts<'_>, mandate: &Mandate, names: &mut Names) -> Vec<Reason> {
     let mut said = Vec::new();
     let id = mandate.id.mandate;
     let outside = facts.outside();
@@ -143,17 +145,41 @@ fn refusals_of(facts: &Facts<'_>, mandate: &Mandate) -> Vec<Reason> {
             None => reason,
         });
     }
-    fields(facts, mandate, &mut said);
+    fields(facts, mandate, (&mut said, names));
     tools(facts, mandate, &mut said);
     amounts(facts, mandate, &mut said);
     said
 }
 
-/// Names that one mandate's refusal tells: as many as `data.fields` may hold. `details` can hold thousands, and each reason
-/// is stored and answered.
-const FIELDS_TOLD_MAX: usize = 100;
+/// What is left of the names of fields that one decision tells. `details` can hold thousands of them or very long ones, an agent
+/// can have hundreds of mandates that refuse each, and every reason is stored and answered.
+struct Names {
+    count: usize,
+    bytes: usize,
+}
 
-fn fields(facts: &Facts<'_>, mandate: &Mandate, said: &mut Vec<Reason>) {
+/// Bytes of names that one decision tells: more than `data.fields` may hold.
+const NAMES_BYTES_MAX: usize = 64 * 1024;
+
+impl Default for Names {
+    fn default() -> Self {
+        Self { count: DATA_FIELDS_MAX, bytes: NAMES_BYTES_MAX }
+    }
+}
+
+impl Names {
+    /// Takes room for `name`; whether there was some.
+    fn take(&mut self, name: &str) -> bool {
+        let left = self.count.checked_sub(1).zip(self.bytes.checked_sub(name.len()));
+        if let Some((count, bytes)) = left {
+            *self = Self { count, bytes };
+        }
+        left.is_some()
+    }
+}
+
+/// Each name that is refused, as long as there is room to tell them; that something is refused in any case.
+fn fields(facts: &Facts<'_>, mandate: &Mandate, (said, left): (&mut Vec<Reason>, &mut Names)) {
     let Some(allowed) = &mandate.fields else { return };
     let reason = || Reason::new(Code::FieldNotAllowed, facts.outside()).by(mandate.id.mandate);
     let names: Vec<&str> = match (&facts.request.data, &facts.request.details) {
@@ -164,8 +190,16 @@ fn fields(facts: &Facts<'_>, mandate: &Mandate, said: &mut Vec<Reason>) {
     if names.is_empty() {
         said.push(reason());
     }
-    let refused = names.into_iter().filter(|name| !allowed.allows(name)).take(FIELDS_TOLD_MAX);
-    said.extend(refused.map(|name| reason().about(name)));
+    let before = said.len();
+    for name in names.into_iter().filter(|name| !allowed.allows(name)) {
+        if left.take(name) {
+            said.push(reason().about(name));
+        } else {
+            // That this mandate refuses is told without a name, where none of its own was.
+            said.extend((said.len() == before).then(reason));
+            break;
+        }
+    }
 }
 
 fn tools(facts: &Facts<'_>, mandate: &Mandate, said: &mut Vec<Reason>) {
