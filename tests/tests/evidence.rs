@@ -1,22 +1,23 @@
 //! Evidence bundles: what they show, and that no byte of one can change unnoticed.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "a test may panic")]
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use svc_core::rules::evidence::erase::Target;
 use svc_core::rules::gate::decide::{Choice, DecideApproval};
 use svc_core::rules::gate::fleet::FreezeFleet;
 use svc_core::rules::gate::freeze::FreezeAgent;
 use svc_core::rules::people::applications::{CreateApplication, DenyApplication};
 use svc_core::rules::people::by::By;
+use svc_core::rules::people::mandates::ChangeMandate;
 use svc_core::rules::people::members::RemoveMember;
 use svc_core::state::evidence::Entry;
 use svc_core::state::evidence::bundle::{Verdict, seal_text};
 use svc_core::state::evidence::note::Checkpoint;
-use svc_core::state::gate::Tier;
 use svc_core::state::gate::receipt::{DalekSigner, PublicKey};
+use svc_core::state::gate::{Agent, MerchantsChange, Set, TermsChange, Tier, ToolsChange};
 use svc_core::state::people::{Application, Change, Principal, Purpose, Role, Roster, SigningKey, SigningUse};
 use svc_core::store::Record;
-use svc_core::testing::world::{payment, request};
+use svc_core::testing::world::{payment, request, terms};
 use svc_core::value::Span;
 use svc_core::value::digest::Digest;
 use svc_core::value::secret::Secret;
@@ -355,6 +356,48 @@ fn a_person_is_erased_everywhere() {
     assert_eq!(erase(&ledger), 0, "once");
     let stranger = Target::Principal(svc_core::value::Id::from_bits(77));
     assert!(ledger.gate.erase(workspace, &By::Program, stranger).is_err());
+}
+
+fn to<T>(list: Option<T>) -> Set<T> {
+    list.map_or(Set::Keep, Set::To)
+}
+
+/// The longest record there is, of a mandate whose lists are all full and are all replaced, stands in a bundle that is whole.
+#[test]
+fn the_longest_record_is_read() {
+    let mut ledger = Ledger::new();
+    let entries = |of: &dyn Fn(usize) -> String| (0..1_000).map(of).collect::<Vec<_>>();
+    let full = |side: char| {
+        // A name of 253 bytes, and signs of four bytes each.
+        let host = |it: usize| format!("{side}{it:03}.{0}.{0}.{0}.{1}.example", "a".repeat(60), "b".repeat(57));
+        let sign = |it: usize, count: usize| format!("{side}{it:03}{}", "\u{1f600}".repeat(count - 4));
+        let globs = entries(&|it| sign(it, 256));
+        let actions = entries(&|it| format!("custom.{side}{it:03}{}", "x".repeat(110)));
+        json!({
+            "name": "Full", "actions": actions, "fields": { "allow": entries(&|it| sign(it, 100)) },
+            "merchants": { "allow": entries(&host), "deny": entries(&host) }, "tools": { "allow": globs, "deny": globs },
+        })
+    };
+    let (before, after) = (terms(&full('a').to_string()), terms(&full('b').to_string()));
+    let agent = ledger.world.agent().with_mandate(before).register();
+    let mandate = ledger.world.row::<Agent>(agent.agent).mandates[0].id;
+    let (merchants, tools) = (after.merchants.unwrap(), after.tools.unwrap());
+    let change = TermsChange {
+        actions: Some(after.actions),
+        fields: Set::To(after.fields.unwrap()),
+        merchants: Set::To(MerchantsChange { allow: to(merchants.allow), deny: to(merchants.deny) }),
+        tools: Set::To(ToolsChange { allow: to(tools.allow), deny: to(tools.deny) }),
+        ..TermsChange::default()
+    };
+    let (workspace, agent, by) = (agent.workspace, agent.agent, By::Program);
+    let change =
+        ChangeMandate { workspace, by, agent, mandate, change, paused: None, confirm_broaden: true, counted: None };
+    ledger.world.run(change).unwrap();
+    ledger.world.advance(Span::seconds(1));
+    let bundle = ledger.bundle(&ledger.all());
+    assert!(bundle.len() > 6 << 20, "{}", bundle.len());
+    let report = check(&bundle);
+    assert_eq!((report.verdict, &report.fault), (Verdict::Whole, &None));
 }
 
 /// A record that was altered in the store is found by the check that an erasure makes.

@@ -7,8 +7,9 @@ use sha2::{Digest as _, Sha256};
 use super::escapes::Escape;
 use crate::value::digest::Digest;
 
-/// No piece of a bundle is longer: 64 KiB of tool input, every byte of it escaped, with room to spare.
-pub(super) const PIECE_BYTES_MAX: usize = 1 << 20;
+/// No piece of a bundle is longer. The longest that the gate writes is the record of a changed mandate: its lists as they were and as
+/// they are, each of a thousand entries of at most a kilobyte, come to no more than 6.3 MB.
+pub(super) const PIECE_BYTES_MAX: usize = 8 << 20;
 /// Bytes that are hashed at once.
 const HASHED_AT_ONCE: usize = 1 << 16;
 
