@@ -22,7 +22,7 @@ use svc_core::value::canonical::{Object, text};
 use svc_core::value::digest::{Digest, Hasher};
 use svc_core::value::id::{ActionId, AgentId, EvidenceId, ReceiptId, WorkspaceId};
 use svc_core::value::link::Index;
-use svc_core::value::{Id as _, Timestamp};
+use svc_core::value::{Id as _, Span, Timestamp};
 
 use crate::error::StoreError;
 use crate::gate::Gate;
@@ -30,6 +30,9 @@ pub use crate::scorecard::{Card, Tallied};
 
 /// Records that are read at once.
 pub(crate) const PAGE: usize = 128;
+/// More than a record's instant may be behind that of one that was placed before it: servers whose clocks are more than a few
+/// seconds off are not ready.
+const CLOCKS_APART_MAX: Span = Span::seconds(30);
 
 pub(crate) type Failed = Failure<StoreError>;
 
@@ -209,8 +212,24 @@ impl Gate {
         Ok((from, to))
     }
 
-    /// The number of the first record that is not before `at`: the ledger's order is that of time, as far as clocks agree.
+    /// The number of the first record that is not before `at`, however many there are by now: what one range ends at, the next one
+    /// begins with.
     pub(crate) fn first_at(&self, chain: &Chain, at: Timestamp) -> Result<u64, Failed> {
+        // By halves it is found where the order is that of time, and from there on record by record.
+        let mut next = self.near(chain, at.minus(CLOCKS_APART_MAX))?;
+        loop {
+            let page = self.page(chain.workspace, next, chain.size, PAGE)?;
+            let before = page.iter().take_while(|it| it.at < at).count();
+            next = next.saturating_add(before.try_into().unwrap_or(u64::MAX));
+            if before < page.len() || page.is_empty() {
+                return Ok(next);
+            }
+        }
+    }
+
+    /// The number of a record that is not before `at`, where the one ahead of it is: the ledger's order is that of time, as far as
+    /// clocks agree.
+    fn near(&self, chain: &Chain, at: Timestamp) -> Result<u64, Failed> {
         let (mut low, mut high) = (0, chain.size);
         while low < high {
             let middle = low.midpoint(high);

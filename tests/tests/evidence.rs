@@ -16,7 +16,7 @@ use svc_core::state::evidence::note::Checkpoint;
 use svc_core::state::gate::receipt::{DalekSigner, PublicKey};
 use svc_core::state::gate::{Agent, MerchantsChange, Set, TermsChange, Tier, ToolsChange};
 use svc_core::state::people::{Application, Change, Principal, Purpose, Role, Roster, SigningKey, SigningUse};
-use svc_core::store::Record;
+use svc_core::store::{Record, Row as _};
 use svc_core::testing::world::{payment, request, terms};
 use svc_core::value::Span;
 use svc_core::value::digest::Digest;
@@ -398,6 +398,34 @@ fn the_longest_record_is_read() {
     assert!(bundle.len() > 6 << 20, "{}", bundle.len());
     let report = check(&bundle);
     assert_eq!((report.verdict, &report.fault), (Verdict::Whole, &None));
+}
+
+/// Where two servers' clocks are seconds apart, an instant parts the ledger at one place, however long it is by then: a record
+/// between two ranges is in one of them.
+#[test]
+fn an_instant_parts_the_ledger_at_one_place() {
+    let mut ledger = Ledger::new();
+    let workspace = ledger.agent.workspace;
+    for second in 0..60 {
+        ledger.world.authorize(&ledger.agent, payment(1, "EUR", &format!("shop{second}.example")));
+        ledger.world.advance(Span::seconds(1));
+    }
+    let rows = ledger.world.rows();
+    let mut entries: Vec<_> = rows.iter().filter_map(|(.., it)| Entry::peel(it)).cloned().collect();
+    entries.sort_by_key(|it| it.place.as_ref().unwrap().seq);
+    let mut ats = Vec::new();
+    for (seq, entry) in entries.iter().enumerate() {
+        // One server is five seconds ahead, the other as much behind.
+        let skew = if seq * 7 % 3 == 0 { 5 } else { -5 };
+        ats.push(entry.at.plus(Span::seconds(skew)));
+        ledger.world.edit::<Entry>(entry.id, |it| it.at = entry.at.plus(Span::seconds(skew)));
+    }
+    for at in &ats {
+        let first = ats.iter().position(|it| it >= at).unwrap() as u64;
+        assert_eq!(ledger.gate.numbers(workspace, Some(*at), Some(*at)).unwrap(), (first, first), "{at}");
+    }
+    let later = ats.iter().max().unwrap().plus(Span::millis(1));
+    assert_eq!(ledger.gate.numbers(workspace, Some(later), None).unwrap().0, ats.len() as u64);
 }
 
 /// A record that was altered in the store is found by the check that an erasure makes.
