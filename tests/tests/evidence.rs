@@ -2,24 +2,31 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "a test may panic")]
 
 use serde_json::{Value, json};
+use svc_core::refusal::Kind;
 use svc_core::rules::evidence::erase::Target;
 use svc_core::rules::gate::decide::{Choice, DecideApproval};
-use svc_core::rules::gate::fleet::FreezeFleet;
+use svc_core::rules::gate::drill::{EndDrill, FreezeCanary, StartDrill};
+use svc_core::rules::gate::fleet::{Fleet, FreezeFleet, Halted};
 use svc_core::rules::gate::freeze::FreezeAgent;
+use svc_core::rules::gate::lift::LiftHold;
 use svc_core::rules::people::applications::{CreateApplication, DenyApplication};
 use svc_core::rules::people::by::By;
+use svc_core::rules::people::keys::NewKey;
 use svc_core::rules::people::mandates::ChangeMandate;
 use svc_core::rules::people::members::RemoveMember;
 use svc_core::state::evidence::Entry;
 use svc_core::state::evidence::bundle::{Verdict, seal_text};
 use svc_core::state::evidence::note::Checkpoint;
 use svc_core::state::gate::receipt::{DalekSigner, PublicKey};
-use svc_core::state::gate::{Agent, MerchantsChange, Set, TermsChange, Tier, ToolsChange};
+use svc_core::state::gate::{
+    Agent, DrillPoint, DrillState, DrillStep, MerchantsChange, Set, TermsChange, Tier, ToolsChange,
+};
 use svc_core::state::people::{Application, Change, Principal, Purpose, Role, Roster, SigningKey, SigningUse};
 use svc_core::store::{Record, Row as _};
 use svc_core::testing::world::{payment, request, terms};
 use svc_core::value::Span;
 use svc_core::value::digest::Digest;
+use svc_core::value::id::DrillId;
 use svc_core::value::secret::Secret;
 use svc_core::value::text::Note;
 use svc_store::evidence::Wanted;
@@ -356,6 +363,54 @@ fn a_person_is_erased_everywhere() {
     assert_eq!(erase(&ledger), 0, "once");
     let stranger = Target::Principal(svc_core::value::Id::from_bits(77));
     assert!(ledger.gate.erase(workspace, &By::Program, stranger).is_err());
+}
+
+/// Drills leave a ledger that is whole: one that ends under a hold over everybody, one that is to begin under it, and one after it.
+#[test]
+fn a_ledger_of_drills_and_holds_is_whole() {
+    let mut ledger = Ledger::new();
+    let workspace = ledger.agent.workspace;
+    let start = |ledger: &mut Ledger, key: &str| {
+        let (by, targets, key) = (By::Program, vec![ledger.agent.agent], NewKey::of(key));
+        ledger.world.run(StartDrill { workspace, by, targets, reason: None, key })
+    };
+    let end = |ledger: &mut Ledger, drill: DrillId| {
+        ledger.world.run(FreezeCanary(drill)).unwrap();
+        let step =
+            DrillStep { point: DrillPoint::Authorize, expected: "deny".into(), got: "deny".into(), ms: 1, ok: true };
+        let ended = ledger.world.run(EndDrill { drill, steps: vec![step], contained_ms: 1 }).unwrap();
+        assert_eq!(ended.state, DrillState::Passed);
+    };
+    let first = start(&mut ledger, "ask_1").unwrap().drill;
+    let epoch = ledger.world.row::<Roster>(workspace).epoch;
+    let mut agents = vec![ledger.agent.agent, first.canary];
+    agents.sort_unstable();
+    let freeze = FreezeFleet {
+        workspace,
+        by: By::Program,
+        epoch,
+        agents: agents.into(),
+        frozen: 0,
+        digest: Digest::of("all"),
+        all: true,
+        reason: Note::parse("a leak").unwrap(),
+        confirm: Some(2),
+        seen: None,
+    };
+    let Fleet::Frozen(Halted { hold: Some(hold), .. }) = ledger.world.run(freeze).unwrap() else { panic!("no hold") };
+    end(&mut ledger, first.id);
+    assert_eq!(start(&mut ledger, "ask_2").unwrap_err().kind(), Kind::NotAllowed);
+    ledger.world.advance(Span::seconds(1));
+    assert!(ledger.gate.is_whole(workspace).unwrap());
+    let reason = Note::parse("it is over").unwrap();
+    ledger.world.run(LiftHold { workspace, hold, by: By::Program, reason, restart: true }).unwrap();
+    let last = start(&mut ledger, "ask_3").unwrap().drill.id;
+    end(&mut ledger, last);
+    ledger.world.advance(Span::seconds(1));
+    let report = check(&ledger.bundle(&ledger.all()));
+    assert_eq!((report.verdict, &report.fault), (Verdict::Whole, &None));
+    assert!(ledger.gate.is_whole(workspace).unwrap());
+    ledger.world.audit();
 }
 
 fn to<T>(list: Option<T>) -> Set<T> {

@@ -24,7 +24,7 @@ pub(super) const ROUTES: &[Route] = &[
         request: Some("StartDrill"),
         content: Content::Json("DrillStarted"),
         success: &[202],
-        refusals: &[Kind::NotFound, Kind::DrillCooldown],
+        refusals: &[Kind::NotAllowed, Kind::NotFound, Kind::DrillCooldown],
         summary: "Freeze a canary in place of others and try every place that could let it act",
         ..MACHINE
     },

@@ -2,6 +2,7 @@
 
 use svc_core::refusal::Kind;
 use svc_core::rules::gate::drill::{EndDrill, FreezeCanary, StartDrill, Started};
+use svc_core::rules::gate::lift::LiftHold;
 use svc_core::rules::gate::restart::RestartAgent;
 use svc_core::rules::people::by::By;
 use svc_core::rules::people::keys::NewKey;
@@ -11,14 +12,14 @@ use svc_core::state::gate::{
     Agent, Code, DRILL_EVERY, DRILL_LIFE, Drill, DrillPoint, DrillState, DrillStep, FREEZE_WITHIN, FrozenBy, Standing,
     Status, Verb,
 };
-use svc_core::state::people::Roster;
+use svc_core::state::people::{Roster, Selector};
 use svc_core::testing::World;
 use svc_core::testing::world::{payment, tool_call};
 use svc_core::value::Span;
 use svc_core::value::id::AgentId;
 use svc_core::value::text::Note;
 
-use super::fleet::{fleet, token};
+use super::fleet::{fleet, halted, token};
 use super::{ask, codes};
 
 fn start(world: &World, by: &By, targets: &[AgentId], text: &str) -> StartDrill {
@@ -47,6 +48,22 @@ fn a_token_starts_one_drill_an_hour() {
     world.run(start(&world, &by, &[], "ask_2")).unwrap();
     let other = token(&mut world, 8);
     world.run(start(&world, &other, &[], "ask_3")).unwrap();
+    world.audit();
+}
+
+/// Under a hold over every agent nothing is tried: nothing is made or allowed, no hour begins, and the refusal names the hold.
+#[test]
+fn a_drill_waits_for_the_end_of_a_hold_over_all() {
+    let (mut world, agents) = fleet(1);
+    let by = token(&mut world, 7);
+    let hold = halted(&mut world, &By::Program, &Selector::everyone()).hold.unwrap();
+    let before = world.ledger();
+    let refused = world.run(start(&world, &by, &[agents[0].agent], "ask_1")).unwrap_err();
+    assert_eq!((refused.kind(), refused.hold()), (Kind::NotAllowed, Some(hold.to_string().as_str())));
+    assert_eq!(world.ledger(), before);
+    let (workspace, reason) = (world.workspace(), Note::parse("it is over").unwrap());
+    world.run(LiftHold { workspace, hold, by: By::Program, reason, restart: false }).unwrap();
+    world.run(start(&world, &by, &[agents[0].agent], "ask_1")).unwrap();
     world.audit();
 }
 

@@ -63,7 +63,8 @@ pub struct Started {
 /// Makes the canary. The token's next drill has to wait from now on.
 ///
 /// # Errors
-/// Those of [`entitled`]; `drill_cooldown`; `invalid_request` where a target is no agent of the workspace.
+/// Those of [`entitled`]; `drill_cooldown`; `invalid_request` where a target is no agent of the workspace; `not_allowed` with `hold`
+/// while a hold over every agent stands: nothing is allowed then, so a drill would show nothing of a freeze.
 pub fn start_drill(scope: &mut Scope<'_>, asked: &StartDrill) -> Result<Started, Halt> {
     scope.want(&[Workspace::key(asked.workspace), Roster::key(asked.workspace)])?;
     entitled(scope, &asked.by, asked.workspace, Right::FreezeFleet)?;
@@ -79,6 +80,9 @@ pub fn start_drill(scope: &mut Scope<'_>, asked: &StartDrill) -> Result<Started,
     }
     if !faults.is_empty() {
         return Err(Refusal::invalid_request(faults).into());
+    }
+    if let Some(hold) = workspace.all_held() {
+        return Err(Refusal::not_allowed_under(hold.id, "a hold stops every agent, so there is nothing to try").into());
     }
     cool_down(scope, asked)?;
     let meant = cloned(scope, targets.first().map(|it| &**it))?;
