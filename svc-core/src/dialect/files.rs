@@ -8,7 +8,7 @@ use base64::engine::general_purpose::{GeneralPurpose, GeneralPurposeConfig, STAN
 /// A text, the one kind of document beside a PDF that the messages shape knows.
 pub(super) const TEXT: &str = "text/plain";
 /// The other one.
-pub(super) const PDF: &str = "application/pdf";
+const PDF: &str = "application/pdf";
 /// Kinds of images, as they are told, and as the messages shape has them.
 const IMAGES: [(&str, &str); 5] = [
     ("image/jpeg", "image/jpeg"),

@@ -56,20 +56,36 @@ pub(super) fn email(text: &Text<'_>, at: usize, free: usize) -> Option<(usize, u
         return None;
     }
     let from = at + 1;
-    let mut end = text.run(from, DOMAIN_MAX, |it| it.is_ascii_alphanumeric() || it == b'.' || it == b'-');
-    while end > from && matches!(text.before(end), Some(b'.' | b'-')) {
-        end -= 1;
-    }
+    let end = from + domain(text, from).len();
     let domain = text.part(from, end).to_ascii_lowercase();
     let names: Vec<&[u8]> = domain.split(|it| *it == b'.').collect();
     let top = names.last().filter(|_| names.len() > 1)?;
     let sound = |name: &&[u8]| {
         !name.is_empty() && name.len() <= 63 && name.first() != Some(&b'-') && name.last() != Some(&b'-')
     };
-    let letters = top.starts_with(b"xn--") || (top.len() >= 2 && top.iter().all(u8::is_ascii_alphabetic));
+    let is_letter = |it: &u8| it.is_ascii_alphabetic() || !it.is_ascii();
+    let letters = top.starts_with(b"xn--") || (top.len() >= 2 && top.iter().all(is_letter));
     let fits = names.iter().all(sound) && letters && !FILES.contains(top);
     let is_remote = local == b"git" && text.at(end) == Some(b':');
     (fits && !is_remote && text.at(end) != Some(b'@')).then_some((start, end))
+}
+
+/// What may be a domain here: letters of any script, digits, dots and dashes. Where its top level is one of ASCII, the letters of
+/// another script behind it are prose.
+fn domain<'a>(text: &Text<'a>, from: usize) -> &'a str {
+    let end = text.run(from, DOMAIN_MAX, |it| it.is_ascii_alphanumeric() || matches!(it, b'.' | b'-' | 0x80..));
+    let bytes = text.part(from, end);
+    let whole = match std::str::from_utf8(bytes) {
+        Ok(whole) => whole,
+        Err(cut) => bytes.get(..cut.valid_up_to()).and_then(|it| std::str::from_utf8(it).ok()).unwrap_or_default(),
+    };
+    let is_other = |it: char| !(it.is_alphanumeric() || it == '.' || it == '-');
+    let named = whole.split(is_other).next().unwrap_or_default().trim_end_matches(['.', '-']);
+    let top = named.rsplit('.').next().unwrap_or_default();
+    let ascii = top.bytes().take_while(u8::is_ascii_alphabetic).count();
+    let rest = top.get(ascii..).unwrap_or_default();
+    let is_prose = ascii >= 2 && rest.starts_with(|it: char| !it.is_ascii());
+    named.get(..named.len() - if is_prose { rest.len() } else { 0 }).unwrap_or_default()
 }
 
 /// Whether the first letter is that of an escape such as `\n`, which a JSON text within a text has.

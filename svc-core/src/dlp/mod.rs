@@ -15,6 +15,7 @@ mod key;
 mod national;
 mod scan;
 mod text;
+mod width;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -23,6 +24,7 @@ use serde::{Deserialize, Serialize};
 
 use self::scan::Scan;
 use self::text::Text;
+use self::width::Narrow;
 
 /// What a text may give away.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -137,9 +139,17 @@ pub(crate) struct Span {
 #[must_use]
 pub fn scan(text: &str) -> Findings {
     let mut findings = Findings::default();
-    let text = Text::new(text);
-    Scan::new(&text).for_each(|span| findings.note(span.kind));
+    spans(text).iter().for_each(|span| findings.note(span.kind));
     findings
+}
+
+/// What was found, from left to right, and where.
+fn spans(text: &str) -> Vec<Span> {
+    let found = |text: &str| Scan::new(&Text::new(text)).collect::<Vec<_>>();
+    match Narrow::of(text) {
+        None => found(text),
+        Some(narrow) => found(&narrow.text).into_iter().map(|it| narrow.place(it)).collect(),
+    }
 }
 
 /// The text with `[redacted:kind]` in place of everything found, and what that was; none where nothing was found.
@@ -148,8 +158,7 @@ pub fn redact(text: &str) -> Option<(String, Findings)> {
     let mut findings = Findings::default();
     let mut out = String::new();
     let mut kept = 0;
-    let read = Text::new(text);
-    for span in Scan::new(&read) {
+    for span in spans(text) {
         out.push_str(text.get(kept..span.start)?);
         out.push_str("[redacted:");
         out.push_str(span.kind.name());

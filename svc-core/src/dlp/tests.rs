@@ -94,6 +94,30 @@ fn a_fraction_of_noughts_hides_no_card() {
     }
 }
 
+/// Digits of full width, signs that are not seen and two spaces between groups hide nothing, and what stands around is left as it
+/// was; domains have letters of any script.
+#[test]
+fn what_looks_alike_is_found_alike() {
+    for (text, left) in [
+        ("カード４２４２４２４２４２４２４２４２です", "カード[redacted:payment_card]です"),
+        ("４２４２－４２４２－４２４２－４２４２、ａ", "[redacted:payment_card]、ａ"),
+        ("4242\u{200b}4242\u{2060}4242\u{feff}4242 a\u{200d}b", "[redacted:payment_card] a\u{200d}b"),
+        ("4242  4242  4242  4242", "[redacted:payment_card]"),
+        ("4242\u{a0}4242\u{a0}4242\u{a0}4242", "[redacted:payment_card]"),
+        ("ａｌｉｃｅ＠ｅｘａｍｐｌｅ．ｃｏｍ", "[redacted:email]"),
+        ("an alice@müller.de, ok", "an [redacted:email], ok"),
+        ("alice@почта.рф!", "[redacted:email]!"),
+        ("联系alice@example.com谢谢", "联系[redacted:email]谢谢"),
+        ("联系alice@example.com。谢谢", "联系[redacted:email]。谢谢"),
+        ("alice@bücher.example.", "[redacted:email]."),
+    ] {
+        assert_eq!(redact(text).map(|it| it.0).as_deref(), Some(left), "{text}");
+    }
+    for text in ["4242\t4242\t4242\t4242", "4242\n4242\n4242\n4242", "@müller.de", "a@é", "logo@2x.png"] {
+        assert!(scan(text).is_empty(), "{text}");
+    }
+}
+
 /// What is found is replaced by its kind alone: nothing of it stays, all around it does, and what is left holds none.
 #[test]
 fn redacting_leaves_kinds_and_nothing_of_what_was_found() {
@@ -170,6 +194,9 @@ fn no_text_takes_more_than_its_length_allows() {
         "RSSMRA85 ",
         "é",
         "\u{a0}1",
+        "a@é",
+        "a@é.",
+        "1  ",
         "\\n",
         "=a1b2",
     ];

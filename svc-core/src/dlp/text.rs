@@ -3,7 +3,7 @@
 #[cfg(test)]
 use std::cell::Cell;
 
-/// A text. All of what a detector searches is ASCII, so a place that it finds is always between two characters.
+/// A text. What a detector searches is ASCII, but for letters of a domain, so a place that it finds is always between two characters.
 pub(super) struct Text<'a> {
     bytes: &'a [u8],
     /// How often a byte was looked at: what a test holds the work to.
@@ -80,6 +80,7 @@ impl<'a> Text<'a> {
     /// How many bytes a separator between groups of a number takes here; none where there is none.
     pub(super) fn separator(&self, place: usize) -> usize {
         match self.at(place) {
+            Some(b' ') if self.at(place.saturating_add(1)) == Some(b' ') => 2,
             Some(b' ' | b'-' | b'.') => 1,
             Some(0xc2) if self.at(place.saturating_add(1)) == Some(0xa0) => 2, // no-break space
             Some(0xe2) if self.at(place.saturating_add(1)) == Some(0x80) => match self.at(place.saturating_add(2)) {
