@@ -158,6 +158,7 @@ fn demand(model: &str) -> Demand {
         answers: 1,
         cache: CacheWrites::default(),
         spoken: false,
+        drawn: false,
         server_tools: BTreeMap::new(),
         service_tier: None,
         speed: None,

@@ -87,6 +87,7 @@ pub(super) fn demand(dialect: Dialect, model: &str, stream: bool, root: Value<'_
         needs: needs(root, stream, &sums),
         cache: sums.cache,
         spoken: spoken(root),
+        drawn: drawn(root),
         server_tools: sums.server_tools,
         service_tier: unusual(root, "service_tier"),
         speed: unusual(root, "speed"),
@@ -413,6 +414,11 @@ fn needs(root: Value<'_>, stream: bool, sums: &Sums) -> BTreeSet<Capability> {
 /// Whether the answer is to be spoken.
 fn spoken(root: Value<'_>) -> bool {
     root.get("modalities").is_some_and(|it| it.items().any(|it| it.is("audio")))
+}
+
+/// Whether the answer is to have pictures; what is asked for in a word that is not known here is taken for such.
+fn drawn(root: Value<'_>) -> bool {
+    root.get("modalities").is_some_and(|it| it.items().any(|it| it.is_text() && !it.is("text") && !it.is("audio")))
 }
 
 /// The service that the request asks for by this member, in the provider's words; none for words for the usual one.

@@ -7,10 +7,11 @@ import { micros, typed } from "./text.js";
 export const PRICES = [
   ["input", "Input (USD)"], ["output", "Output (USD)"], ["cachedInput", "Input from cache (USD)"], ["cacheWrite", "Input to cache (USD)"],
   ["cacheWriteLong", "Input to cache for an hour (USD)"], ["reasoning", "Reasoning (USD)"], ["audioOutput", "Audio output (USD)"],
+  ["imageOutput", "Image output (USD)"],
   ["perRequest", "A call (USD)"], ["perImage", "An image (USD)"], ["perAudioSecond", "A second of audio (USD)"],
 ];
 const USUAL = 4;
-const MILLION = 7;
+const MILLION = 8;
 const PRICE = "A price is a number like 0.25, without commas or spaces.";
 
 /** @param {{ of?: any, isNew?: boolean }} props */

@@ -217,6 +217,7 @@ fn prices() -> Value {
         ("perRequest", micros()),
         ("perAudioSecond", micros()),
         ("audioOutput", micros()),
+        ("imageOutput", micros()),
         ("tools", json!({ "type": "object", "additionalProperties": micros() })),
         ("tiers", tiers()),
         (

@@ -207,6 +207,23 @@ fn results_of_one_id_are_told_apart() {
     assert_eq!(tools(&[&turn(&["fetch", "look"]), &turn(&["sum"]), result].join(",")), ["sum"]);
 }
 
+/// An answer that is to be more than text is told, by what it is to be: a word that is not known is no text either.
+#[test]
+fn what_the_answer_is_to_be_is_told() {
+    for (modalities, told) in [
+        (r#"["text"]"#, (false, false)),
+        (r#"["text","audio"]"#, (true, false)),
+        (r#"["image","text"]"#, (false, true)),
+        (r#"["video"]"#, (false, true)),
+        (r#"["audio","image"]"#, (true, true)),
+        ("[]", (false, false)),
+        ("null", (false, false)),
+    ] {
+        let demand = demand(Dialect::Chat, &format!(r#""modalities":{modalities}"#));
+        assert_eq!((demand.spoken, demand.drawn), told, "{modalities}");
+    }
+}
+
 /// What a model is to look at or to listen to is bounded under whatever name it comes: an address alone tells nothing of its length.
 #[test]
 fn media_are_bounded_under_any_name() {

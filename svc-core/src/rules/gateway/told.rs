@@ -138,6 +138,8 @@ pub(super) struct ToldPrices<'a> {
     per_audio_second: Option<MicroUsd>,
     #[serde(skip_serializing_if = "Option::is_none")]
     audio_output: Option<MicroUsd>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    image_output: Option<MicroUsd>,
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     tools: &'a BTreeMap<Box<str>, MicroUsd>,
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
@@ -158,6 +160,7 @@ impl<'a> ToldPrices<'a> {
             per_request: it.per_request,
             per_audio_second: it.per_audio_second,
             audio_output: it.audio_output,
+            image_output: it.image_output,
             tools: &it.tools,
             tiers: &it.tiers,
             service_tiers: it.service_tiers.iter().map(|(name, it)| (&**name, ToldService::of(it))).collect(),

@@ -45,6 +45,8 @@ pub struct Demand {
     pub cache: CacheWrites,
     /// Whether the answer is to be spoken.
     pub spoken: bool,
+    /// Whether the answer is to have pictures, or is to be of another kind that is neither text nor speech.
+    pub drawn: bool,
     /// Tools that the provider runs itself, by the name under which they are priced, and how often one may at most be
     /// used, where the request says so.
     pub server_tools: BTreeMap<Box<str>, Option<u32>>,
@@ -161,6 +163,7 @@ impl Demand {
             answers: 1,
             cache: CacheWrites::default(),
             spoken: false,
+            drawn: false,
             server_tools: BTreeMap::new(),
             service_tier: None,
             speed: None,

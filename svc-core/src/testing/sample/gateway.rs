@@ -44,7 +44,7 @@ pub(super) const CALL: [&str; 2] = [
     r#"{"id":"cal_01K6FN0001000000000000000B","workspace":"wsp_01K6FN0001000000000000000A","payer":{"key":"key_01K6FN0001000000000000000A",
         "principal":"prp_01K6FN0001000000000000000P"},"task":"tsk_two","session":"s-2","requested":"m","target":null,"mode":"shadow",
         "objective":"balanced","reserved":0,"cost":0,"started_at":0,"state":{"running":{"lapses_at":1790847000000,"estimate":{},"prices":null,
-        "fees":{"images":1,"audio_seconds":2,"spoken":true,"requests":3,"tools":{"web_search":4},"service_tier":"flex","inference_geo":"us"}}}}"#,
+        "fees":{"images":1,"audio_seconds":2,"spoken":true,"drawn":true,"requests":3,"tools":{"web_search":4},"service_tier":"flex","inference_geo":"us"}}}}"#,
 ];
 
 pub(super) const TASK: [&str; 2] = [
@@ -88,7 +88,7 @@ pub(super) const MODEL_LISTING: [&str; 2] = [
     r#"{"workspace":"wsp_01K6FN0001000000000000000A","listing":{"date":"2026-11-21","models":{"large-1":{"aliases":["large"],
         "jurisdiction":"eu","context_window":200000,"max_output":8192,"capabilities":["tools"],"retention":{"days":30},
         "quality":{"general":80,"by_class":{"support.reply":90}},"figures":{"image":1,"page":2,"audioSecond":3},
-        "prices":{"tokens":{"input":1,"output":2},"perAudioSecond":3,"audioOutput":4,"cachesUnasked":true,
+        "prices":{"tokens":{"input":1,"output":2},"perAudioSecond":3,"audioOutput":4,"imageOutput":5,"cachesUnasked":true,
         "serviceTiers":{"flex":{"tokens":{"input":1,"output":1},"tiers":[{"aboveInputTokens":5,"prices":{"input":2,"output":2}}]}}}}}},
         "updated_at":1790847000000}"#,
     r#"{"workspace":"wsp_01K6FN0001000000000000000B","listing":{"models":{}},"updated_at":0}"#,

@@ -184,6 +184,7 @@ fn prices(fields: &mut Fields<'_>) -> Option<Prices> {
     let mut fee = |name| fields.optional(name, micros);
     let (per_image, per_request) = (fee("perImage"), fee("perRequest"));
     let (per_audio_second, audio_output) = (fee("perAudioSecond"), fee("audioOutput"));
+    let image_output = fee("imageOutput");
     let tools = fields.nested("tools", |inner| Some(each_named(inner, |inner, name| inner.required(name, micros))));
     let tiers = tiers(fields);
     let caches_unasked = fields.optional("cachesUnasked", truth);
@@ -197,6 +198,7 @@ fn prices(fields: &mut Fields<'_>) -> Option<Prices> {
         per_request,
         per_audio_second,
         audio_output,
+        image_output,
         tools: tools.unwrap_or_default(),
         tiers,
         caches_unasked: caches_unasked.unwrap_or_default(),
@@ -282,6 +284,7 @@ pub fn write_prices(prices: &Prices) -> Value {
         ("perRequest", prices.per_request),
         ("perAudioSecond", prices.per_audio_second),
         ("audioOutput", prices.audio_output),
+        ("imageOutput", prices.image_output),
     ];
     out.extend(fees.into_iter().filter_map(|(name, fee)| fee.map(|fee| (name.to_owned(), json!(fee)))));
     if !prices.tools.is_empty() {

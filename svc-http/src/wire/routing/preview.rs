@@ -72,6 +72,7 @@ pub fn read(body: &[u8], header: Option<&[u8]>) -> Result<Asked, Refusal> {
         answers: 1,
         cache: CacheWrites::default(),
         spoken: false,
+        drawn: false,
         server_tools: BTreeMap::new(),
         service_tier: None,
         speed: None,

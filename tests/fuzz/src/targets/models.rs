@@ -60,7 +60,7 @@ pub fn price_seeds() -> Vec<Vec<u8>> {
         r#"{"date":"2026-11-21","models":[{"id":"a","aliases":["b"],"jurisdiction":"eu","contextWindow":1,"maxOutput":1,
             "capabilities":["tools"],"retention":"days","retentionDays":30,"quality":{"general":1,"code":2},
             "figures":{"image":1},"prices":{"input":1,"cachedInput":1,"cacheWrite":1,"cacheWriteLong":1,"output":1,
-            "reasoning":1,"perImage":1,"perRequest":1,"perAudioSecond":1,"audioOutput":1,"tools":{"x":1},
+            "reasoning":1,"perImage":1,"perRequest":1,"perAudioSecond":1,"audioOutput":1,"imageOutput":1,"tools":{"x":1},
             "tiers":[{"aboveInputTokens":1,"prices":{"input":1,"output":1}}],"cachesUnasked":true,
             "serviceTiers":{"flex":{"input":1,"output":1,"tiers":[]}}}}]}"#,
         r#"{"a":{"mode":"chat","input_cost_per_token":1.5e-07,"output_cost_per_token":"6e-7","max_tokens":8192,

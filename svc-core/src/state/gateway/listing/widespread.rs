@@ -146,6 +146,7 @@ fn fees(id: &str, members: &Members, prices: &mut Prices, faults: &mut Vec<Field
     prices.per_image = read("input_cost_per_image", ONCE);
     prices.per_request = read("input_cost_per_request", ONCE);
     prices.audio_output = read("output_cost_per_audio_token", A_MILLION_TOKENS);
+    prices.image_output = read("output_cost_per_image_token", A_MILLION_TOKENS);
     if let Some(audio) = read("input_cost_per_audio_token", A_MILLION_TOKENS) {
         let tokens = u64::from(Figures::default().audio_second);
         let beside = audio.less(prices.tokens.input).get().saturating_mul(tokens).div_ceil(1_000_000);

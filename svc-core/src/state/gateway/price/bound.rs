@@ -129,7 +129,7 @@ impl Dearest {
         let long = demand.cache.long.then(|| tokens.cache_write_long());
         let input = [Some(tokens.input), Some(tokens.cached_input()), short, long].into_iter().flatten();
         self.input = input.fold(self.input, MicroUsd::max);
-        self.output = self.output.max(prices.output(tokens, demand.spoken)?).max(tokens.reasoning());
+        self.output = self.output.max(prices.output(tokens, demand.spoken, demand.drawn)?).max(tokens.reasoning());
         Ok(())
     }
 }

@@ -22,6 +22,9 @@ pub struct Fees {
     pub audio_seconds: u32,
     /// Whether the answer was spoken.
     pub spoken: bool,
+    /// Whether the answer had pictures.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub drawn: bool,
     /// Attempts that were sent and that their provider has not refused.
     pub requests: u32,
     /// Uses of each tool that the provider ran itself, by the name under which it is priced.
@@ -46,6 +49,7 @@ impl Fees {
             images: demand.images,
             audio_seconds: demand.audio_seconds,
             spoken: demand.spoken,
+            drawn: demand.drawn,
             requests: 1,
             tools: BTreeMap::new(),
             service_tier: demand.speed_at(at).or_else(tier).map(Into::into),
@@ -85,6 +89,8 @@ pub enum Unpriced {
     AudioInput,
     /// Audio that comes out.
     AudioOutput,
+    /// Pictures that come out.
+    ImageOutput,
 }
 
 /// For people: what a price has to be set for.
@@ -97,6 +103,7 @@ impl fmt::Display for Unpriced {
             Self::InferenceGeo(name) => write!(out, "the inference geography `{name}`"),
             Self::AudioInput => out.write_str("audio input"),
             Self::AudioOutput => out.write_str("audio output"),
+            Self::ImageOutput => out.write_str("image output"),
         }
     }
 }
@@ -113,7 +120,7 @@ impl Prices {
     }
 
     /// The same of all that has a price, and the first thing that has none, if any: that is told and never taken for free.
-    /// Tokens of a tier of service or at a place without a price count at the plain prices, speech without one as its text.
+    /// Tokens of a tier of service or at a place without a price count at the plain prices, speech and pictures without one as text.
     #[must_use]
     pub fn known_cost(&self, usage: &Usage, fees: &Fees) -> (MicroUsd, Option<Unpriced>) {
         let mut missing = None;
@@ -122,7 +129,7 @@ impl Prices {
             (&self.tokens, &self.tiers)
         });
         let prices = at(tokens, tiers, usage.all_input());
-        let output = self.output(prices, fees.spoken).unwrap_or_else(|why| {
+        let output = self.output(prices, fees.spoken, fees.drawn).unwrap_or_else(|why| {
             missing.get_or_insert(why);
             prices.output
         });
@@ -185,9 +192,17 @@ impl Prices {
         }
     }
 
-    /// The price of output. Usage does not part speech from its text, so all of it counts as spoken where it was.
-    pub(super) fn output(&self, prices: &TokenPrices, spoken: bool) -> Result<MicroUsd, Unpriced> {
-        if spoken { Ok(self.audio_output.ok_or(Unpriced::AudioOutput)?.max(prices.output)) } else { Ok(prices.output) }
+    /// The price of output. Usage does not part speech or pictures from their text, so all of it counts as spoken where it was, and as
+    /// pictures where there were some.
+    pub(super) fn output(&self, prices: &TokenPrices, spoken: bool, drawn: bool) -> Result<MicroUsd, Unpriced> {
+        let mut price = prices.output;
+        if spoken {
+            price = price.max(self.audio_output.ok_or(Unpriced::AudioOutput)?);
+        }
+        if drawn {
+            price = price.max(self.image_output.ok_or(Unpriced::ImageOutput)?);
+        }
+        Ok(price)
     }
 }
 

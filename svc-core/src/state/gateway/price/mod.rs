@@ -78,6 +78,9 @@ pub struct Prices {
     /// Micros per million tokens of output where the answer is spoken; without it such a call is unpriced.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub audio_output: Option<MicroUsd>,
+    /// Micros per million tokens of output where the answer has pictures; without it such a call is unpriced.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub image_output: Option<MicroUsd>,
     /// Micros a use of each tool that the provider runs itself.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub tools: BTreeMap<Box<str>, MicroUsd>,

@@ -13,11 +13,12 @@ impl TokenPrices {
 
 impl Prices {
     /// What a whole price list has beside the kinds of tokens, as members are called.
-    pub const FEES: [&'static str; 9] = [
+    pub const FEES: [&'static str; 10] = [
         "perImage",
         "perRequest",
         "perAudioSecond",
         "audioOutput",
+        "imageOutput",
         "tools",
         "tiers",
         "serviceTiers",
@@ -37,6 +38,7 @@ impl Prices {
             per_request: at.micros("perRequest"),
             per_audio_second: at.micros("perAudioSecond"),
             audio_output: at.micros("audioOutput"),
+            image_output: at.micros("imageOutput"),
             tools: at.each("tools", |it, name| Some((name.into(), it.micros(name)?))),
             tiers: at.tiers(),
             service_tiers: at.each("serviceTiers", |it, name| {

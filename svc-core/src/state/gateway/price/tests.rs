@@ -242,7 +242,7 @@ fn what_has_no_price_is_never_free() {
     assert_eq!(cost(&prices, &flex), Err(Unpriced::ServiceTier("flex".into())));
     let asked = Demand { service_tier: Some("flex".into()), ..demand() };
     assert_eq!(worst_case(&model(prices.clone()), &asked), Err(Unpriced::ServiceTier("flex".into())));
-    for tier in ["default", "standard", "standard_only"] {
+    for tier in ["default", "on_demand", "standard", "standard_only"] {
         assert_eq!(cost(&prices, &Fees { service_tier: Some(tier.into()), ..Fees::default() }), Ok(MicroUsd::ZERO));
     }
 
@@ -260,6 +260,14 @@ fn what_has_no_price_is_never_free() {
     assert_eq!(worst_case(&model(prices.clone()), &heard), Err(Unpriced::AudioInput));
     let spoken = Demand { spoken: true, ..demand() };
     assert_eq!(worst_case(&model(prices.clone()), &spoken), Err(Unpriced::AudioOutput));
+    assert_eq!(cost(&prices, &Fees { drawn: true, ..Fees::default() }), Err(Unpriced::ImageOutput));
+    let drawn = Demand { drawn: true, ..demand() };
+    assert_eq!(worst_case(&model(prices.clone()), &drawn), Err(Unpriced::ImageOutput));
+    let priced = model(Prices { image_output: Some(micros(30_000_000)), ..prices.clone() });
+    let plain = worst_case(&priced, &demand()).unwrap().get();
+    let output = output_bound(&priced, &demand());
+    let of_text = output * prices.tokens.output.max(prices.tokens.reasoning()).get() / 1_000_000;
+    assert_eq!(worst_case(&priced, &drawn).unwrap().get(), plain - of_text + output * 30);
     let without = Model { prices: None, ..model(prices) };
     assert_eq!(worst_case(&without, &demand()), Err(Unpriced::Model));
 }
@@ -374,6 +382,7 @@ fn no_call_within_its_bounds_costs_more_than_its_worst_case() {
             per_request: Some(micros(dice.bits() % 500)),
             per_audio_second: Some(micros(dice.bits() % 500)),
             audio_output: Some(micros(dice.bits() % 90_000_000)),
+            image_output: Some(micros(dice.bits() % 90_000_000)),
             tools: BTreeMap::from([("search".into(), micros(dice.bits() % 10_000))]),
             tiers: tiers(&mut dice),
             service_tiers: BTreeMap::from([("flex".into(), flex)]),
@@ -391,6 +400,7 @@ fn no_call_within_its_bounds_costs_more_than_its_worst_case() {
             answers: 1 + dice.below(3) as u32,
             cache: CacheWrites { short: dice.chance(500), long: dice.chance(500) },
             spoken: dice.chance(300),
+            drawn: dice.chance(300),
             server_tools: BTreeMap::from([("search".into(), Some(dice.below(5) as u32))]),
             service_tier: tier.map(Into::into),
             inference_geo: geo.map(Into::into),
@@ -418,6 +428,7 @@ fn no_call_within_its_bounds_costs_more_than_its_worst_case() {
             images: asked.images,
             audio_seconds: asked.audio_seconds,
             spoken: asked.spoken,
+            drawn: asked.drawn,
             requests: 1,
             tools: BTreeMap::from([("search".into(), u64::from(uses))]),
             service_tier: tier.filter(|it| *it != "auto").filter(|_| dice.chance(700)).map(Into::into),
