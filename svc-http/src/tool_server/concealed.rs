@@ -2,6 +2,10 @@
 //! server that quotes it in a result.
 
 use std::borrow::Cow;
+use std::fmt;
+
+use serde::de::Visitor;
+use serde::{Deserialize, Deserializer};
 
 /// What stands in the place of a credential.
 const CONCEALED: &str = "…";
@@ -44,7 +48,7 @@ fn length(text: &str) -> usize {
 /// A string as JSON has it, without the secret.
 fn without<'a>(string: &'a str, secret: &str) -> Cow<'a, str> {
     if string.contains('\\')
-        && let Ok(said) = serde_json::from_str::<String>(string)
+        && let Ok(Said(said)) = serde_json::from_str(string)
     {
         if !said.contains(secret) {
             return Cow::Borrowed(string);
@@ -52,6 +56,30 @@ fn without<'a>(string: &'a str, secret: &str) -> Cow<'a, str> {
         return Cow::Owned(serde_json::Value::String(said.replace(secret, CONCEALED)).to_string());
     }
     if string.contains(secret) { Cow::Owned(string.replace(secret, CONCEALED)) } else { Cow::Borrowed(string) }
+}
+
+/// What a string says. Half a surrogate pair in it, which readers take each in their own way, hides nothing of what stands beside.
+struct Said(String);
+
+impl<'de> Deserialize<'de> for Said {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        // As bytes: as a text it would be none at all.
+        from.deserialize_bytes(Saying)
+    }
+}
+
+struct Saying;
+
+impl Visitor<'_> for Saying {
+    type Value = Said;
+
+    fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("a string")
+    }
+
+    fn visit_bytes<E>(self, said: &[u8]) -> Result<Said, E> {
+        Ok(Said(String::from_utf8_lossy(said).into_owned()))
+    }
 }
 
 #[cfg(test)]
@@ -74,6 +102,11 @@ mod tests {
             (r#"{"a":"\u0070lanted/secret-wxyz","b":"\u00e9"}"#, r#"{"a":"…","b":"\u00e9"}"#),
             (r#"{"a":"planted","b":"/secret-wxyz","c":"\\"}"#, r#"{"a":"planted","b":"/secret-wxyz","c":"\\"}"#),
             (r#"["planted/secret-wxyz"#, r#"["…"#),
+            // Half a surrogate pair is no text, and what stands beside it is looked at all the same.
+            (r#"["\ud800 planted\/secret-wxyz"]"#, r#"["��� …"]"#),
+            (r#"["\uDC00\ud83d\ude00planted\/secret-wxyz\uD800"]"#, r#"["���😀…���"]"#),
+            (r#"["\ud800\u0070lanted\/secret-wxyz"]"#, r#"["���…"]"#),
+            (r#"["\ud800 planted","\ud800"]"#, r#"["\ud800 planted","\ud800"]"#),
             ("", ""),
         ] {
             assert_eq!(conceal(said, SECRET), told);
