@@ -12,6 +12,7 @@ mod call_off;
 mod concealed;
 mod definition;
 mod events;
+mod hang_up;
 mod known;
 mod message;
 pub mod reading;
@@ -198,22 +199,25 @@ impl ToolServers {
 
     /// Asks in the era that the server speaks, and in a session where it wants one. A session that the server does not
     /// know is begun anew, once: what was asked in it was not looked at. Where it may only be that, or nobody can tell,
-    /// the session is begun anew as well, and what could have run is not asked again.
+    /// the session is begun anew as well, and what could have run is not asked again. A good answer that names a call is
+    /// its tool's, whatever error it holds, and says nothing of the session.
     async fn ask(&self, known: &Arc<Known>, session: &str, sent: &Sent<'_>, times: Times) -> Result<Answered, Trouble> {
         let mut again = true;
         loop {
             let era = self.era(known, session).await.map_err(|why| Trouble::Unmet(Box::new(why)))?;
             let asked = self.exchange(known, &era, sent, times).await;
             let Err(trouble) = &asked else { return asked };
+            let is_of_another_era = trouble.is_of_another_era() && !(sent.method == CALL && trouble.is_good_answer());
             // Another release may run there by now, which speaks otherwise. Where there are sessions, what becomes of
             // one says nothing of the others: only a handshake does.
-            if trouble.is_of_another_era() && era == Era::Modern {
+            if is_of_another_era && era == Era::Modern {
                 known.forget_era();
             }
             let is_unknown = *trouble == Trouble::NoSession && era.has_session();
-            let ended = is_unknown || trouble.is_of_another_era() || (era.has_session() && trouble.is_unread());
+            let ended = is_unknown || is_of_another_era || (era.has_session() && trouble.is_unread());
             if ended {
-                known.end_session(session, &era);
+                known.end_session(session, &era, !is_unknown);
+                self.hang_up(known);
             }
             if !(ended && again && (is_unknown || sent.method != CALL)) {
                 return asked;
@@ -224,7 +228,9 @@ impl ToolServers {
 
     /// How the server speaks, by asking it where that is not known; a session of its own where it has sessions.
     async fn era(&self, known: &Arc<Known>, session: &str) -> Result<Era, Trouble> {
-        if let Some(era) = known.era(session) {
+        let spoken = known.era(session);
+        self.hang_up(known);
+        if let Some(era) = spoken {
             return Ok(era);
         }
         if known.is_modern() == Some(false) {
@@ -244,6 +250,7 @@ impl ToolServers {
     async fn begin(&self, known: &Arc<Known>, session: &str) -> Result<Era, Trouble> {
         let era = self.initialize(known).await?;
         known.begin_session(session, era.clone());
+        self.hang_up(known);
         Ok(era)
     }
 

@@ -101,6 +101,8 @@ pub struct ToolServer {
 struct Shared {
     script: Mutex<Script>,
     heard: Mutex<Vec<Heard>>,
+    /// What came to end sessions.
+    ended: Mutex<Vec<Heard>>,
     cut: watch::Sender<usize>,
     /// How many requests were heard.
     count: watch::Sender<usize>,
@@ -169,6 +171,7 @@ impl ToolServer {
         let shared = Arc::new(Shared {
             script: Mutex::new(script),
             heard: Mutex::default(),
+            ended: Mutex::default(),
             cut,
             count,
             waits,
@@ -254,7 +257,13 @@ impl ToolServer {
         *self.shared.count.borrow()
     }
 
-    /// What it has heard since it was asked last.
+    /// The requests to end a session that it has heard since it was asked last.
+    #[must_use]
+    pub fn ended(&self) -> Vec<Heard> {
+        std::mem::take(&mut *self.shared.ended.lock().expect("no panic"))
+    }
+
+    /// What else it has heard since it was asked last: sessions are ended when nobody waits for it.
     #[must_use]
     pub fn heard(&self) -> Vec<Heard> {
         std::mem::take(&mut *self.shared.heard.lock().expect("no panic"))
@@ -301,7 +310,9 @@ async fn serve(mut stream: TcpStream, shared: &Shared) {
     let mut heard = Vec::new();
     loop {
         let Some(request) = read(&mut stream, &mut heard).await else { return };
-        shared.heard.lock().expect("no panic").push(request.clone());
+        let is_end = request.head.starts_with("DELETE ");
+        let list = if is_end { &shared.ended } else { &shared.heard };
+        list.lock().expect("no panic").push(request.clone());
         shared.count.send_modify(|it| *it += 1);
         if request.method() == "tools/list" {
             let _ = shared.waits.subscribe().wait_for(|it| !it).await;
@@ -387,6 +398,11 @@ fn answer(request: &Heard, shared: &Shared) -> Answer {
     if request.head.starts_with("GET ") {
         let Some(part) = script.parts.0.pop_front() else { return http(405, "", "text/plain", "") };
         return part_of(part, &script.parts.1);
+    }
+    // What it asked is answered, or a session of its is ended.
+    let is_answer = request.body.get("result").or(request.body.get("error")).is_some();
+    if request.head.starts_with("DELETE ") || is_answer {
+        return http(202, "", "text/plain", "");
     }
     let session = format!("session-{}", script.session);
     match (script.speaks, request.method()) {

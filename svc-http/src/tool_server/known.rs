@@ -64,6 +64,8 @@ struct Listed {
 struct Spoken {
     is_modern: Option<bool>,
     sessions: HashMap<Box<str>, (Era, Instant)>,
+    /// Those that were let go of while the server may still know them, and that it was not told of yet.
+    ended: Vec<Era>,
 }
 
 fn held<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -224,7 +226,7 @@ impl Known {
 
     /// Whoever speaks without handshake has no sessions any more.
     pub(super) fn speaks_modern(&self) {
-        *held(&self.spoken) = Spoken { is_modern: Some(true), sessions: HashMap::new() };
+        *held(&self.spoken) = Spoken { is_modern: Some(true), ..Spoken::default() };
     }
 
     /// Forgets how the server speaks, not the sessions with it: they go on until it says that one has ended, or that it
@@ -238,17 +240,25 @@ impl Known {
         spoken.is_modern = Some(false);
         if spoken.sessions.len() >= SESSIONS_MAX {
             let oldest = spoken.sessions.iter().min_by_key(|(_, (_, used))| *used).map(|(name, _)| name.clone());
-            oldest.map(|it| spoken.sessions.remove(&it));
+            let oldest = oldest.and_then(|it| spoken.sessions.remove(&it));
+            spoken.let_go(oldest.map(|(era, _)| era));
         }
-        spoken.sessions.insert(session.into(), (era, Instant::now()));
+        let before = spoken.sessions.insert(session.into(), (era, Instant::now()));
+        spoken.let_go(before.map(|(era, _)| era));
     }
 
-    /// Ends this session, and none that was begun in its place meanwhile.
-    pub(super) fn end_session(&self, session: &str, ended: &Era) {
+    /// Ends this session, and none that was begun in its place meanwhile; whether the server may still know it.
+    pub(super) fn end_session(&self, session: &str, ended: &Era, is_known: bool) {
         let mut spoken = held(&self.spoken);
         if spoken.sessions.get(session).is_some_and(|(era, _)| era == ended) {
             spoken.sessions.remove(session);
+            spoken.let_go(is_known.then(|| ended.clone()));
         }
+    }
+
+    /// The sessions that were let go of and that the server is still to be told of, as which they are here no more.
+    pub(super) fn take_ended(&self) -> Vec<Era> {
+        std::mem::take(&mut held(&self.spoken).ended)
     }
 }
 
@@ -257,10 +267,17 @@ impl Spoken {
         if self.is_modern == Some(true) {
             return Some(Era::Modern);
         }
-        self.sessions.retain(|_, (_, used)| now.saturating_duration_since(*used) < SESSION_LIFE);
+        let is_idle = |used: Instant| now.saturating_duration_since(used) >= SESSION_LIFE;
+        let idle: Vec<Era> = self.sessions.extract_if(|_, (_, used)| is_idle(*used)).map(|(_, (era, _))| era).collect();
+        self.let_go(idle);
         let (era, used) = self.sessions.get_mut(session)?;
         *used = now;
         Some(era.clone())
+    }
+
+    /// Notes what the server is to be told has ended: a session, where it has such.
+    fn let_go(&mut self, ended: impl IntoIterator<Item = Era>) {
+        self.ended.extend(ended.into_iter().filter(Era::has_session));
     }
 }
 
@@ -268,7 +285,7 @@ impl Spoken {
 mod tests {
     use super::*;
 
-    /// A session that is used goes on; one that nobody uses for long is begun anew.
+    /// A session that is used goes on; one that nobody uses for long is begun anew, and its server told.
     #[test]
     fn an_idle_session_is_begun_anew() {
         let (mut spoken, start) = (Spoken::default(), Instant::now());
@@ -276,8 +293,10 @@ mod tests {
         spoken.sessions.insert("a".into(), (era.clone(), start));
         let nearly = SESSION_LIFE - Duration::from_secs(1);
         assert_eq!(spoken.era("a", start + nearly), Some(era.clone()));
-        assert_eq!(spoken.era("a", start + nearly + nearly), Some(era));
+        assert_eq!(spoken.era("a", start + nearly + nearly), Some(era.clone()));
+        assert_eq!(spoken.ended, []);
         assert_eq!(spoken.era("a", start + nearly + nearly + SESSION_LIFE), None);
         assert!(spoken.sessions.is_empty());
+        assert_eq!(spoken.ended, [era]);
     }
 }

@@ -12,6 +12,10 @@ const INTERNAL_ERROR: i64 = -32_603;
 /// pass calls on answer them in good answers, and the tool may have run.
 const CONNECTION_CLOSED: i64 = -32_000;
 const REQUEST_TIMEOUT: i64 = -32_001;
+/// What is no request, and what there is no method for (JSON-RPC 2.0). Servers say so of a call before they read it, by their
+/// status; in a good answer that names it they pass on what went wrong in the tool, such as that its client was asked in vain.
+const INVALID_REQUEST: i64 = -32_600;
+const METHOD_NOT_FOUND: i64 = -32_601;
 /// What a server has to do with the headers of a request (MCP 2026-07-28).
 const MODERN_CODES: std::ops::RangeInclusive<i64> = -32_022..=-32_020;
 
@@ -87,17 +91,25 @@ impl Trouble {
             Self::Rpc(error) => match error.code {
                 INTERNAL_ERROR => true,
                 CONNECTION_CLOSED | REQUEST_TIMEOUT => error.status >= 500 || error.status < 400,
+                INVALID_REQUEST | METHOD_NOT_FOUND => error.status >= 500 || self.is_good_answer(),
                 _ => error.status >= 500,
             },
             Self::Credential | Self::NoSession | Self::Unusable | Self::Busy | Self::Unmet(_) => false,
         }
     }
 
+    /// Whether the server took the request and answers it by its name, with an error.
+    pub(super) const fn is_good_answer(&self) -> bool {
+        matches!(self, Self::Rpc(error) if error.status < 300 && error.names_request)
+    }
+
     /// Whether the server seems to speak in another way than it did.
     pub(super) fn is_of_another_era(&self) -> bool {
         match self {
             Self::Status(status) => matches!(status, 400 | 404 | 405),
-            Self::Rpc(error) => MODERN_CODES.contains(&error.code) || matches!(error.code, -32_601 | -32_600),
+            Self::Rpc(error) => {
+                MODERN_CODES.contains(&error.code) || matches!(error.code, METHOD_NOT_FOUND | INVALID_REQUEST)
+            }
             _ => false,
         }
     }

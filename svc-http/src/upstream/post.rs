@@ -123,6 +123,14 @@ impl Upstreams {
         self.request(to, Request { method: "GET", headers: &headers, body: &[] }, times).await
     }
 
+    /// Asks for something to be ended, with these headers; else as [`post`](Self::post).
+    ///
+    /// # Errors
+    /// [`Failed`]: no answer, or none in time.
+    pub async fn delete(&self, to: &Endpoint, headers: &[(&str, &str)], times: Times) -> Result<Posted, Failed> {
+        self.request(to, Request { method: "DELETE", headers, body: &[] }, times).await
+    }
+
     async fn request(&self, to: &Endpoint, request: Request<'_>, times: Times) -> Result<Posted, Failed> {
         let started = Instant::now();
         let left = AtomicBool::new(false);

@@ -102,6 +102,53 @@ async fn a_failed_call_ends_nobody_elses_session() {
     }
 }
 
+/// An error that a tool brings in a good answer is the tool's, whatever its code: the session goes on, and the tool may have run.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_error_of_a_tool_ends_no_session() {
+    for speaks in [Speaks::Modern, Speaks::Legacy { sessions: true }, Speaks::Legacy { sessions: false }] {
+        let mut desk = Desk::new(speaks).await;
+        desk.server(json!({})).await;
+        assert_eq!(text(&desk.call("read_one", json!({})).await), "done");
+        for code in [-32_600, -32_601] {
+            desk.server.reply(Reply::Error(code, "the account is locked".to_owned()));
+            desk.site.shift(Span::millis(1));
+            let _ = desk.server.heard();
+            for _ in 0..2 {
+                let told = text(&desk.call("read_one", json!({})).await);
+                assert!(told.contains("may have run") && told.contains("the account is locked"), "{told}");
+            }
+            assert_eq!(desk.actions().await[0]["status"], "allowed", "{speaks:?} {code}");
+            let heard = desk.server.heard();
+            let methods: Vec<_> = heard.iter().map(|it| it.method()).collect();
+            assert_eq!(methods, ["tools/call", "tools/call"], "{speaks:?} {code}");
+        }
+    }
+}
+
+/// A session that is given up while its server may still know it is ended there as well.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_session_that_is_given_up_is_ended() {
+    let mut desk = Desk::new(Speaks::Legacy { sessions: true }).await;
+    desk.server(json!({ "credential": { "type": "bearer", "secret": "of-the-server" } })).await;
+    desk.server.reply(Reply::Broken(400, -32_600, "no"));
+    let (_, count) = (desk.server.heard(), desk.server.count());
+    desk.call("read_one", json!({})).await;
+    // A handshake of two messages, the call, and the end.
+    desk.server.until_heard(count + 4).await;
+    let (heard, ended) = (desk.server.heard(), desk.server.ended());
+    let ([.., call], [end]) = (&heard[..], &ended[..]) else { panic!("{heard:?} {ended:?}") };
+    assert!(end.head.starts_with("DELETE /mcp?profile=test HTTP/1.1"), "{}", end.head);
+    for name in ["mcp-session-id", "mcp-protocol-version", "authorization"] {
+        assert_eq!(end.header(name), call.header(name), "{name}");
+        assert!(end.header(name).is_some(), "{name}");
+    }
+    desk.server.reply(Reply::Text("done".to_owned()));
+    assert_eq!(text(&desk.call("read_one", json!({})).await), "done");
+    desk.server.forget_sessions();
+    assert_eq!(text(&desk.call("read_one", json!({})).await), "done");
+    assert!(desk.server.ended().is_empty(), "one that its server has forgotten has ended");
+}
+
 /// One call a day is allowed; more are asked about.
 const ASKING: &str =
     r#"{"name":"Ask","actions":["mcp.call"],"limits":{"count":{"max":1,"period":"day"},"onLimit":"ask"}}"#;
