@@ -15,6 +15,8 @@ mod events;
 mod hang_up;
 mod known;
 mod message;
+mod places;
+mod questions;
 pub mod reading;
 mod resume;
 mod trouble;
@@ -37,6 +39,7 @@ pub(crate) use self::events::Events;
 use self::known::{Known, KnownServers};
 use self::message::{Era, Sent};
 pub(crate) use self::message::{Heard, arguments_as_sent};
+use self::questions::Questions;
 use self::resume::Resume;
 use self::trouble::RpcError;
 pub(crate) use self::trouble::Trouble;
@@ -185,7 +188,7 @@ impl ToolServers {
         let total = self.upstreams.times().total;
         let times = Times { first_token: total, idle: total, total };
         let session = format!("{}/{}", call.agent, call.session);
-        let place = known.place()?;
+        let place = known.place(call.agent)?;
         Ok(match self.ask(&known, &session, &sent, times).await? {
             Answered::Stream(events) => Answered::Stream(Box::new(events.at(place))),
             result @ Answered::Result(_) => result,
@@ -278,8 +281,9 @@ impl ToolServers {
         let posted = self.post(known, &first, &sent, Some(id), SHORT).await?;
         let session = posted.session.clone();
         let here = Era::Legacy { version: None, session: session.clone() };
+        let questions = Questions::new(self.upstreams.clone(), here.clone());
         let resume = Resume::new(self.upstreams.clone(), here, SHORT);
-        let asked = Asked { id, resume, call_off: CallOff::never() };
+        let asked = Asked { id, progress: None, resume, call_off: CallOff::never(), questions };
         let result = whole(Events::first(known, posted, asked, SHORT.total).await?).await?;
         let version = message::initialized(result.get())?;
         let era = Era::Legacy { version: Some(version), session };
@@ -297,6 +301,7 @@ impl ToolServers {
     ) -> Result<Answered, Trouble> {
         let id = known.next_id();
         let resume = Resume::new(self.upstreams.clone(), era.clone(), times);
+        let questions = Questions::new(self.upstreams.clone(), era.clone());
         let is_call = sent.method == CALL;
         let mut call_off = if is_call { CallOff::new(self, known, era, id) } else { CallOff::never() };
         let posted = self.post(known, era, sent, Some(id), times).await.inspect_err(|trouble| {
@@ -307,7 +312,8 @@ impl ToolServers {
         })?;
         // A client hears that a call runs, and can call it off, once there is a stream to hand on.
         let patience = if is_call { FIRST_TIME } else { times.total };
-        Events::first(known, posted, Asked { id, resume, call_off }, patience).await
+        let asked = Asked { id, progress: sent.progress.cloned(), resume, call_off, questions };
+        Events::first(known, posted, asked, patience).await
     }
 
     async fn post(

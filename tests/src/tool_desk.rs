@@ -172,10 +172,17 @@ pub fn message(method: &str, params: Value) -> Value {
     json!({ "jsonrpc": "2.0", "id": 7, "method": method, "params": params })
 }
 
-/// A call of a tool.
+/// A call of a tool, whose progress is to be told by `p`.
 #[must_use]
 pub fn calling(name: &str, arguments: Value) -> Value {
-    message("tools/call", json!({ "name": name, "arguments": arguments }))
+    message("tools/call", json!({ "name": name, "arguments": arguments, "_meta": { "progressToken": "p" } }))
+}
+
+/// What a server tells of the progress of such a call, with this text.
+#[must_use]
+pub fn told_on_the_way(text: &str) -> Value {
+    json!({ "jsonrpc": "2.0", "method": "notifications/progress",
+        "params": { "progressToken": "p", "progress": 1, "message": text } })
 }
 
 /// The text of a result.

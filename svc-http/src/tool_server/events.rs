@@ -4,12 +4,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use svc_core::dialect::sse;
-use tokio::sync::OwnedSemaphorePermit;
+use svc_core::value::json::Json;
 use tokio::time::timeout;
 
 use super::call_off::CallOff;
 use super::known::Known;
-use super::message::Heard;
+use super::message::{Heard, tells_progress};
+use super::places::Place;
+use super::questions::Questions;
 use super::resume::{Resume, Resuming};
 use super::trouble::Trouble;
 use super::{Answered, MESSAGE_BYTES_MAX};
@@ -22,11 +24,14 @@ pub(crate) struct Events {
     resume: Resume,
     events: sse::Events,
     id: u64,
+    /// By what the progress of what was asked is told.
+    progress: Option<Json>,
     call_off: CallOff,
+    questions: Questions,
     /// What came first.
     first: Option<Heard>,
     /// The call's place among those under way.
-    _place: Option<OwnedSemaphorePermit>,
+    _place: Option<Place>,
 }
 
 /// Where what comes next comes from.
@@ -39,8 +44,11 @@ enum Source {
 /// What was asked, and what of it is still to be done.
 pub(super) struct Asked {
     pub(super) id: u64,
+    /// By what its progress is to be told.
+    pub(super) progress: Option<Json>,
     pub(super) resume: Resume,
     pub(super) call_off: CallOff,
+    pub(super) questions: Questions,
 }
 
 impl Events {
@@ -52,7 +60,7 @@ impl Events {
         asked: Asked,
         patience: Duration,
     ) -> Result<Answered, Trouble> {
-        let Asked { id, resume, mut call_off } = asked;
+        let Asked { id, progress, resume, mut call_off, questions } = asked;
         match posted.kind {
             Type::Json => {
                 let text = posted.read(MESSAGE_BYTES_MAX).await.map_err(Trouble::Failed)?;
@@ -64,9 +72,18 @@ impl Events {
                 }
             }
             Type::Events => {
-                let (known, source, events) =
-                    (Arc::clone(known), Source::Stream(Box::new(posted)), sse::Events::default());
-                let mut events = Self { known, source, resume, events, id, call_off, first: None, _place: None };
+                let mut events = Self {
+                    known: Arc::clone(known),
+                    source: Source::Stream(Box::new(posted)),
+                    resume,
+                    events: sse::Events::default(),
+                    id,
+                    progress,
+                    call_off,
+                    questions,
+                    first: None,
+                    _place: None,
+                };
                 let first = match timeout(patience, events.next()).await {
                     Ok(heard) => Some(heard?),
                     Err(_) => None,
@@ -85,11 +102,12 @@ impl Events {
     }
 
     /// The same, which holds on to its place among the calls under way.
-    pub(super) fn at(self, place: OwnedSemaphorePermit) -> Self {
+    pub(super) fn at(self, place: Place) -> Self {
         Self { _place: Some(place), ..self }
     }
 
-    /// The next message that matters.
+    /// The next message that matters. Of a server's own only what tells of the progress of this call does: nothing else is
+    /// agreed on with it. What it asks is answered on the way.
     ///
     /// # Errors
     /// [`Trouble`]: the stream ends without the answer, or cannot be read.
@@ -102,11 +120,15 @@ impl Events {
                 let event = self.events.take_next().map_err(|_| Trouble::NotMcp("its stream cannot be read"))?;
                 let Some(event) = event else { break };
                 self.resume.note(&event);
-                if let Some(heard) = event.data.and_then(|it| self.known.hear(&it, self.id)) {
-                    if !matches!(heard, Heard::Note(_)) {
+                let Some(data) = event.data else { continue };
+                match self.known.hear(&data, self.id) {
+                    Some(Heard::Note(note)) if !tells_progress(&note, self.progress.as_ref()) => {}
+                    Some(note @ Heard::Note(_)) => return Ok(note),
+                    Some(last @ (Heard::Result(_) | Heard::Error(_))) => {
                         self.call_off.is_over();
+                        return Ok(last);
                     }
-                    return Ok(heard);
+                    None => self.questions.answer(&self.known, &data),
                 }
             }
             let ended = match &mut self.source {

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use svc_core::rules::edge::proxied::Reached;
 use svc_core::state::edge::{McpCredential, McpSecret};
-use svc_core::value::id::McpServerId;
+use svc_core::value::id::{AgentId, McpServerId};
 use svc_core::value::secret::Secret;
 use svc_core::value::text::UrlText;
 use svc_core::value::{Span, Timestamp};
@@ -19,6 +19,7 @@ use tokio::time::Instant;
 use super::concealed::conceal;
 use super::definition::Definitions;
 use super::message::{Era, Heard, hear, tells_of_other_tools};
+use super::places::{Place, Places};
 use super::trouble::{RpcError, Trouble};
 use crate::upstream::{Endpoint, Upstreams};
 
@@ -28,9 +29,8 @@ const SERVERS_MAX: usize = 1_000;
 const SESSIONS_MAX: usize = 1_000;
 /// For how long a session that nobody uses is believed to last: not every server says that it has forgotten one.
 const SESSION_LIFE: Duration = Duration::from_secs(3_600);
-
-/// Calls of one server that are under way at once, so that one that does not answer takes no others' connections.
-const CALLS_MAX: usize = 256;
+/// Answers to what a server asks that are on their way to it at once.
+const ANSWERS_MAX: usize = 64;
 
 /// What is known of servers.
 #[derive(Debug, Default)]
@@ -46,7 +46,8 @@ pub(super) struct Known {
     next_id: AtomicU64,
     turn: tokio::sync::Mutex<()>,
     failed: Mutex<Option<(Instant, Trouble)>>,
-    places: Arc<Semaphore>,
+    places: Arc<Places>,
+    answers: Arc<Semaphore>,
     spoken: Mutex<Spoken>,
     listed: Mutex<Listed>,
 }
@@ -130,7 +131,8 @@ impl Known {
             next_id: AtomicU64::new(1),
             turn: tokio::sync::Mutex::default(),
             failed: Mutex::default(),
-            places: Arc::new(Semaphore::new(CALLS_MAX)),
+            places: Arc::default(),
+            answers: Arc::new(Semaphore::new(ANSWERS_MAX)),
             spoken: Mutex::default(),
             listed: Mutex::default(),
         }
@@ -167,9 +169,14 @@ impl Known {
         })
     }
 
-    /// A place for one call more.
-    pub(super) fn place(&self) -> Result<OwnedSemaphorePermit, Trouble> {
-        Arc::clone(&self.places).try_acquire_owned().map_err(|_| Trouble::Busy)
+    /// A place for one call more of this agent's.
+    pub(super) fn place(&self, agent: AgentId) -> Result<Place, Trouble> {
+        self.places.take(agent)
+    }
+
+    /// A place for an answer to what the server asks, where there is one.
+    pub(super) fn place_of_an_answer(&self) -> Option<OwnedSemaphorePermit> {
+        Arc::clone(&self.answers).try_acquire_owned().ok()
     }
 
     /// Waits until nobody else asks for the list.

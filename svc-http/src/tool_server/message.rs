@@ -199,9 +199,9 @@ struct Envelope<'a> {
 }
 
 /// Reads a message of a server that was asked with this id; nothing where it is none that matters: an answer to something
-/// else, or a question, which a client that offers nothing is not to be asked.
+/// else, or a question. Several in a list, which the revision 2025-03-26 alone has, are none.
 pub(super) fn hear(text: &[u8], id: u64) -> Option<Heard> {
-    let text = std::str::from_utf8(text).ok()?;
+    let text = std::str::from_utf8(text).ok().filter(|it| it.trim_start().starts_with(OBJECT))?;
     let envelope: Envelope<'_> = serde_json::from_str(text).ok()?;
     if envelope.method.is_some() {
         let is_note = envelope.id.is_none();
@@ -215,6 +215,14 @@ pub(super) fn hear(text: &[u8], id: u64) -> Option<Heard> {
     }
     let result = envelope.result.filter(|it| is_ours && it.get().starts_with(OBJECT))?;
     Some(Heard::Result(result.to_owned()))
+}
+
+/// Whether a notification tells of the progress of what is named by this token.
+pub(super) fn tells_progress(note: &RawValue, token: Option<&Json>) -> bool {
+    let Ok(note) = Json::parse(note.get().as_bytes()) else { return false };
+    let is_of = |it: &Json| it.get("progressToken").is_some_and(|it| Some(it) == token);
+    let is_progress = note.get("method").and_then(Json::as_str) == Some("notifications/progress");
+    is_progress && note.get("id").is_none() && note.get("params").is_some_and(is_of)
 }
 
 /// Whether a notification says that the server has other tools now.
@@ -252,10 +260,34 @@ mod tests {
             (r#"{"jsonrpc":"2.0","id":1,"method":"sampling/createMessage","params":{}}"#, "nothing"),
             (r#"{"method":"notifications/progress"}"#, r#"note {"method":"notifications/progress"}"#),
             ("[]", "nothing"),
+            (r#"[7,null,{"a":1},null]"#, "nothing"),
+            (r#"[{"jsonrpc":"2.0","id":7,"result":{}}]"#, "nothing"),
             ("", "nothing"),
         ] {
             assert_eq!(heard(text), expected, "{text}");
         }
+    }
+
+    /// Progress is that of the call itself, told by the token that it was made with, and a notification.
+    #[test]
+    fn progress_is_told_by_the_calls_own_token() {
+        let tells = |token: &str, note: &str| {
+            let token = Json::parse(token.as_bytes()).unwrap();
+            tells_progress(&RawValue::from_string(note.to_owned()).unwrap(), Some(&token))
+        };
+        let note = |token: &str, more: &str| {
+            format!(
+                r#"{{"jsonrpc":"2.0",{more}"method":"notifications/progress","params":{{"progressToken":{token},"progress":0.5}}}}"#
+            )
+        };
+        assert!(tells("\"p\"", &note("\"p\"", "")));
+        assert!(tells("9007199254740993", &note("9007199254740993", "")));
+        assert!(!tells("9007199254740993", &note("9007199254740992", "")));
+        assert!(!tells("1", &note("\"1\"", "")));
+        assert!(!tells("1", &note("1", "\"id\":null,")));
+        assert!(!tells("1", r#"{"method":"notifications/message","params":{"progressToken":1}}"#));
+        let none = RawValue::from_string(note("null", "")).unwrap();
+        assert!(!tells_progress(&none, None));
     }
 
     /// Whoever speaks the first revision is spoken to in it; one that nobody knows is not.

@@ -38,6 +38,8 @@ pub(crate) enum Trouble {
     Unusable,
     /// As many calls of it as may be under way are.
     Busy,
+    /// As many of its calls as one agent may have under way are.
+    AgentBusy,
     /// This server stops, and waits for it no longer.
     Stopping,
     /// It could not be met: what was to be asked was not.
@@ -94,7 +96,9 @@ impl Trouble {
                 INVALID_REQUEST | METHOD_NOT_FOUND => error.status >= 500 || self.is_good_answer(),
                 _ => error.status >= 500,
             },
-            Self::Credential | Self::NoSession | Self::Unusable | Self::Busy | Self::Unmet(_) => false,
+            Self::Credential | Self::NoSession | Self::Unusable | Self::Busy | Self::AgentBusy | Self::Unmet(_) => {
+                false
+            }
         }
     }
 
@@ -131,6 +135,7 @@ impl Trouble {
             Self::Unusable => "its address or its credential cannot be used".to_owned(),
             Self::Stopping => "this server stops, and waits for it no longer".to_owned(),
             Self::Busy => "too many calls of it are under way".to_owned(),
+            Self::AgentBusy => "too many of this agent's calls of it are under way".to_owned(),
             Self::Unmet(why) => why.clause(),
         }
     }

@@ -7,7 +7,7 @@ use svc_tests::client::{Client, PATIENCE, bearer, request};
 use svc_tests::oauth::HOST;
 use svc_tests::requests::{payment, with};
 use svc_tests::site::Fault;
-use svc_tests::tool_desk::{ToolDesk as Desk, calling, message, text};
+use svc_tests::tool_desk::{ToolDesk as Desk, calling, message, text, told_on_the_way};
 use svc_tests::tool_server::{Reply, Speaks, tool};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpSocket, TcpStream};
@@ -18,13 +18,14 @@ use tokio::time::timeout;
 const ASKING: &str =
     r#"{"name":"Ask","actions":["mcp.call"],"limits":{"count":{"max":1,"period":"day"},"onLimit":"ask"}}"#;
 
-fn told_on_the_way(data: &str) -> Value {
-    json!({ "jsonrpc": "2.0", "method": "notifications/message", "params": { "level": "info", "data": data } })
-}
-
 /// A call on a connection of its own, whose answer nobody has read yet.
 async fn begun(desk: &Desk, arguments: Value) -> TcpStream {
-    let credential = bearer(&desk.agent.key);
+    begun_by(desk, &desk.agent.key, arguments).await
+}
+
+/// The same with another key.
+async fn begun_by(desk: &Desk, key: &str, arguments: Value) -> TcpStream {
+    let credential = bearer(key);
     let headers = [("host", HOST), ("authorization", &*credential), ("accept", "text/event-stream")];
     let socket = TcpSocket::new_v4().unwrap();
     // What is not read waits at the other side.
@@ -287,7 +288,7 @@ async fn a_marked_tool_of_a_server_is_a_sink() {
 /// tells on the way reaches the agent, who could act on it unseen.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_cannot_be_noted_is_not_shown() {
-    let note = json!({ "jsonrpc": "2.0", "method": "notifications/message", "params": { "data": "planted" } });
+    let note = told_on_the_way("planted");
     let error = Reply::Error(-32_602, "planted".to_owned());
     for reply in [Reply::Text("planted".to_owned()), Reply::Stream(vec![note], "planted".to_owned()), error] {
         let mut desk = Desk::new(Speaks::Modern).await;
@@ -497,21 +498,32 @@ async fn a_server_that_flips_floods_nothing() {
     assert_eq!(held, 4);
 }
 
-/// Calls of one server that are under way have a bound, so that one that does not answer takes no others' connections.
+/// Calls of one server that are under way have a bound, so that one that does not answer takes no others' connections; those of
+/// one agent have a smaller one, so that they leave room for the others.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn calls_under_way_have_a_bound() {
     let mut desk = Desk::new(Speaks::Modern).await;
     desk.server(json!({})).await;
     desk.server.reply(Reply::Stalled(vec![told_on_the_way("begun")]));
+    let others: Vec<_> = (0..4).map(|_| desk.site.agent(&[r#"{"name":"Tools","actions":["mcp.call"]}"#]).key).collect();
+    let keys = [&[desk.agent.key.clone()], &*others].concat();
     let mut sockets = Vec::new();
-    for number in 0..256 {
-        sockets.push(begun(&desk, json!({ "id": number.to_string() })).await);
+    for (number, key) in keys.iter().enumerate() {
+        let more = calling("read_one", json!({ "id": "more" }));
+        if number == 4 {
+            let told = text(&desk.send_as(key, &more, &[]).await.ok()["result"]);
+            assert!(told.contains("too many calls of it") && told.contains("has not run"), "{told}");
+            break;
+        }
+        for call in 0..64 {
+            sockets.push(begun_by(&desk, key, json!({ "id": call.to_string() })).await);
+        }
+        for socket in sockets.iter_mut().skip(64 * number) {
+            until(socket, "begun").await;
+        }
+        let told = text(&desk.send_as(key, &more, &[]).await.ok()["result"]);
+        assert!(told.contains("too many of this agent's calls") && told.contains("has not run"), "{told}");
     }
-    for socket in &mut sockets {
-        until(socket, "begun").await;
-    }
-    let told = text(&desk.call("read_one", json!({ "id": "more" })).await);
-    assert!(told.contains("too many calls") && told.contains("has not run"), "{told}");
     drop(sockets);
     desk.server.until_all_cut(256).await;
     desk.server.reply(Reply::Text("done".to_owned()));
@@ -526,7 +538,7 @@ async fn a_client_that_reads_nothing_is_cut_all_the_same() {
     let notes: Vec<Value> = (0..400).map(|_| told_on_the_way(&"x".repeat(200 * 1024))).collect();
     desk.server.reply(Reply::Stalled(notes));
     let mut socket = begun(&desk, json!({})).await;
-    until(&mut socket, "notifications/message").await;
+    until(&mut socket, "notifications/progress").await;
     // Until nothing more goes in anywhere between the server and the client.
     let (mut before, mut still) = (0, 0);
     while still < 500 {

@@ -8,8 +8,8 @@ use svc_core::state::people::KeyScope;
 use svc_core::value::Span;
 use svc_tests::client::{Client, PATIENCE, bearer, request};
 use svc_tests::oauth::HOST;
-use svc_tests::requests::payment;
-use svc_tests::tool_desk::{ToolDesk as Desk, calling, message, text};
+use svc_tests::requests::{payment, with};
+use svc_tests::tool_desk::{ToolDesk as Desk, calling, message, text, told_on_the_way};
 use svc_tests::tool_server::{Heard, Reply, Speaks, tool};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
@@ -75,10 +75,10 @@ async fn comes_back_from_no_server(credential: &Value, secret: &str) {
     assert!(!made.to_string().contains(secret), "{made}");
     let listed = desk.send(&message("tools/list", json!({})), &[]).await.ok();
     assert_eq!(listed["result"]["tools"][0]["description"], "Say … to it");
-    let note = json!({ "jsonrpc": "2.0", "method": "notifications/message", "params": { "data": secret } });
+    let note = told_on_the_way(secret);
     let result =
         json!({ "content": [{ "type": "text", "text": "done" }], "structuredContent": { secret: [secret, 1] } });
-    let called = message("tools/call", json!({ "name": "read_one", "arguments": { "id": "1" } }));
+    let called = calling("read_one", json!({ "id": "1" }));
     for reply in [
         Reply::Text(format!("you sent \"Bearer {secret}\"\n")),
         Reply::Result(result),
@@ -446,15 +446,24 @@ async fn a_server_that_changed_is_met_anew() {
     assert_eq!(text(&desk.call("read_one", json!({})).await), "done");
 }
 
-/// What a server tells on the way is passed on as it comes, its own questions are not, and the answer has the client's id; a
-/// client that takes no stream gets the answer alone; one that goes away ends the call at the server.
+/// What a server tells of a call's progress is passed on as it comes, nothing else that it says by itself is, and the answer has
+/// the client's id; a client that takes no stream gets the answer alone; one that goes away ends the call at the server.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn streams_are_passed_on() {
     let mut desk = Desk::new(LEGACY).await;
     desk.server(json!({})).await;
-    let progress = json!({ "jsonrpc": "2.0", "method": "notifications/progress", "params": { "progressToken": "p", "progress": 1 } });
-    let question = json!({ "jsonrpc": "2.0", "id": 1, "method": "sampling/createMessage", "params": {} });
-    desk.server.reply(Reply::Stream(vec![progress.clone(), question], "streamed".to_owned()));
+    let progress = told_on_the_way("half of it");
+    let mut all = vec![progress.clone()];
+    for (method, params) in [
+        ("notifications/message", json!({ "level": "info", "data": "nobody asked for a log" })),
+        ("notifications/resources/list_changed", json!({})),
+        ("notifications/cancelled", json!({ "requestId": 7 })),
+        ("notifications/progress", json!({ "progressToken": "of another call", "progress": 1 })),
+    ] {
+        all.push(json!({ "jsonrpc": "2.0", "method": method, "params": params }));
+    }
+    all.extend([json!(1), Value::Null].map(|id| with(message("sampling/createMessage", json!({})), "id", id)));
+    desk.server.reply(Reply::Stream(all, "streamed".to_owned()));
     let told = desk.stream(&calling("read_one", json!({}))).await;
     assert!(told.starts_with("HTTP/1.1 200") && told.contains("content-type: text/event-stream"), "{told}");
     let events: Vec<Value> =

@@ -93,6 +93,49 @@ async fn a_stream_that_cannot_go_on_ends_the_call() {
     }
 }
 
+/// What a server of the eras with handshake asks while a tool runs is answered at once, in the call's session and beside its stream:
+/// that somebody is there, and that nothing else is offered. Its client hears nothing of it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_a_server_asks_is_answered() {
+    let questions = || {
+        let asked = ["ping", "elicitation/create", "roots/list", "sampling/createMessage"].into_iter().enumerate();
+        asked.map(|(id, method)| json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": {} })).collect()
+    };
+    for speaks in [LEGACY, Speaks::Legacy { sessions: false }] {
+        let mut desk = Desk::new(speaks).await;
+        desk.server(json!({ "credential": { "type": "bearer", "secret": "of-the-server" } })).await;
+        assert_eq!(text(&desk.call("read_one", json!({})).await), "done");
+        desk.server.reply(Reply::Stalled(questions()));
+        let (_, count) = (desk.server.heard(), desk.server.count());
+        let socket = begun(&desk).await;
+        desk.server.until_heard(count + 5).await;
+        let mut heard = desk.server.heard();
+        let call = heard.remove(0);
+        heard.sort_by_key(|it| it.body["id"].as_i64());
+        let told: Vec<_> =
+            heard.iter().map(|it| (it.body.get("result").cloned(), it.body["error"]["code"].clone())).collect();
+        let refused = (None, json!(-32_601));
+        let pong = (Some(json!({})), Value::Null);
+        assert_eq!(told, [pong, refused.clone(), refused.clone(), refused], "{heard:?}");
+        for answer in &heard {
+            assert_eq!(answer.body["jsonrpc"], "2.0");
+            assert_eq!(answer.header("mcp-session-id").is_some(), speaks == LEGACY);
+            for name in ["mcp-session-id", "mcp-protocol-version", "authorization", "accept", "content-type"] {
+                assert_eq!(answer.header(name), call.header(name), "{name}");
+            }
+        }
+        drop(socket);
+        desk.server.until_cut().await;
+    }
+    let mut desk = Desk::new(Speaks::Modern).await;
+    desk.server(json!({})).await;
+    desk.server.reply(Reply::Stream(questions(), "done".to_owned()));
+    let _ = desk.server.heard();
+    assert_eq!(text(&desk.call("read_one", json!({})).await), "done");
+    desk.call("read_one", json!({})).await;
+    assert!(desk.server.heard().iter().all(|it| it.method() == "tools/call"), "it may ask nothing");
+}
+
 /// A call on a connection of its own, once its answer has begun.
 async fn begun(desk: &Desk) -> TcpStream {
     let credential = bearer(&desk.agent.key);
