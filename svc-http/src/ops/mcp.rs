@@ -43,7 +43,8 @@ pub(super) async fn answer(service: &GateService, op: McpOp, caller: Caller, cal
 async fn own(service: &GateService, known: Known, call: Call) -> Result<Answer, Refusal> {
     service.in_force(&known)?;
     let docs = format!("{}/docs/errors", service.base_url);
-    let Request { id, era, asked } = match request(&call, &docs)? {
+    // What this server's own tools do is done at once.
+    let Request { id, era, asked } = match request(&call, &docs, |_| ())? {
         Ok(request) => request,
         Err(answer) => return Ok(answer),
     };
@@ -68,10 +69,15 @@ async fn own(service: &GateService, known: Known, call: Call) -> Result<Answer, 
     }
 }
 
-/// The request in a body; within, the answer to one that holds none.
-fn request(call: &Call, docs: &str) -> Result<Result<Request, Answer>, Refusal> {
+/// The request in a body; within, the answer to one that holds none. `cancelled` hears of the id of a request that is called off.
+fn request(call: &Call, docs: &str, cancelled: impl FnOnce(&Value)) -> Result<Result<Request, Answer>, Refusal> {
+    let accepted = || Answer::json(Vec::new()).with_status(StatusCode::ACCEPTED);
     match mcp::read(&call.headers, parse(&call.body)?) {
-        Ok(Message::Silent) => Ok(Err(Answer::json(Vec::new()).with_status(StatusCode::ACCEPTED))),
+        Ok(Message::Silent) => Ok(Err(accepted())),
+        Ok(Message::Cancelled(id)) => {
+            cancelled(&id);
+            Ok(Err(accepted()))
+        }
         Ok(Message::Request(request)) => Ok(Ok(request)),
         Err((id, fault)) => faulty(&id, &fault, call, docs).map(Err),
     }

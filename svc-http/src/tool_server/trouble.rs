@@ -42,6 +42,8 @@ pub(crate) enum Trouble {
     AgentBusy,
     /// This server stops, and waits for it no longer.
     Stopping,
+    /// The client calls it off, and waits for it no longer.
+    CalledOff,
     /// It could not be met: what was to be asked was not.
     Unmet(Box<Self>),
 }
@@ -87,7 +89,7 @@ impl Trouble {
     pub(crate) const fn may_have_run(&self) -> bool {
         match self {
             Self::Failed(failed) => failed.was_sent,
-            Self::NotMcp(_) | Self::Stopping => true,
+            Self::NotMcp(_) | Self::Stopping | Self::CalledOff => true,
             // Whoever breaks down, or gives up waiting for whoever stands behind, may have begun.
             Self::Status(status) => *status >= 500,
             Self::Rpc(error) => match error.code {
@@ -134,6 +136,7 @@ impl Trouble {
             Self::Rpc(error) => format!("it answered with the error {}", error.code),
             Self::Unusable => "its address or its credential cannot be used".to_owned(),
             Self::Stopping => "this server stops, and waits for it no longer".to_owned(),
+            Self::CalledOff => "its client has called it off".to_owned(),
             Self::Busy => "too many calls of it are under way".to_owned(),
             Self::AgentBusy => "too many of this agent's calls of it are under way".to_owned(),
             Self::Unmet(why) => why.clause(),

@@ -79,6 +79,8 @@ impl Fault {
 pub enum Message {
     /// Something that is not answered.
     Silent,
+    /// The same: the call of the message of this id is called off.
+    Cancelled(Value),
     /// A request.
     Request(Request),
 }
@@ -164,8 +166,11 @@ pub fn read(headers: &HeaderMap, json: Json) -> Result<Message, (Value, Fault)> 
         Ok(era)
     });
     let Some(id) = id else {
-        era.map_err(none)?;
-        return Ok(Message::Silent);
+        let era = era.map_err(none)?;
+        // Whoever speaks without handshake calls off by the end of the connection.
+        let is_cancelled = method == "notifications/cancelled" && era == Era::Legacy;
+        let cancelled = params.get("requestId").filter(|_| is_cancelled).and_then(|it| id_from(it).ok());
+        return Ok(cancelled.map_or(Message::Silent, Message::Cancelled));
     };
     let asked = era.and_then(|era| asked(&method, params, era).map(|asked| (era, asked)));
     let (era, asked) = asked.map_err(|fault| (told, fault))?;
@@ -300,11 +305,14 @@ fn call(params: &Json) -> Result<Asked, Fault> {
 }
 
 fn id_of(message: &Json) -> Result<Option<Value>, Fault> {
-    match message.get("id") {
-        None => Ok(None),
-        Some(Json::Text(id)) => Ok(Some(json!(id))),
-        Some(Json::Number(Number::Int(id))) => Ok(Some(json!(id))),
-        Some(_) => Err(Fault::invalid("`id` must be a string or a whole number")),
+    message.get("id").map(id_from).transpose()
+}
+
+fn id_from(sent: &Json) -> Result<Value, Fault> {
+    match sent {
+        Json::Text(id) => Ok(json!(id)),
+        Json::Number(Number::Int(id)) => Ok(json!(id)),
+        _ => Err(Fault::invalid("`id` must be a string or a whole number")),
     }
 }
 

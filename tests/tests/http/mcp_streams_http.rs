@@ -1,7 +1,7 @@
 //! Streams of MCP servers that end before the answer is in them, and calls whose answer nobody waits for any more.
 
 use serde_json::{Value, json};
-use svc_tests::client::{PATIENCE, bearer, request};
+use svc_tests::client::{Client, PATIENCE, bearer, request};
 use svc_tests::oauth::HOST;
 use svc_tests::tool_desk::{ToolDesk as Desk, calling, text};
 use svc_tests::tool_server::{Heard, Part, Reply, Speaks};
@@ -183,5 +183,61 @@ async fn a_tool_is_called_off_in_its_servers_own_way() {
             assert_eq!(off.body.get("id"), None);
             assert_eq!(off.header("mcp-session-id"), call.header("mcp-session-id"));
         }
+    }
+}
+
+/// Says that the message of this id is called off, with this key.
+async fn call_off(desk: &mut Desk, key: &str, id: Value) {
+    let note = json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": id } });
+    assert_eq!(desk.send_as(key, &note, &[]).await.status, 202);
+}
+
+/// A client calls a call off by a message, where it is known which one it means: the one under way with its key, its session, its
+/// server and that id. The server is told in its own way, and nobody knows whether the tool has run.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_client_calls_off_by_a_message() {
+    for speaks in [LEGACY, Speaks::Modern] {
+        let mut desk = Desk::new(speaks).await;
+        desk.server(json!({})).await;
+        let (key, other) = (desk.agent.key.clone(), desk.site.agent(&[]).key);
+        assert_eq!(text(&desk.call("read_one", json!({})).await), "done");
+        desk.server.reply(Reply::Stalled(Vec::new()));
+        let (mut one, two) = (begun(&desk).await, begun(&desk).await);
+        let (_, count) = (desk.server.heard(), desk.server.count());
+        for (key, id) in [(&other, json!(7)), (&key, json!(8)), (&key, json!("7")), (&key, Value::Null)] {
+            call_off(&mut desk, key, id).await;
+        }
+        call_off(&mut desk, &key, json!(7)).await;
+        assert!(desk.server.heard().is_empty(), "either may be meant");
+        drop(two);
+        desk.server.until_cut().await;
+        call_off(&mut desk, &key, json!(7)).await;
+        desk.server.until_all_cut(2).await;
+        // Both are told of where the end of a connection says nothing.
+        desk.server.until_heard(count + if speaks == LEGACY { 2 } else { 0 }).await;
+        let mut rest = Vec::new();
+        let read = async {
+            let mut piece = [0; 4_096];
+            // The last piece of a body that ends.
+            while !rest.ends_with(b"0\r\n\r\n") {
+                let count = one.read(&mut piece).await.unwrap();
+                rest.extend_from_slice(&piece[..count]);
+            }
+        };
+        timeout(PATIENCE, read).await.unwrap();
+        assert!(!String::from_utf8_lossy(&rest).contains("jsonrpc"), "it waits for no answer");
+        assert_eq!(desk.actions().await[0]["status"], "allowed", "nobody knows whether it has run");
+        // One that takes no stream is answered.
+        let body = calling("write_one", json!({})).to_string();
+        let (address, credential) = (desk.site.address, bearer(&key));
+        let count = desk.server.count();
+        let call = tokio::spawn(async move {
+            let headers = [("host", HOST), ("authorization", &*credential), ("accept", "application/json")];
+            Client::connect(address).await.ask("POST", "/mcp/proxy/crm", &headers, body.as_bytes()).await.ok()
+        });
+        desk.server.until_heard(count + 1).await;
+        call_off(&mut desk, &key, json!(7)).await;
+        let told = text(&timeout(PATIENCE, call).await.unwrap().unwrap()["result"]);
+        assert!(told.contains("called it off") && told.contains("may have run"), "{told}");
     }
 }

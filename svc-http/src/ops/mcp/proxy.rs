@@ -9,6 +9,7 @@
 
 mod relay;
 mod run;
+mod under_way;
 mod waiting;
 
 use std::borrow::Cow;
@@ -34,6 +35,7 @@ use svc_core::value::json::{Json, Number};
 use svc_core::value::text::SessionId;
 
 use self::run::Run;
+use self::under_way::{Name, UnderWay};
 use self::waiting::{Sought, Waiting};
 use super::{answered, faulty, request};
 use crate::answer::Answer;
@@ -61,13 +63,14 @@ const INSTRUCTIONS: &str = "Every call of a tool here is asked about first. Wher
 pub(crate) struct Proxied {
     pub(crate) servers: ToolServers,
     waiting: Waiting,
+    under_way: Arc<UnderWay>,
 }
 
 impl Proxied {
     /// Calls that go out as `upstreams` does.
     #[must_use]
     pub(crate) fn new(upstreams: Upstreams) -> Arc<Self> {
-        Arc::new(Self { servers: ToolServers::new(upstreams), waiting: Waiting::default() })
+        Arc::new(Self { servers: ToolServers::new(upstreams), waiting: Waiting::default(), under_way: Arc::default() })
     }
 }
 
@@ -80,7 +83,9 @@ pub(super) async fn answer(service: &GateService, known: Known, call: Call) -> R
     let key = CallKey { row: Credential::id_of(&known.digest), binding: binding.ok_or_else(Refusal::invalid_api_key)? };
     let reached = service.read(|scope| reach(scope, &key, call.param("server")))?;
     let docs = format!("{}/docs/errors", service.base_url);
-    let Request { id, era, asked } = match request(&call, &docs)? {
+    let name = |id: &Value| Name::new(known.digest, &call.headers, reached.server.id, id);
+    let cancelled = |id: &Value| service.proxied.under_way.call_off(&name(id));
+    let Request { id, era, asked } = match request(&call, &docs, cancelled)? {
         Ok(request) => request,
         Err(answer) => return Ok(answer),
     };
@@ -236,7 +241,9 @@ impl Place<'_> {
             May::Go(decided) => decided,
             May::Not(result) => return Ok(Called::Refused(result)),
         };
+        let name = Name::new(self.known.digest, &self.call.headers, self.reached.server.id, id);
         let run = Run {
+            named: self.service.proxied.under_way.begin(name),
             gate: self.service.gate.clone(),
             upstreams: self.service.upstreams.clone(),
             proxied: Arc::clone(&self.service.proxied),

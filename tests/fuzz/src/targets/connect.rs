@@ -155,7 +155,7 @@ pub fn mcp(data: &[u8]) {
     let Ok(json) = Json::parse(rest.trim_ascii_start()) else { return };
     let sent = json.get("id").cloned();
     match mcp::read(&headers, json) {
-        Ok(Message::Silent) => {}
+        Ok(Message::Silent | Message::Cancelled(_)) => {}
         Ok(Message::Request(request)) => {
             let id = Json::parse(request.id.to_string().as_bytes()).expect("an id is JSON");
             assert_eq!(Some(id), sent, "it is answered under its own id");

@@ -61,7 +61,9 @@ async fn carry(run: Run, mut events: Events, to: mpsc::Sender<Bytes>) {
                 let _ = timeout(LAST_TIME, to.send(event(&last))).await;
                 return;
             }
-            // The client calls it off: with the connection the server hears of it.
+            // The client calls it off, and waits for no answer: with the stream the server hears of it.
+            () = run.named.called_off() => return,
+            // It is gone, and nobody else can have the answer.
             () = to.closed() => return,
             heard = timeout(PULSE, events.next()) => heard,
         };

@@ -18,6 +18,7 @@ use svc_core::value::id::{ActionId, HoldId};
 use svc_core::value::text::SessionId;
 use svc_store::Gate;
 
+use super::under_way::Named;
 use super::{Proxied, relay};
 use crate::answer::Answer;
 use crate::ops::gateway::Seat;
@@ -28,6 +29,8 @@ use crate::wire::mcp::{self, Era, ToolCall};
 
 /// A call and all that making it takes: it may outlive the request that brought it.
 pub(super) struct Run {
+    /// Its name among the calls under way.
+    pub(super) named: Named,
     pub(super) gate: Gate,
     pub(super) upstreams: Upstreams,
     pub(super) proxied: Arc<Proxied>,
@@ -88,6 +91,7 @@ impl Run {
         let made = tokio::select! {
             biased;
             stop = switch.cut_off() => return self.cut(stop).await.map(Answer::json),
+            () = self.named.called_off() => return self.over(Err(Trouble::CalledOff)).await.map(Answer::json),
             made = self.proxied.servers.call(&self.gate, &self.reached, &calling) => made,
         };
         match made {
@@ -97,6 +101,7 @@ impl Run {
                     let heard = tokio::select! {
                         biased;
                         stop = switch.cut_off() => return self.cut(stop).await.map(Answer::json),
+                        () = self.named.called_off() => break Err(Trouble::CalledOff),
                         heard = events.next() => heard,
                     };
                     if let Some(last) = relay::last(heard) {
