@@ -1,5 +1,7 @@
 //! What providers say when they refuse, cut to what may be shown; and svc's own word where a stream breaks.
 
+use std::borrow::Cow;
+
 use super::doc::{Form, Tape, Value};
 use super::finish::tells_failure;
 use super::write::Out;
@@ -63,15 +65,7 @@ impl ProviderError {
             return Self::of(first, hidden);
         }
         let error = root.given("error").unwrap_or(root);
-        let message = if error.is_text() {
-            error.text()
-        } else {
-            ["message", "detail", "error_description"].iter().find_map(|it| error.text_of(it))
-        };
-        let message = message.or_else(|| {
-            let detail = root.get("detail").and_then(|it| it.items().next());
-            detail.and_then(|it| it.text_of("msg"))
-        })?;
+        let message = message_of(root)?;
         let word =
             |name: &str| error.text_of(name).filter(|_| !error.is_text()).map(|it| shown(&without(&it, hidden)).into());
         Some(Self {
@@ -96,6 +90,37 @@ fn tells_error(place: Value<'_>) -> bool {
         Form::Bool(true) | Form::Number => false,
     };
     !(says_nothing && ANSWERED.into_iter().any(is_whole))
+}
+
+/// What the body of an error says in whichever shape, as it says it, with the place that it blames where it lists its faults with
+/// their places; nothing where it is no JSON or says nothing. Whoever shows it takes out what may be a key.
+#[must_use]
+pub fn said(body: &[u8]) -> Option<String> {
+    let text = std::str::from_utf8(body).ok()?;
+    let tape = Tape::of(text).ok()?;
+    let root = tape.root(text);
+    let root = root.items().next().unwrap_or(root);
+    let place = |it: Value<'_>| {
+        let steps = it.get("loc")?.items().map(|it| it.text().unwrap_or_else(|| it.raw().into())).collect::<Vec<_>>();
+        (!steps.is_empty()).then(|| format!(" (`{}`)", steps.join(".")))
+    };
+    let place = fault_of(root).and_then(place).unwrap_or_default();
+    message_of(root).filter(|it| !it.is_empty()).map(|it| format!("{it}{place}"))
+}
+
+/// The message of an error, in any of the shapes that [`ProviderError::of`] reads.
+fn message_of(root: Value<'_>) -> Option<Cow<'_, str>> {
+    let error = root.given("error").unwrap_or(root);
+    if error.is_text() {
+        return error.text();
+    }
+    let told = ["message", "detail", "error_description"].iter().find_map(|it| error.text_of(it));
+    told.or_else(|| fault_of(root)?.text_of("msg"))
+}
+
+/// The first of the faults that an error lists.
+fn fault_of(root: Value<'_>) -> Option<Value<'_>> {
+    root.get("detail").and_then(|it| it.items().next())
 }
 
 /// A text without these secrets, however short they are.

@@ -157,10 +157,7 @@ impl fmt::Display for Failed {
 
 /// What the body of an error says, with `secrets` and whatever looks like a credential cut out: providers quote keys.
 pub(super) fn said<'a>(body: &[u8], secrets: impl IntoIterator<Item = &'a str>) -> Option<Box<str>> {
-    let body: serde_json::Value = serde_json::from_slice(body).ok()?;
-    let error = body.get("error").unwrap_or(&body);
-    let text = error.as_str().or_else(|| error.get("message")?.as_str())?;
-    let text = without_keys(text, secrets);
+    let text = without_keys(&svc_core::dialect::said(body)?, secrets);
     (!text.is_empty()).then(|| text.into())
 }
 
@@ -199,5 +196,23 @@ mod tests {
         assert_eq!(told(&"a".repeat(600)).map(|it| it.len()), Some(500));
         assert_eq!(told(""), None);
         assert_eq!(said(b"<html>", [""]), None);
+        for (body, expected) in [
+            (
+                r#"{"detail":[{"type":"extra_forbidden","loc":["body","messages",0,"x"],"msg":"Extra inputs are not permitted, hunter2hunter2"}]}"#,
+                Some("Extra inputs are not permitted, … (`body.messages.0.x`)"),
+            ),
+            (r#"{"detail":"no such model"}"#, Some("no such model")),
+            (
+                r#"[{"error":{"code":400,"message":"Invalid JSON payload","status":"INVALID_ARGUMENT"}}]"#,
+                Some("Invalid JSON payload"),
+            ),
+            (r#"{"error":"plain"}"#, Some("plain")),
+            (r#"{"message":"top"}"#, Some("top")),
+            (r#"{"error":{"code":1}}"#, None),
+            ("[]", None),
+            ("7", None),
+        ] {
+            assert_eq!(said(body.as_bytes(), ["hunter2hunter2"]).as_deref(), expected, "{body}");
+        }
     }
 }
