@@ -29,6 +29,11 @@ def ask(dev, amount, currency="EUR", name="Example Cloud", domain="cloud.example
         "type": "payment", "summary": "Move to the yearly plan", "provenance": [{"source": "user"}], **more,
         "payment": {"amount": amount, "currency": currency, "merchant": {"name": name, "domain": domain}},
     }  # fmt: skip
+    return authorize(dev, body)
+
+
+def authorize(dev, body):
+    """The decision on an action that a person has to decide."""
     headers = {"authorization": f"Bearer {dev['agentKey']}", "content-type": "application/json"}
     data = json.dumps(body).encode()
     status, _, text = person.browse(dev["baseUrl"] + "/v1/actions/authorize", data, headers=headers)
@@ -351,6 +356,20 @@ def elsewhere(chromium, dev, cookie):
     assert read(dev, decision)["state"] == "approved"
 
 
+def what_a_tool_is_given(chromium, dev, cookie):
+    """Whoever decides on a tool's call sees what it would do, whatever the agent says of it, and nothing of it is markup."""
+    tool = {"name": "shell", "server": "box", "input": {"command": "rm -rf /srv", "why": WICKED, "times": 3}}
+    decision = authorize(dev, {"type": "mcp.call", "summary": "Read the status page", "tool": tool})
+    with phone(chromium, [cookie], dev["baseUrl"]) as page:
+        page.goto(decision["approval"]["url"])
+        page.get_by_role("heading", name="What the tool is given", level=2).wait_for()
+        given = page.locator("#input").inner_text()
+        assert '"command": "rm -rf /srv"' in given and '"times": 3' in given, given
+        assert "‹U+202E›Shop" in given and not page.locator("#input img").count(), given
+        page.get_by_role("button", name="Deny").click()
+        says(page, "status", "You denied it.")
+
+
 def test_a_person_decides_at_the_link():
     binary = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
     assert binary, "chromium is needed (Debian: apt-get install chromium)"
@@ -373,5 +392,6 @@ def test_a_person_decides_at_the_link():
         without_an_answer(chromium, dev, cookie)
         elsewhere(chromium, dev, cookie)
         fields_apart(chromium, dev, cookie)
+        what_a_tool_is_given(chromium, dev, cookie)
         two_persons(chromium, dev, cookie)
         chromium.close()
