@@ -363,32 +363,37 @@ fn a_place_to_run_at_is_a_part_of_the_prices() {
     assert!(Percent::new(0).is_err() && Percent::new(1_001).is_err());
 }
 
+/// Prices of every kind.
+fn any_prices(dice: &mut Dice) -> Prices {
+    let tiers = |dice: &mut Dice| {
+        let mut lines: Vec<u64> = (0..dice.below(3)).map(|_| 1 + dice.bits() % 20_000).collect();
+        lines.sort_unstable();
+        lines.dedup();
+        let mut tier = |line| PriceTier { above_input_tokens: line, prices: prices_of(any_list(dice)) };
+        lines.into_iter().map(&mut tier).collect::<Vec<_>>()
+    };
+    let flex = ServicePrices { tokens: prices_of(any_list(dice)), tiers: tiers(dice) };
+    Prices {
+        tokens: prices_of(any_list(dice)),
+        per_image: Some(micros(dice.bits() % 500)),
+        per_request: Some(micros(dice.bits() % 500)),
+        per_audio_second: Some(micros(dice.bits() % 500)),
+        audio_output: Some(micros(dice.bits() % 90_000_000)),
+        image_output: Some(micros(dice.bits() % 90_000_000)),
+        tools: BTreeMap::from([("search".into(), micros(dice.bits() % 10_000))]),
+        tiers: tiers(dice),
+        service_tiers: BTreeMap::from([("flex".into(), flex)]),
+        inference_geos: BTreeMap::from([("us".into(), Percent::new(1 + dice.bits() % 300).unwrap())]),
+        caches_unasked: dice.chance(300),
+    }
+}
+
 /// Whatever a call uses within its bounds, it costs at most its worst case.
 #[test]
 fn no_call_within_its_bounds_costs_more_than_its_worst_case() {
     let mut dice = Dice::new(7);
     for round in 0..2_000 {
-        let tiers = |dice: &mut Dice| {
-            let mut lines: Vec<u64> = (0..dice.below(3)).map(|_| 1 + dice.bits() % 20_000).collect();
-            lines.sort_unstable();
-            lines.dedup();
-            let mut tier = |line| PriceTier { above_input_tokens: line, prices: prices_of(any_list(dice)) };
-            lines.into_iter().map(&mut tier).collect::<Vec<_>>()
-        };
-        let flex = ServicePrices { tokens: prices_of(any_list(&mut dice)), tiers: tiers(&mut dice) };
-        let prices = Prices {
-            tokens: prices_of(any_list(&mut dice)),
-            per_image: Some(micros(dice.bits() % 500)),
-            per_request: Some(micros(dice.bits() % 500)),
-            per_audio_second: Some(micros(dice.bits() % 500)),
-            audio_output: Some(micros(dice.bits() % 90_000_000)),
-            image_output: Some(micros(dice.bits() % 90_000_000)),
-            tools: BTreeMap::from([("search".into(), micros(dice.bits() % 10_000))]),
-            tiers: tiers(&mut dice),
-            service_tiers: BTreeMap::from([("flex".into(), flex)]),
-            inference_geos: BTreeMap::from([("us".into(), Percent::new(1 + dice.bits() % 300).unwrap())]),
-            caches_unasked: dice.chance(300),
-        };
+        let prices = any_prices(&mut dice);
         let geo = [None, Some("global"), Some("us")][dice.below(3)];
         let tier = [None, Some("flex"), Some("auto"), Some("default")][dice.below(4)];
         let asked = Demand {
