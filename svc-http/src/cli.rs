@@ -40,7 +40,7 @@ use svc_core::value::Invalid;
 use svc_core::value::id::{ActionId, AgentId, PrincipalId};
 use svc_core::value::text::{Email, Label};
 use svc_http::config::{self, Config, ConfigError, Loaded, Sources};
-use svc_http::{mock, wire};
+use svc_http::{log, mock, wire};
 
 use self::output::Problem;
 use crate::hook::Client;
@@ -383,7 +383,11 @@ enum ReceiptCommand {
 /// Runs the command of the process's arguments.
 pub(crate) fn main() -> ExitCode {
     match Cli::try_parse() {
-        Ok(cli) => run(cli).unwrap_or_else(|problem| problem.tell()),
+        Ok(cli) => run(cli).unwrap_or_else(|problem| {
+            // What the log had to say of it stands before it.
+            log::settle();
+            problem.tell()
+        }),
         Err(error) if error.exit_code() != 0 && is_of_evidence(std::env::args_os().skip(1)) => {
             // Where standard error is closed nobody listens; the exit code still tells.
             let _ = error.print();

@@ -3,11 +3,16 @@
 //! Secrets are kept out by type: whoever holds one holds a `Secret`, which prints nothing. Behind that every line passes
 //! [`scrub`], so that a credential that reaches a line all the same is cut down to its prefix.
 //!
+//! Lines are written by a thread of their own: whoever logs waits for nobody who reads.
+//!
 //! **Invariant:** no query, cookie, header or body is in a line of a request, and no path: only its route's template.
+
+mod queue;
 
 use std::borrow::Cow;
 use std::ffi::OsStr;
 use std::io::{self, IsTerminal as _, Write};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use tracing::level_filters::LevelFilter;
@@ -17,6 +22,7 @@ use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 use tracing_subscriber::{Layer, Registry, fmt};
 
+use self::queue::{Queue, Sink};
 use crate::config::{LogConfig, LogFormat, LogLevel};
 
 /// What the line of one request tells.
@@ -57,7 +63,29 @@ pub fn start(config: LogConfig) {
     };
     let colours = has_colours(json, io::stderr().is_terminal(), std::env::var_os("NO_COLOR").as_deref());
     // A second start, as in tests that embed the server, keeps the first.
-    let _ = Registry::default().with(layer(config.level, json, colours, io::stderr)).try_init();
+    let sink = || QUEUE.get().map_or_else(|| Sink::Plain(io::stderr()), |it| Sink::Queued(Arc::clone(it)));
+    if Registry::default().with(layer(config.level, json, colours, sink)).try_init().is_ok() {
+        // Without a thread every line is written by whoever logs it.
+        let _ = Queue::start(io::stderr(), tell_dropped).map(|queue| QUEUE.set(queue));
+    }
+}
+
+/// Waits a short while for what was logged to be written: before a process ends, and before it begins to answer. Whoever reads the log
+/// and has stopped doing so holds nobody up for longer.
+pub fn settle() {
+    if let Some(queue) = QUEUE.get() {
+        queue.settle(SETTLES);
+    }
+}
+
+/// The lines of this process on their way.
+static QUEUE: OnceLock<Arc<Queue>> = OnceLock::new();
+/// How long is waited for them.
+const SETTLES: Duration = Duration::from_secs(1);
+
+/// A line in between for whoever reads the log: it lacks some.
+fn tell_dropped(lines: u64) {
+    tracing::error!(lines, "lines of the log were dropped, as it was not read for a while");
 }
 
 /// Whether lines are coloured: those for people on a terminal, unless `NO_COLOR` (no-color.org) says anything.
@@ -128,6 +156,9 @@ impl<W: Write> Write for ScrubbedWriter<W> {
     }
 
     fn flush(&mut self) -> io::Result<()> {
+        if self.line.is_empty() {
+            return Ok(());
+        }
         let text = String::from_utf8_lossy(&self.line);
         self.sink.write_all(scrub(&text).as_bytes())?;
         self.line.clear();
@@ -184,7 +215,7 @@ fn first_secret(text: &str) -> Option<(usize, usize)> {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a test may panic")]
-    use std::sync::{Arc, Mutex};
+    use std::sync::Mutex;
 
     use super::*;
 

@@ -13,5 +13,7 @@ use mimalloc::MiMalloc;
 static ALLOCATOR: MiMalloc = MiMalloc;
 
 fn main() -> ExitCode {
-    cli::main()
+    let code = cli::main();
+    svc_http::log::settle();
+    code
 }

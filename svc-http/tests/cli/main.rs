@@ -15,6 +15,7 @@ mod evidence;
 mod hook;
 mod hook_install;
 mod limits;
+mod log;
 mod mock_upstream;
 mod models;
 mod output;
