@@ -25,7 +25,7 @@ use svc_core::state::edge::{IntegrationKind, Job, Tried, Trouble};
 use svc_core::store::{Key, Range, Record};
 use svc_core::value::id::DeliveryId;
 use svc_core::value::link::{Index, instant_order};
-use svc_store::{Gate, StoreError};
+use svc_store::{Gate, StoreError, with_causes};
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::watch;
 use tokio::task::{JoinHandle, JoinSet};
@@ -178,7 +178,7 @@ async fn attempt(gate: Gate, sender: Arc<Sender>, whose: Whose, job: DeliveryId)
         Ok(Some(claimed)) if claimed.job.is_to_spread() => {
             if let Err(failure) = spread(&gate, &claimed.job, sender.mails()).await {
                 // The lease ends, and it goes on from where it came to.
-                tracing::warn!(error = &failure as &dyn std::error::Error, "people could not be told");
+                tracing::warn!(error = with_causes(&failure), "people could not be told");
             }
         }
         Ok(Some(claimed)) => {
@@ -197,12 +197,12 @@ async fn attempt(gate: Gate, sender: Arc<Sender>, whose: Whose, job: DeliveryId)
             let told = FinishDelivery { job, claim: claimed.job.claims, tried, wait_s, posted };
             if let Err(failure) = gate.submit(told).await {
                 // The lease ends, and somebody tries again: whoever was called hears the same event twice.
-                tracing::warn!(error = &failure as &dyn std::error::Error, "what came of a call could not be kept");
+                tracing::warn!(error = with_causes(&failure), "what came of a call could not be kept");
             }
         }
         Ok(None) => {}
         Err(failure) => {
-            tracing::warn!(error = &failure as &dyn std::error::Error, "a call could not be claimed");
+            tracing::warn!(error = with_causes(&failure), "a call could not be claimed");
         }
     }
     (whose, job)

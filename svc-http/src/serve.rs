@@ -75,6 +75,7 @@ pub fn runtime(workers: Option<NonZero<usize>>) -> io::Result<Runtime> {
     Builder::new_multi_thread()
         .worker_threads(workers)
         .thread_name("svc-http")
+        .on_thread_start(svc_store::runs_tasks)
         .on_thread_park(svc_store::about_to_park)
         .enable_io()
         .enable_time()

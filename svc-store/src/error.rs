@@ -76,6 +76,9 @@ pub enum StoreError {
         /// Where the file was.
         path: PathBuf,
     },
+    /// The database server broke off what it was asked for.
+    #[error("the database server broke off a statement: {}", self.advice())]
+    BrokenOff(#[source] Cause),
     /// Another process kept the database to itself for too long.
     #[error("another process holds the database: {}", self.advice())]
     Locked(#[source] Cause),
@@ -131,7 +134,7 @@ pub enum StoreError {
         cause: Cause,
     },
     /// A stored row that this release cannot read.
-    #[error("a stored row cannot be read: was it written by a newer release, or by hand?")]
+    #[error("a stored row cannot be read, as one of a newer release or one written by hand: {}", self.advice())]
     Undecodable(#[source] Arc<Undecodable>),
     /// A commit that no store can take.
     #[error("the commit is malformed: {0}")]
@@ -152,26 +155,27 @@ pub enum StoreError {
         path: PathBuf,
     },
     /// What was given as a master key is none.
-    #[error("the master key is not 32 bytes in base64url or hexadecimal")]
+    #[error("the master key is not 32 bytes in base64url or hexadecimal: {}", self.advice())]
     MasterKeyMalformed,
     /// The master key does not open what is sealed.
     #[error(
-        "the master key does not open what the database has sealed: it is the key of another database, or the row was altered"
+        "the master key does not open what the database has sealed, as it is another one's or the row was altered: {}",
+        self.advice()
     )]
     Sealed,
     /// A secret was to be kept, and the gate has no key to seal it under.
     #[error("the gate has no master key to seal secrets under: give it one in its settings")]
     NoVault,
     /// The operating system gave no random bytes.
-    #[error("the operating system gave no random bytes")]
+    #[error("the operating system gave no random bytes: {}", self.advice())]
     Entropy(#[source] Cause),
     /// No thread could be started.
-    #[error("no thread could be started")]
+    #[error("no thread could be started: {}", self.advice())]
     Thread(#[source] Cause),
     /// The store or the clock behind a gate panicked; the log has its message.
     #[error("the store or the clock panicked")]
     Panicked,
-    /// The lanes have ended; nothing is decided any more.
+    /// The lanes have ended; nothing is decided any more. In a process that was forked off one with an open gate there are none.
     #[error("the store is closed")]
     Closed,
 }
@@ -193,7 +197,7 @@ impl StoreError {
                 "see that it runs and can be reached, and that database, user and password are right"
             }
             Self::UnfitServer { .. } => {
-                "name a primary server of PostgreSQL 13 or newer, with a database of encoding UTF8"
+                "name a primary server of PostgreSQL 13 or newer, with a database of encoding UTF8, itself or a pooler in session mode"
             }
             Self::Lossy { .. } => "turn it on, for this database and its role",
             Self::Unreplicated => {
@@ -212,6 +216,9 @@ impl StoreError {
             }
             Self::Corrupt(_) => "stop, keep a copy of the files, and restore the last backup",
             Self::Replaced { .. } => "stop, see that the right file is there, and start again",
+            Self::BrokenOff(_) => {
+                "see that nobody cancels what this role asks for, and that the server has time for it"
+            }
             Self::Locked(_) => "end it, or wait until it is done",
             Self::File { .. } => "see that it is there, and that this user may read and write it",
             Self::Undecodable(_) => "run the newest release that ran on it, or restore a backup",

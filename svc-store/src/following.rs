@@ -19,6 +19,7 @@ use svc_core::value::{Span, Timestamp};
 
 use crate::error::StoreError;
 use crate::gate::{Core, Gate};
+use crate::lasting::with_causes;
 use crate::timers::{run, scan};
 
 /// Pages that one pass does for one due row: of a sweep that is a thousand actions.
@@ -121,7 +122,7 @@ impl Following {
                 }
                 // Nothing else that is due waits for a row that cannot be read, be it for this row or for another.
                 Err(failure @ Failure::Load(StoreError::Undecodable(_))) => {
-                    tracing::error!(error = &failure as &dyn std::error::Error, "what follows could not be read");
+                    tracing::error!(error = with_causes(&failure), "what follows could not be read");
                     done = false;
                     left.remove(0);
                 }

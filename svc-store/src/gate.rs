@@ -5,17 +5,12 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use svc_core::answer::Decided;
 use svc_core::command::Operation;
 use svc_core::engine::Failure;
 use svc_core::rules::gate::Caller;
-use svc_core::rules::gate::authorize::Authorize;
-use svc_core::rules::gate::settle::Settle;
-use svc_core::rules::people::keys::is_key;
-use svc_core::rules::read::{find_binding, get_action};
+use svc_core::rules::read::find_binding;
 use svc_core::state::evidence::bundle::RECORDS_MAX;
 use svc_core::state::gate::receipt::{PublicKey, PublicKeys, Signer};
-use svc_core::state::gate::{OutcomeStatus, Request};
 use svc_core::state::people::{Binding, Purpose, SigningKey, SigningUse};
 use svc_core::store::{Clock, CommitError, Found, Range};
 use svc_core::turn::{Halt, Rows, Scope, read};
@@ -23,12 +18,12 @@ use svc_core::value::Timestamp;
 #[cfg(feature = "sqlite")]
 use svc_core::value::base_url::BaseUrl;
 use svc_core::value::digest::Digest;
-use svc_core::value::id::ActionId;
 use svc_core::value::link::{Index, SHARDS};
 use svc_core::value::secret::Secret;
 use tokio::sync::oneshot;
 use tokio::task::coop::unconstrained;
 
+use crate::agent::{AgentHandle, AgentKey};
 use crate::backend::Backend;
 use crate::bindings::Bindings;
 use crate::error::StoreError;
@@ -99,13 +94,28 @@ pub(crate) struct Core {
 
 impl Gate {
     /// A gate over SQLite in the directory `path`, with the system's clock, for the service at `base_url`. The directory, its
-    /// database, its `master.key` and its receipt key are made where there are none.
+    /// database, its `master.key` and its receipt key are made where there are none, and an older database is brought up to date.
+    ///
+    /// Other processes may have the same directory open, a server among them: what they commit holds here at once, and whoever
+    /// listens to [`changes`](Self::changes) is told to look for it within a second. A gate is of the process that opened it: in
+    /// one that is forked off it answers [`StoreError::Closed`], and that one is to open its own, and to leave this one undropped.
     ///
     /// # Errors
-    /// [`StoreError::BaseAddress`] where that is none; the directory or its database cannot be used, or is not this service's.
+    /// [`StoreError::BaseAddress`] where that is none; [`StoreError::Served`] where a server works on a database of an older
+    /// schema; the directory or its database cannot be used, or is not this service's.
     #[cfg(feature = "sqlite")]
     pub fn open(path: impl AsRef<Path>, base_url: &str) -> Result<Self, StoreError> {
         Self::open_with(path, base_url, None, &crate::keys::dalek, Settings::default())
+    }
+
+    /// As [`open`](Self::open), and makes no database: a path that is mistaken is no new gate without anybody's rules.
+    ///
+    /// # Errors
+    /// [`StoreError::NoData`] where there is no database, and as [`open`](Self::open).
+    #[cfg(feature = "sqlite")]
+    pub fn existing(path: impl AsRef<Path>, base_url: &str) -> Result<Self, StoreError> {
+        crate::sqlite::schema_of(&path)?;
+        Self::open(path, base_url)
     }
 
     /// As [`open`](Self::open), with the master key from elsewhere, a signer of one's own, and settings.
@@ -184,7 +194,8 @@ impl Gate {
         Ok(Self { shared: Arc::new(Shared { core, timers: Mutex::new(timers), others: Mutex::new(others) }) })
     }
 
-    /// Has `operation` done and waits for it, on this thread.
+    /// Has `operation` done and waits for it, on this thread: within a task of a runtime the other tasks of the thread wait too, and
+    /// [`submit`](Self::submit) is for them.
     ///
     /// # Errors
     /// [`Failure`]. Nothing happened, unless the commit is [`CommitError::Unknown`]: then nobody knows, and the same request
@@ -296,9 +307,9 @@ impl Gate {
     /// `invalid_api_key` where nobody holds it, `agent_key_required` where it is not an agent's.
     pub fn agent(&self, key: AgentKey) -> Result<AgentHandle, Failure<StoreError>> {
         let unknown = || Failure::Refused(svc_core::refusal::Refusal::invalid_api_key());
-        let binding = self.binding(&key.0)?.ok_or_else(unknown)?;
+        let binding = self.binding(key.digest())?.ok_or_else(unknown)?;
         let caller = Caller::of(&binding).map_err(Failure::Refused)?;
-        Ok(AgentHandle { gate: self.clone(), caller })
+        Ok(AgentHandle::new(self.clone(), caller))
     }
 
     /// The public receipt keys that the store has, in force or retired.
@@ -353,7 +364,7 @@ impl Gate {
     /// `not_allowed` where a key waits for its turn already; the gate has no vault; the store does not answer.
     pub fn rotate_key(&self, purpose: Purpose, compromised: bool) -> Result<Arc<SigningKey>, Failure<StoreError>> {
         let core = self.core();
-        let master = core.vault.as_ref().ok_or(Failure::Load(StoreError::Sealed))?;
+        let master = core.vault.as_ref().ok_or(Failure::Load(StoreError::NoVault))?;
         let mut workspaces = Vec::new();
         let mut range = Range::all(Index::Workspaces, 0, WORKSPACES_PAGE);
         loop {
@@ -408,7 +419,8 @@ impl Gate {
         self.core().lanes.depths()
     }
 
-    /// Hears of changes to agents, approvals, keys and workspaces, from here on.
+    /// Hears of changes to agents, approvals, keys and workspaces, from here on; where other processes commit to the same store, also
+    /// that [any](crate::Change::any) of them may have changed.
     #[must_use]
     pub fn changes(&self) -> Changes {
         self.core().feed.listen()
@@ -516,77 +528,9 @@ impl std::fmt::Debug for Gate {
     }
 }
 
-/// An agent's key, as its digest: the text itself is kept nowhere.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct AgentKey(Digest);
-
-impl AgentKey {
-    /// Reads the text of a key, which has the form of one ([`is_key`]).
-    ///
-    /// # Errors
-    /// `invalid_api_key` where it does not look like one.
-    pub fn parse(text: &str) -> Result<Self, Failure<StoreError>> {
-        if !is_key(text) {
-            return Err(Failure::Refused(svc_core::refusal::Refusal::invalid_api_key()));
-        }
-        Ok(Self(Digest::of(text)))
-    }
-}
-
 /// Between two looks for a signing key that is not known: whoever shows made-up ones costs no more.
 const KEYS_PAUSE: Duration = Duration::from_secs(1);
 /// How often a rotation is tried where others come before it.
 const ROTATIONS_MAX: u32 = 100;
 /// Workspaces that are looked up at once.
 const WORKSPACES_PAGE: usize = 500;
-
-/// The gate as one agent sees it.
-#[derive(Clone, Debug)]
-pub struct AgentHandle {
-    gate: Gate,
-    caller: Caller,
-}
-
-impl AgentHandle {
-    /// Who this is.
-    #[must_use]
-    pub const fn caller(&self) -> &Caller {
-        &self.caller
-    }
-
-    /// Asks before acting, and waits for the decision.
-    ///
-    /// # Errors
-    /// [`Failure`]: without a decision there is no permission.
-    pub fn authorize(&self, request: Request) -> Result<Decided, Failure<StoreError>> {
-        let salt = self.gate.fresh_salt()?;
-        self.gate.execute(Authorize::new(self.caller, request, salt))
-    }
-
-    /// Tells what became of an action; `amount` is the final one of a payment, in minor units.
-    ///
-    /// # Errors
-    /// [`Failure`].
-    pub fn settle(
-        &self,
-        action: ActionId,
-        status: OutcomeStatus,
-        amount: Option<i64>,
-    ) -> Result<Decided, Failure<StoreError>> {
-        self.gate.execute(Settle { caller: self.caller, action, status, amount })
-    }
-
-    /// One of this agent's actions as it stands, its receipt included while it may be acted on.
-    ///
-    /// # Errors
-    /// `not_found` where the action is not this agent's, and [`Failure`].
-    pub fn get(&self, action: ActionId) -> Result<Decided, Failure<StoreError>> {
-        let read = || self.gate.read(|scope| get_action(scope, &self.caller, action));
-        let view = read()?;
-        let view = match view.untold() {
-            None => view,
-            Some(untold) => self.gate.execute(untold).and_then(|()| read())?,
-        };
-        Ok(Decided::of(view, &**self.gate.signer()))
-    }
-}

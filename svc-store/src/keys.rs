@@ -6,6 +6,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use svc_core::rules::people::keys::KEY_PREFIX;
 use svc_core::rules::people::signing_key::RotateSigningKey;
 use svc_core::state::gate::receipt::{DalekSigner, PublicKey, Signer};
 use svc_core::state::people::{PUBLISHED_BEFORE, Purpose, SigningKey, SigningUse};
@@ -15,7 +16,18 @@ use svc_core::value::id::WorkspaceId;
 use svc_core::value::secret::Secret;
 
 use crate::error::StoreError;
+use crate::lasting::with_causes;
 use crate::seal::{MASTER_KEY, MasterKey, random};
+
+/// The text of a new key for an agent, to be shown once: 32 random bytes behind `ask_`. What is kept of it,
+/// [`NewKey::of`](svc_core::rules::people::keys::NewKey::of) takes from it.
+///
+/// # Errors
+/// The operating system gives no random bytes.
+pub fn fresh_key() -> Result<Secret<String>, StoreError> {
+    let bytes = random::<32>()?;
+    Ok(Secret::new(format!("{KEY_PREFIX}{}", URL_SAFE_NO_PAD.encode(bytes.as_slice()))))
+}
 
 /// Loads rows by their keys.
 pub type Load<'a> = dyn FnMut(&[Key]) -> Result<Vec<Loaded>, StoreError> + 'a;
@@ -233,7 +245,7 @@ impl Signer for KeyRing {
             Ok(signers) => *held = Held { rows: rows.into(), signers },
             Err(error) => {
                 let error: StoreError = error;
-                tracing::error!(error = &error as &dyn std::error::Error, "a signing key cannot be opened");
+                tracing::error!(error = with_causes(&error), "a signing key cannot be opened");
             }
         }
     }

@@ -20,6 +20,7 @@ use tokio::sync::oneshot;
 use crate::error::{StoreError, caught};
 use crate::feed::Feed;
 use crate::health::Health;
+use crate::lasting::with_causes;
 use crate::newest::Newest;
 use crate::queue::{Job, Queue};
 use crate::seal::fresh_seed;
@@ -173,7 +174,7 @@ impl<S: Store> Lane<S> {
         match &stopped {
             Stopped::All(failure) => self.tell(failure),
             Stopped::Poisoned(failure) => {
-                tracing::error!(error = failure as &dyn std::error::Error, "a batch was not committed");
+                tracing::error!(error = with_causes(failure), "a batch was not committed");
             }
             Stopped::Panicked => {}
         }
@@ -205,7 +206,7 @@ impl<S: Store> Lane<S> {
             self.sees.health.failed(self.now());
         }
         if !matches!(failure, Failure::Refused(_)) {
-            tracing::error!(error = failure as &dyn std::error::Error, "a batch was not committed");
+            tracing::error!(error = with_causes(failure), "a batch was not committed");
         }
     }
 

@@ -22,6 +22,8 @@ use crate::queue::{Here, Job, Queue, Sleeps};
 /// The lanes' queues, for whoever hands in work.
 #[derive(Debug)]
 pub(crate) struct Lanes {
+    /// The process whose threads these are: one that was forked off it has none of them, and nobody would ever answer there.
+    process: u32,
     queues: Vec<Arc<Queue>>,
     threads: Mutex<Vec<JoinHandle<()>>>,
 }
@@ -34,7 +36,7 @@ impl Lanes {
         sees: &Sees,
         settings: &Settings,
     ) -> Result<Self, StoreError> {
-        let mut lanes = Self { queues: Vec::new(), threads: Mutex::default() };
+        let mut lanes = Self { process: std::process::id(), queues: Vec::new(), threads: Mutex::default() };
         let count = backend.lanes().max(1);
         for number in 0..count {
             let lane = Lane {
@@ -83,6 +85,9 @@ impl Lanes {
         command: Command,
         later: impl FnOnce(&Arc<Queue>) -> bool,
     ) -> Result<oneshot::Receiver<Outcome>, Failure<StoreError>> {
+        if std::process::id() != self.process {
+            return Err(Failure::Load(StoreError::Closed));
+        }
         let (waits, outcome) = oneshot::channel();
         let queue = self.queue_for(&command)?;
         match queue.push(Job { command, waits })? {
@@ -222,5 +227,17 @@ mod tests {
         }
         assert!(matches!(push(), Err(Failure::Load(StoreError::Closed))));
         assert!(health.is_failing(Timestamp::from_millis(i64::MAX)));
+    }
+
+    /// In a process that was forked off there is no thread of a lane: whoever asks is told so and waits for nobody.
+    #[test]
+    fn a_fork_has_no_lanes() {
+        let queue = Arc::new(Queue::new(8));
+        let process = std::process::id().wrapping_add(1);
+        let lanes = Lanes { process, queues: vec![Arc::clone(&queue)], threads: Mutex::default() };
+        let command = || Command::Wake(Wake(Key::Workspace(WorkspaceId::from_bits(1))));
+        assert!(matches!(lanes.submit(command()), Err(Failure::Load(StoreError::Closed))));
+        assert!(matches!(lanes.submit_before_park(command()), Err(Failure::Load(StoreError::Closed))));
+        assert_eq!(queue.depth(), 0);
     }
 }

@@ -3,6 +3,13 @@
 
 use std::error::Error;
 
+/// An error with all that lies behind it, in one text: what writes lines as JSON writes of an error the outermost alone.
+#[must_use]
+pub fn with_causes(error: &(dyn Error + 'static)) -> String {
+    let causes: Vec<String> = std::iter::successors(Some(error), |&it| it.source()).map(ToString::to_string).collect();
+    causes.join(": ")
+}
+
 /// Causes of one trouble that are told: one that changes with every try is told no more often than that.
 const CAUSES_MAX: usize = 4;
 
@@ -34,9 +41,7 @@ impl Lasting {
             self.causes.clear();
             return was_told.then_some(News::Over);
         };
-        let causes: Vec<String> =
-            std::iter::successors(Some(failure), |&it| it.source()).map(ToString::to_string).collect();
-        let cause = causes.join(": ");
+        let cause = with_causes(failure);
         if self.causes.len() >= CAUSES_MAX || self.causes.contains(&cause) {
             return None;
         }
@@ -54,6 +59,16 @@ mod tests {
         let mut it = Lasting::default();
         let news = tries.iter().map(|failure| it.news(failure.as_ref().map(|error| error as &dyn Error)));
         news.map(|it| it.map(|news| if news == News::Over { "over" } else { "trouble" })).collect()
+    }
+
+    /// What lies behind an error is told with it.
+    #[test]
+    fn an_error_is_told_with_its_causes() {
+        let disk = std::io::Error::other("quota exceeded");
+        let full = StoreError::Full(std::sync::Arc::new(disk));
+        let failure = svc_core::engine::Failure::Load(full);
+        let told = with_causes(&failure);
+        assert!(told.contains("the disk is full") && told.ends_with(": quota exceeded"), "{told}");
     }
 
     /// Each cause of a trouble is told once, whatever comes between, and its end once.

@@ -30,6 +30,7 @@
 //!
 //! **Invariant:** this crate knows no rule of the gate: it stores, batches, seals and wakes.
 
+mod agent;
 mod backend;
 mod bindings;
 mod clock;
@@ -57,15 +58,17 @@ pub mod seal;
 #[cfg(feature = "sqlite")]
 pub mod sqlite;
 mod timers;
+mod verify;
 
+pub use agent::{AgentHandle, AgentKey};
 pub use backend::{Backend, Heard, Others};
 pub use clock::SystemClock;
 pub use error::{Cause, StoreError};
 pub use feed::{Change, Changes, is_told_to_others};
 pub use fleet::FleetRequest;
-pub use gate::{AgentHandle, AgentKey, Gate, Settings};
-pub use lasting::Lasting;
-pub use parking::about_to_park;
+pub use gate::{Gate, Settings};
+pub use lasting::{Lasting, with_causes};
+pub use parking::{about_to_park, runs_tasks};
 #[cfg(feature = "postgres")]
 pub use postgres::PostgresStore;
 #[cfg(feature = "sqlite")]

@@ -1,7 +1,8 @@
 //! The newest instant that a node has seen in its store's ledgers: what its own clock is held against.
 
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError, RwLock};
+use std::time::{Duration, Instant};
 
 use svc_core::engine::Failure;
 use svc_core::store::{Clock, Found, Key, Range, Record};
@@ -58,12 +59,39 @@ fn instant(found: &Found) -> Option<Timestamp> {
     if let Some(Record::Entry(entry)) = &found.row.record { Some(entry.at) } else { None }
 }
 
+/// How long a comparison with the database's clock holds: it is made anew every second.
+const COMPARED_FOR: Duration = Duration::from_secs(10);
+
+/// What is known of how far this machine's clock is apart from the database's.
+#[derive(Clone, Copy, Debug, Default)]
+enum Compared {
+    /// The store has no clock but this machine's.
+    #[default]
+    Needless,
+    /// Nothing: it has one, as far as anybody knows, and was not heard.
+    Never,
+    /// It was heard then.
+    At(Instant),
+}
+
+impl Compared {
+    /// Whether that is enough to decide by at `now`.
+    fn holds(self, now: impl FnOnce() -> Instant) -> bool {
+        match self {
+            Self::Needless => true,
+            Self::Never => false,
+            Self::At(then) => now().saturating_duration_since(then) < COMPARED_FOR,
+        }
+    }
+}
+
 /// The newest instant seen; the start of 1970 while none was.
 #[derive(Debug, Default)]
 pub(crate) struct Newest {
     at_ms: AtomicI64,
     /// By how many milliseconds this machine's clock was certainly apart from the database's own when they were last compared.
     apart_ms: AtomicI64,
+    compared: RwLock<Compared>,
     /// The workspace behind which the next look goes on.
     behind: Mutex<Option<Place>>,
     /// Whether the log was told that the clock is behind.
@@ -83,9 +111,19 @@ impl Newest {
         }
     }
 
-    /// Takes in how far this clock is apart from the database's.
-    pub(crate) fn see_apart(&self, apart: Span) {
-        self.apart_ms.store(apart.as_millis(), Ordering::Release);
+    /// From here on nothing is decided before this clock was held against the database's.
+    pub(crate) fn await_comparison(&self) {
+        self.set_compared(Compared::Never);
+    }
+
+    /// Takes in how far this clock is apart from the database's; `None` where that has none of its own.
+    pub(crate) fn see_apart(&self, apart: Option<Span>) {
+        self.apart_ms.store(apart.unwrap_or_default().as_millis(), Ordering::Release);
+        self.set_compared(apart.map_or(Compared::Needless, |_| Compared::At(Instant::now())));
+    }
+
+    fn set_compared(&self, compared: Compared) {
+        *self.compared.write().unwrap_or_else(PoisonError::into_inner) = compared;
     }
 
     /// Whether the time of `clock` is further behind than nodes may differ, also where the clock itself does not go back: behind
@@ -96,10 +134,16 @@ impl Newest {
         let recorded = Timestamp::from_millis(self.at_ms.load(Ordering::Acquire)).since(clock.now().minus(lag));
         let apart = Span::millis(self.apart_ms.load(Ordering::Acquire));
         let behind = recorded.max(lag).max(apart);
-        let is_behind = recorded.max(lag) > CLOCK_SLACK || apart > APART_MAX;
+        let compared = *self.compared.read().unwrap_or_else(PoisonError::into_inner);
+        let is_known = compared.holds(Instant::now);
+        let is_behind = recorded.max(lag) > CLOCK_SLACK || apart > APART_MAX || !is_known;
         if self.told.swap(is_behind, Ordering::AcqRel) != is_behind {
             let by_ms = behind.as_millis();
-            if is_behind {
+            if is_behind && !is_known {
+                tracing::error!(
+                    "this clock could not be held against the database's own: nothing is decided until it was"
+                );
+            } else if is_behind {
                 tracing::error!(
                     by_ms,
                     "this clock is behind the newest record of the store, or behind what it told before, or apart from the \
@@ -131,5 +175,23 @@ impl Core {
         *behind() = last;
         newest.into_iter().for_each(|at| self.newest.see(at));
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A clock that has to be held against another one is good for nothing before it was, and for a while after each time; where there
+    /// is no other one, it is good.
+    #[test]
+    fn a_clock_that_was_not_compared_decides_nothing() {
+        let now = Instant::now();
+        let at = |later| move || now + later;
+        assert!(Compared::default().holds(at(COMPARED_FOR)));
+        assert!(!Compared::Never.holds(at(Duration::ZERO)));
+        let compared = Compared::At(now);
+        assert!(compared.holds(at(Duration::ZERO)) && compared.holds(at(COMPARED_FOR - Duration::from_millis(1))));
+        assert!(!compared.holds(at(COMPARED_FOR)));
     }
 }

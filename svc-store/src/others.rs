@@ -11,12 +11,12 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use svc_core::store::{Key, Table};
-use svc_core::value::Span;
+use svc_core::value::{Span, Timestamp};
 
 use crate::backend::{Heard, Others};
 use crate::error::{StoreError, caught};
 use crate::gate::Core;
-use crate::lasting::Lasting;
+use crate::lasting::{Lasting, with_causes};
 use crate::timers;
 
 /// How often everybody who waits is told to look, whatever was heard.
@@ -66,6 +66,7 @@ impl End {
 impl Listening {
     /// Compares the clocks before anything is decided, and listens from then on.
     pub(crate) fn start(core: Arc<Core>) -> Result<Self, StoreError> {
+        core.newest.await_comparison();
         compare_clocks(&core, &mut Lasting::default());
         let mut all = Self { end: Arc::new(End::default()), threads: Vec::new() };
         all.begin("svc-look", &core, remind)?;
@@ -189,7 +190,7 @@ fn pass_on(core: &Core, heard: &Heard) {
         }
     };
     if keys_may_have_changed && let Err(failure) = timers::renew(core) {
-        tracing::warn!(error = &failure as &dyn std::error::Error, "the signing keys could not be looked at");
+        tracing::warn!(error = with_causes(&failure), "the signing keys could not be looked at");
     }
 }
 
@@ -208,7 +209,11 @@ fn compare_clocks(core: &Core, lasting: &mut Lasting) {
     let compared = compared.unwrap_or_else(Err);
     // It takes no commit either, as long as it does not answer.
     lasting.see("the database's clock cannot be read", compared.as_ref().err().map(|it| it as &dyn std::error::Error));
-    if let Ok(Some((before, time, after))) = compared {
-        core.newest.see_apart(before.since(time).max(time.since(after)).max(Span::default()));
+    // While it does not answer, what was compared last holds for a short while and no longer.
+    if let Ok(compared) = compared {
+        let apart = |(before, time, after): (Timestamp, Timestamp, Timestamp)| {
+            before.since(time).max(time.since(after)).max(Span::default())
+        };
+        core.newest.see_apart(compared.map(apart));
     }
 }

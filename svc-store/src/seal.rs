@@ -141,22 +141,41 @@ pub(crate) fn random<const N: usize>() -> Result<Zeroizing<[u8; N]>, StoreError>
     Ok(bytes)
 }
 
+/// The salts that a thread has taken, and the process that took them: one that was forked off has a copy of them.
+struct Salts {
+    process: u32,
+    left: Vec<[u8; 16]>,
+}
+
+impl Salts {
+    /// The next one for the process of this id, from what `take` gives where none is left.
+    fn next(
+        &mut self,
+        process: u32,
+        take: impl FnOnce() -> Result<Zeroizing<[u8; SALTS_BYTES]>, StoreError>,
+    ) -> Result<[u8; 16], StoreError> {
+        if self.process != process {
+            self.process = process;
+            self.left.clear();
+        }
+        if let Some(salt) = self.left.pop() {
+            return Ok(salt);
+        }
+        let taken = take()?;
+        let (several, _) = taken.as_chunks();
+        self.left.extend_from_slice(several);
+        random().map(|salt| *salt)
+    }
+}
+
 thread_local! {
-    static SALTS: RefCell<Vec<[u8; 16]>> = const { RefCell::new(Vec::new()) };
+    static SALTS: RefCell<Salts> = const { RefCell::new(Salts { process: 0, left: Vec::new() }) };
 }
 
 /// Sixteen random bytes of the operating system, given once. A thread takes those of several salts at a time, since a system
 /// call for each costs more than using them.
 pub(crate) fn fresh_salt() -> Result<[u8; 16], StoreError> {
-    SALTS.with_borrow_mut(|salts| {
-        if let Some(salt) = salts.pop() {
-            return Ok(salt);
-        }
-        let taken = random::<SALTS_BYTES>()?;
-        let (several, _) = taken.as_chunks();
-        salts.extend_from_slice(several);
-        random().map(|salt| *salt)
-    })
+    SALTS.with_borrow_mut(|salts| salts.next(std::process::id(), random))
 }
 
 /// A seed from the operating system.
@@ -269,5 +288,18 @@ mod tests {
             assert!(matches!(MasterKey::parse(text), Err(StoreError::MasterKeyMalformed)), "{text}");
         }
         assert_eq!(format!("{:?}", key(1)), "MasterKey(…)");
+    }
+
+    /// A process that was forked off gives out none of the salts that its parent has taken and may give out too.
+    #[test]
+    fn a_fork_takes_salts_of_its_own() {
+        let mut salts = Salts { process: 0, left: Vec::new() };
+        let first = salts.next(1, random).unwrap();
+        let kept = salts.left.clone();
+        assert!(!kept.is_empty() && !kept.contains(&first));
+        let forked = salts.next(2, random).unwrap();
+        assert!(!kept.contains(&forked) && salts.left.iter().all(|it| !kept.contains(it)));
+        let second = salts.next(2, || panic!("there are some left")).unwrap();
+        assert_ne!(second, forked);
     }
 }

@@ -16,7 +16,7 @@ use svc_core::value::link::{Index, SHARDS, instant_order};
 use crate::error::{StoreError, caught};
 use crate::following::{Followed, Following};
 use crate::gate::Core;
-use crate::lasting::Lasting;
+use crate::lasting::{Lasting, with_causes};
 
 /// How often is looked at least: ledger records get their places and stopped agents are followed within this.
 const PERIOD: Duration = Duration::from_secs(1);
@@ -171,7 +171,7 @@ pub(crate) fn run(core: &Core, commands: Vec<Command>) -> Result<bool, Failure<S
                 failure @ (Failure::Commit(CommitError::Rejected(_)) | Failure::Load(StoreError::Undecodable(_))),
             )) => {
                 all = false;
-                tracing::error!(error = &failure as &dyn std::error::Error, "what was due could not be done");
+                tracing::error!(error = with_causes(&failure), "what was due could not be done");
             }
             Ok(Err(failure)) => return Err(failure),
             Err(_) => return Err(Failure::Load(StoreError::Closed)),
@@ -235,7 +235,7 @@ impl Pace {
 
 /// After a pass that panicked, as a clock of somebody else's may: what is due is due still.
 fn broken_off(error: StoreError) -> Duration {
-    tracing::error!(error = &error as &dyn std::error::Error, "a pass over what is due was broken off");
+    tracing::error!(error = with_causes(&error), "a pass over what is due was broken off");
     PERIOD
 }
 

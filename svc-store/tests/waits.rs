@@ -7,17 +7,21 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
+use svc_core::engine::Failure;
+use svc_core::refusal::Kind;
 use svc_core::rules::gate::asked::Stands;
+use svc_core::rules::gate::authorize::Authorize;
 use svc_core::rules::gate::decide::{Choice, DecideApproval};
 use svc_core::rules::people::keys::NewKey;
 use svc_core::rules::people::mandates::Content;
 use svc_core::rules::people::register_agent::RegisterAgent;
 use svc_core::state::gate::{Status, Verb};
 use svc_core::state::people::Settings as WorkspaceSettings;
-use svc_core::store::{MemoryStore, Store};
+use svc_core::store::{Clock as _, MemoryStore, Store};
+use svc_core::testing::FakeClock;
 use svc_core::testing::fault::{Faulty, Operation};
 use svc_core::testing::people::sign_in_owner;
-use svc_core::testing::world::{World, payment, terms};
+use svc_core::testing::world::{World, payment, request, terms};
 use svc_core::value::text::Label;
 use svc_core::value::{Span, Timestamp};
 use svc_store::{AgentKey, Backend, Gate, Settings};
@@ -158,4 +162,58 @@ fn a_silent_database_keeps_nobody_from_looking() {
     // Before anything can fail: the gate ends when its threads do.
     drop(end);
     assert_eq!(looks, [Ok(true); 5]);
+}
+
+/// A store of several servers whose clock cannot be read for a while.
+struct Clockless {
+    store: MemoryStore,
+    clock: FakeClock,
+    is_away: Arc<AtomicBool>,
+}
+
+impl Backend for Clockless {
+    type Session = MemoryStore;
+
+    fn lanes(&self) -> usize {
+        1
+    }
+
+    fn writer(&self) -> Result<MemoryStore, <MemoryStore as Store>::Error> {
+        Ok(self.store.clone())
+    }
+
+    fn reader(&self) -> Result<MemoryStore, <MemoryStore as Store>::Error> {
+        Ok(self.store.clone())
+    }
+
+    fn is_shared(&self) -> bool {
+        true
+    }
+
+    fn time(&self) -> Result<Option<Timestamp>, <MemoryStore as Store>::Error> {
+        assert!(!self.is_away.load(Ordering::SeqCst), "it does not answer");
+        Ok(Some(self.clock.now()))
+    }
+}
+
+/// A server that has never held its clock against the database's decides nothing, and goes on by itself once it has.
+#[test]
+fn nobody_decides_by_a_clock_that_was_never_compared() {
+    let is_away = Arc::new(AtomicBool::new(true));
+    let store = MemoryStore::new();
+    let mut world = World::over(store.clone(), WorkspaceSettings::default());
+    let agent = world.agent().register();
+    let (clock, signer) = (world.clock().clone(), Arc::clone(world.engine().signer()));
+    let store = Clockless { store, clock: clock.clone(), is_away: Arc::clone(&is_away) };
+    let gate = Gate::over(store, clock, signer, Settings::default()).unwrap();
+    let ask = || gate.execute(Authorize::new(agent, request("crm.read"), [7; 16]));
+    assert!(gate.is_behind());
+    assert!(matches!(ask(), Err(Failure::Refused(refusal)) if refusal.kind() == Kind::NotReady));
+    is_away.store(false, Ordering::SeqCst);
+    let began = std::time::Instant::now();
+    while gate.is_behind() {
+        assert!(began.elapsed() < Duration::from_secs(30), "it compares once a second");
+        thread::yield_now();
+    }
+    assert!(ask().is_ok());
 }

@@ -11,6 +11,7 @@ use svc_core::rules::people::mandates::Content;
 use svc_core::rules::people::register_agent::RegisterAgent;
 use svc_core::state::people::Settings;
 use svc_core::{Amount, Decision, OutcomeStatus, Request};
+use svc_store::keys::fresh_key;
 use svc_store::{AgentHandle, AgentKey, Gate};
 
 /// What is to be paid today: for what, how much in cents, to whom and where.
@@ -75,8 +76,7 @@ fn first_agent(gate: &Gate) -> Result<String, Box<dyn Error>> {
         owner: "owner@example.com".parse()?,
         settings: Settings::default(),
     })?;
-    let secret = [gate.fresh_salt()?, gate.fresh_salt()?].concat();
-    let key = secret.iter().fold(String::from("ask_"), |key, byte| format!("{key}{byte:02x}"));
+    let key = fresh_key()?.expose().clone();
     gate.execute(RegisterAgent {
         mandates: vec![Content::Template("saas-subscriptions".into())],
         ..RegisterAgent::new(workspace.id, "Bookkeeper".parse()?, NewKey::of(&key))

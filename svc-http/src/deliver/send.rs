@@ -9,7 +9,7 @@ use svc_core::rules::edge::deliver::Claimed;
 use svc_core::rules::edge::message::{About, Invited, Message};
 use svc_core::state::edge::{Integration, IntegrationKind, Job, News, Posted, Tried, Trouble, signature};
 use svc_core::value::secret::Secret;
-use svc_store::Gate;
+use svc_store::{Gate, with_causes};
 
 use super::{letter, room, slack};
 use crate::export;
@@ -94,7 +94,7 @@ impl Sender {
         let token = match gate.open_sealed(&Integration::bot_purpose(slot), &reach.token.sealed) {
             Ok(token) => token,
             Err(failure) => {
-                tracing::error!(error = &failure as &dyn std::error::Error, "a bot's token cannot be opened");
+                tracing::error!(error = with_causes(&failure), "a bot's token cannot be opened");
                 return Err(Trouble::Secret);
             }
         };
@@ -131,7 +131,7 @@ impl Sender {
     /// The link of an invitation.
     fn link(&self, gate: &Gate, job: &Job, sealed: &str) -> Result<Secret<String>, Trouble> {
         let token = gate.open_sealed(&News::purpose(job.workspace), sealed).map_err(|failure| {
-            tracing::error!(error = &failure as &dyn std::error::Error, "the token of an invitation cannot be opened");
+            tracing::error!(error = with_causes(&failure), "the token of an invitation cannot be opened");
             Trouble::Secret
         })?;
         let token = std::str::from_utf8(token.expose()).map_err(|_| Trouble::Secret)?;
@@ -148,10 +148,7 @@ impl Sender {
             match gate.open_sealed(&purpose, &sealed.sealed) {
                 Ok(secret) => secrets.push(secret),
                 Err(failure) => {
-                    tracing::error!(
-                        error = &failure as &dyn std::error::Error,
-                        "a secret to sign with cannot be opened"
-                    );
+                    tracing::error!(error = with_causes(&failure), "a secret to sign with cannot be opened");
                     return Err(Trouble::Secret);
                 }
             }

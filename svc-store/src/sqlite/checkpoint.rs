@@ -18,6 +18,7 @@ use rusqlite::Connection;
 
 use super::errors::database;
 use crate::error::StoreError;
+use crate::lasting::with_causes;
 
 /// When pages are moved, and from when on the writer waits for it.
 #[derive(Clone, Copy, Debug)]
@@ -214,7 +215,7 @@ fn step(conn: &Connection, shared: &Checkpoints) {
     }
     if let Err(error) = done {
         // The log grows meanwhile; the next commits bring the next try.
-        tracing::warn!(error = &error as &dyn std::error::Error, "the database's log could not be shortened");
+        tracing::warn!(error = with_causes(&error), "the database's log could not be shortened");
     }
 }
 

@@ -99,9 +99,7 @@ impl SqliteStore {
     /// where the schema is an older one and a server works on it, or whatever keeps the files from being used; nothing was
     /// changed then.
     pub fn open(directory: impl AsRef<Path>) -> Result<Self, StoreError> {
-        let path = place_in(directory.as_ref())?;
-        let _served = served::keep_out(&path, look(&path)?)?;
-        Self::start(path, Limits::default(), Folding::default())
+        Self::start(place_in(directory.as_ref())?, false, Limits::default(), Folding::default())
     }
 
     /// As [`open`](Self::open), for the server itself, which holds the lock of the directory that the database lies in: an older
@@ -110,7 +108,7 @@ impl SqliteStore {
     /// # Errors
     /// As [`open`](Self::open).
     pub fn open_to_serve(directory: impl AsRef<Path>) -> Result<Self, StoreError> {
-        Self::start(place_in(directory.as_ref())?, Limits::default(), Folding::default())
+        Self::start(place_in(directory.as_ref())?, true, Limits::default(), Folding::default())
     }
 
     /// Opens the database that is in `directory`, and makes none.
@@ -123,8 +121,7 @@ impl SqliteStore {
         if !exists(&path)? {
             return Err(StoreError::NoData { path: directory.to_owned() });
         }
-        let _served = served::keep_out(&path, look(&path)?)?;
-        Self::start(path, Limits::default(), Folding::default())
+        Self::start(path, false, Limits::default(), Folding::default())
     }
 
     /// The database file.
@@ -133,9 +130,10 @@ impl SqliteStore {
         &self.shared.path
     }
 
-    fn start(path: PathBuf, limits: Limits, folding: Folding) -> Result<Self, StoreError> {
+    fn start(path: PathBuf, serves: bool, limits: Limits, folding: Folding) -> Result<Self, StoreError> {
         let log_stood = !log_is_cut(&path)?;
-        look(&path)?;
+        let found = look(&path)?;
+        let _no_server = if serves { None } else { served::keep_out(&path, found)? };
         own_file(&path)?;
         let mut conn = connect(&path)?;
         schema::migrate(&mut conn)?;

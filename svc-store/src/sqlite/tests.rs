@@ -508,7 +508,7 @@ fn the_log_stays_short_under_load() {
     let dir = tempfile::tempdir().unwrap();
     super::claim(dir.path()).unwrap();
     let limits = Limits { rows_between: 256, rows_ahead_max: 512, log_pages_max: 256 };
-    let store = SqliteStore::start(dir.path().join(DATABASE), limits, Folding::default()).unwrap();
+    let store = SqliteStore::start(dir.path().join(DATABASE), false, limits, Folding::default()).unwrap();
     let mut session = store.writer().unwrap();
     let mut stamp = apply(&mut session, vec![new(&roster(1, 0))]);
     for n in 0..2_000_u64 {

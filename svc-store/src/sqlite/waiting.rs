@@ -26,7 +26,7 @@ const AGENTS: [u128; 3] = [1, 2, 1 << 100];
 
 fn open(path: &Path) -> SqliteStore {
     super::claim(path.parent().unwrap()).unwrap();
-    SqliteStore::start(path.to_owned(), Limits::default(), FEW).unwrap()
+    SqliteStore::start(path.to_owned(), false, Limits::default(), FEW).unwrap()
 }
 
 fn replay(n: u128, version: u128) -> Record {
@@ -222,7 +222,7 @@ fn what_one_agent_lists_does_not_gather() {
     let directory = tempfile::tempdir().unwrap();
     super::claim(directory.path()).unwrap();
     let path = directory.path().join(DATABASE);
-    let store = SqliteStore::start(path.clone(), Limits::default(), Folding::of(32, 8)).unwrap();
+    let store = SqliteStore::start(path.clone(), false, Limits::default(), Folding::of(32, 8)).unwrap();
     let mut session = store.writer().unwrap();
     for number in 0..80 {
         let mut commit = Commit::default();

@@ -1,0 +1,42 @@
+//! Asking whether a receipt is good, by its text: what the interface answers at `POST /v1/receipts/verify`, for programs that embed
+//! the gate.
+
+use svc_core::engine::Failure;
+use svc_core::rules::gate::verify::{Charge, Fault, Verdict, Verify};
+use svc_core::state::gate::receipt::{KeyFault, parse};
+use svc_core::value::digest::Digest;
+
+use crate::error::StoreError;
+use crate::gate::Gate;
+
+impl Gate {
+    /// Whether the receipt of this text is good for `charge`, which is to name the merchant's domain, or where that is none for an action of the type `kind` that is no payment;
+    /// a yes uses it up, once. Form, signature and issuer are looked at first, as whatever the text alone tells. A question that is
+    /// asked again has another answer: this is for whoever asks once, and keeps the verdict before acting on it.
+    ///
+    /// # Errors
+    /// [`Failure`]. Where the commit is [`Unknown`](svc_core::store::CommitError::Unknown) the receipt may be used up: nothing is to be
+    /// done on it.
+    pub fn verify(
+        &self,
+        receipt: &str,
+        charge: Option<Charge>,
+        kind: Option<&str>,
+    ) -> Result<Verdict, Failure<StoreError>> {
+        let Ok(parsed) = parse(receipt) else { return Ok(Verdict::no(Fault::Malformed)) };
+        let signer = &**self.signer();
+        let signed_by = match self.public_keys()?.verify_own(&parsed, signer) {
+            Ok(signed_by) => signed_by,
+            Err(KeyFault::Unknown) => return Ok(Verdict::no(Fault::UnknownKey)),
+            Err(KeyFault::BadSignature) => return Ok(Verdict::no(Fault::BadSignature)),
+        };
+        let claims = parsed.claims();
+        if claims.issuer != signer.issuer() {
+            return Ok(Verdict::no(Fault::WrongIssuer));
+        }
+        let digest = claims.digest.strip_prefix("sha256:").and_then(|hex| Digest::parse(hex).ok());
+        let Some(digest) = digest else { return Ok(Verdict::no(Fault::Malformed)) };
+        let (kind, body) = (kind.map(Into::into), Digest::of(receipt));
+        self.execute(Verify { receipt: claims.receipt, digest, charge, kind, key: None, body, signed_by })
+    }
+}
