@@ -15,6 +15,8 @@ mod database;
 mod doubt;
 #[path = "postgres/proxy.rs"]
 mod proxy;
+#[path = "postgres/role.rs"]
+mod role;
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

@@ -28,6 +28,8 @@ const IDLE: (&str, &str) = ("5min", "10s");
 const ABOUT: &str = "SELECT current_setting('server_version_num')::int, pg_is_in_recovery(), current_setting('server_encoding'), \
      current_setting('synchronous_commit'), current_setting('fsync'), current_setting('full_page_writes')";
 
+const SESSION: &str = "SELECT pg_backend_pid()";
+
 /// Has a session wait for the disk whatever the server is told later, and for a standby where that is asked for.
 const DURABLE: &str = "SELECT set_config('synchronous_commit', \
      CASE current_setting('synchronous_commit') WHEN 'remote_apply' THEN 'remote_apply' ELSE 'on' END, false)";
@@ -121,11 +123,9 @@ impl Door {
 
     async fn set_up(&self, reads: bool) -> Result<Live, StoreError> {
         let (client, warned) = self.enter().await?;
-        let (idle, read_only) = if reads { (IDLE.0, "on") } else { (IDLE.1, "off") };
-        let settings = format!(
-            "{}; SET idle_in_transaction_session_timeout='{idle}'; SET default_transaction_read_only={read_only}",
-            settings()
-        );
+        let idle = if reads { IDLE.0 } else { IDLE.1 };
+        // Each transaction says itself whether it writes.
+        let settings = format!("{}; SET idle_in_transaction_session_timeout='{idle}'", settings());
         client.batch_execute(&settings).await.map_err(|cause| database(&cause))?;
         if !self.may_lose {
             client.batch_execute(DURABLE).await.map_err(|cause| database(&cause))?;
@@ -135,9 +135,15 @@ impl Door {
         Ok(Live { may_lose: self.may_lose, client, statements, warned })
     }
 
-    /// A connection to a server that is fit for use, whatever the database holds.
+    /// A connection to a server that is fit for use, whatever the database holds; what is asked on it may take as long as it does,
+    /// whatever is said of the role.
     pub(super) async fn plain(&self) -> Result<Client, StoreError> {
-        self.enter().await.map(|it| it.0)
+        let (client, _) = self.enter().await?;
+        let (other, _) = self.enter().await?;
+        let turns = [session(&client).await?, session(&other).await?, session(&client).await?];
+        is_kept(turns)?;
+        client.batch_execute("SET statement_timeout=0").await.map_err(|cause| database(&cause))?;
+        Ok(client)
     }
 
     /// The same, and where it is noted that the server warns.
@@ -282,6 +288,22 @@ fn is_fit(about: &Row, may_lose: bool) -> Result<(), StoreError> {
     Ok(())
 }
 
+/// Which session of the server answers on this connection.
+async fn session(client: &Client) -> Result<i32, StoreError> {
+    let row = client.query_one(SESSION, &[]).await.map_err(|cause| database(&cause))?;
+    row.try_get(0).map_err(|cause| database(&cause))
+}
+
+/// That a connection keeps its session, by those that answered on one, on another beside it, and on the first again. A pooler in
+/// transaction mode gives the other one what the first has just left: what is set for one would be set for strangers, and a lock would
+/// be anybody's.
+fn is_kept([first, beside, again]: [i32; 3]) -> Result<(), StoreError> {
+    if first == again && first != beside {
+        return Ok(());
+    }
+    Err(StoreError::UnfitServer { why: "it is a pooler that gives every transaction another session" })
+}
+
 /// That a setting on which durability rests is not off.
 pub(super) fn keeps(about: &Row, column: usize, setting: &'static str) -> Result<(), StoreError> {
     let value: &str = about.try_get(column).map_err(|cause| database(&cause))?;
@@ -331,6 +353,16 @@ async fn prepare(client: &Client) -> Result<Statements, tokio_postgres::Error> {
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a test may panic")]
     use super::*;
+
+    /// A pooler is told by sessions that change hands; a server, or a pooler that keeps them, passes.
+    #[test]
+    fn a_pooler_that_mixes_sessions_is_refused() {
+        assert!(is_kept([7, 8, 7]).is_ok());
+        for turns in [[7, 7, 7], [7, 8, 9], [7, 7, 8]] {
+            let told = is_kept(turns).unwrap_err();
+            assert!(matches!(told, StoreError::UnfitServer { why } if why.contains("pooler")), "{turns:?}: {told}");
+        }
+    }
 
     /// Where a server has failed, or keeps one waiting, one finds out whether it does still and the others hear so at once.
     #[test]

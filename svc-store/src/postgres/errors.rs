@@ -48,7 +48,8 @@ pub(super) fn database(cause: &tokio_postgres::Error) -> StoreError {
         SqlState::DISK_FULL => StoreError::Full(said(cause)),
         SqlState::READ_ONLY_SQL_TRANSACTION | SqlState::INSUFFICIENT_PRIVILEGE => StoreError::NoRight(said(cause)),
         SqlState::DATA_CORRUPTED | SqlState::INDEX_CORRUPTED => StoreError::Corrupt(said(cause)),
-        SqlState::LOCK_NOT_AVAILABLE | SqlState::QUERY_CANCELED => StoreError::Locked(said(cause)),
+        SqlState::LOCK_NOT_AVAILABLE => StoreError::Locked(said(cause)),
+        SqlState::QUERY_CANCELED => StoreError::BrokenOff(said(cause)),
         _ => StoreError::Database(said(cause)),
     }
 }
@@ -56,6 +57,11 @@ pub(super) fn database(cause: &tokio_postgres::Error) -> StoreError {
 /// That nothing was heard for too long.
 pub(super) fn silent() -> StoreError {
     StoreError::Unreachable(Arc::new(Said("nothing was heard from it for too long".to_owned())))
+}
+
+/// That it has closed the connection.
+pub(super) fn hung_up() -> StoreError {
+    StoreError::Unreachable(Arc::new(Said("it closed the connection".to_owned())))
 }
 
 /// Whether the connection is of no use any more.

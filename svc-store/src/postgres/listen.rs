@@ -8,7 +8,7 @@ use tokio::time::timeout;
 use tokio_postgres::Client;
 
 use super::Shared;
-use super::errors::silent;
+use super::errors::{hung_up, silent};
 use super::io::{CONNECT_ALL, LOST};
 use super::plan::heard;
 use crate::backend::{Heard, Others};
@@ -48,7 +48,7 @@ impl Others for Ear {
             Ok(Some(Some(message))) => Ok(heard(&message).map_or(Heard::Missed, Heard::Rows)),
             Ok(Some(None)) => Ok(Heard::Missed),
             // The connection is gone.
-            Ok(None) => Err(silent()),
+            Ok(None) => Err(hung_up()),
         }
     }
 }
