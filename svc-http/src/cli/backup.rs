@@ -9,7 +9,7 @@ use serde_json::json;
 use svc_http::config::Loaded;
 use svc_store::sqlite::{self, Progress};
 
-use super::output::{Problem, note, print, print_json};
+use super::output::{Problem, note, print_made};
 
 /// How often is told how far it is.
 const TELL: Duration = Duration::from_secs(2);
@@ -39,16 +39,18 @@ pub(crate) fn run(loaded: &Loaded, to: &Path, json: bool) -> Result<ExitCode, Pr
     let ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
     let key = place_of_key(loaded);
     if json {
-        print_json(&json!({
+        let told = json!({
             "file": to.display().to_string(),
             "bytes": copied.bytes,
             "schema": copied.schema,
             "stamp": copied.stamp,
             "durationMs": ms,
             "keepToo": key,
-        }))?;
+        });
+        print_made(&format!("{told}\n"), GOOD)?;
     } else {
-        print(&format!("{} holds the database, {} bytes, checked; it took {ms} ms\n", to.display(), copied.bytes))?;
+        let told = format!("{} holds the database, {} bytes, checked; it took {ms} ms\n", to.display(), copied.bytes);
+        print_made(&told, GOOD)?;
     }
     note(&format!(
         "Keep `{key}` too, at another place: without it nothing in the backup that is sealed can be opened.\n\
@@ -67,5 +69,7 @@ fn place_of_key(loaded: &Loaded) -> String {
     }
 }
 
+/// Where nobody could be told of it, it was made all the same.
+const GOOD: &str = "The backup was made and checked, and is good: only this could not be told.";
 /// The master key's name in the environment.
 const IN_ENVIRONMENT: &str = "SVC_MASTER_KEY";

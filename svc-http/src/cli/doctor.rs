@@ -68,6 +68,8 @@ fn everything(loaded: &Loaded) -> Vec<Check> {
         check("listen address", net::listen(config)),
         check("base address", base(config)),
     ];
+    checks.extend(disk::unwritable(config).map(|it| check("database files", it)));
+    checks.extend(proxies(config).map(|it| check("trusted proxies", it)));
     checks.extend(data::workspace(config, &named_data(config)).map(|it| check("workspace", it)));
     checks.extend(net::metrics(config).map(|it| check("metrics address", it)));
     checks.extend(roots(config).map(|it| check("root certificates", it)));
@@ -120,6 +122,14 @@ fn base(config: &Config) -> Finding {
         );
     }
     Well(url.to_string())
+}
+
+/// Whether it can be told whose address a request comes from.
+fn proxies(config: &Config) -> Option<Finding> {
+    let seen = serve::unknown_clients(config, &config.base_url(config.listen))?;
+    let advice =
+        "Set `trustedProxies` to the address of the proxy, such as `127.0.0.1`, if it sends `x-forwarded-for`.";
+    Some(Odd(seen, advice.to_owned()))
 }
 
 fn as_text(checks: &[Check], is_well: bool) -> String {

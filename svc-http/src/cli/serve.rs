@@ -41,7 +41,19 @@ pub(crate) fn serve(loaded: Loaded) -> Result<ExitCode, Problem> {
             bound.address
         );
     }
+    if let Some(seen) = unknown_clients(&config, &base_url) {
+        tracing::warn!("{seen}: set `trustedProxies` to the address of the proxy, if it sends `x-forwarded-for`");
+    }
     run(&config, &base_url, gate, bound, || Ok(()))
+}
+
+/// What it means that a proxy must be in front, as https is named and not spoken here, and none is trusted; nothing where it can be told
+/// who a request comes from.
+pub(crate) fn unknown_clients(config: &Config, base_url: &BaseUrl) -> Option<String> {
+    let is_behind = base_url.as_str().starts_with("https:") && config.trusted_proxies.is_empty();
+    is_behind.then(|| {
+        format!("{base_url} is reached over a proxy and none is trusted, so all clients have its address, and share what limits allow one")
+    })
 }
 
 /// Starts the log and tells in it what the settings' sources had to say.
@@ -69,13 +81,20 @@ pub(crate) fn run(
     runtime.block_on(async {
         let mut stops = Stops::catch().map_err(no_runtime)?;
         let address = bound.address;
-        let server = Server::new(bound.listener, config, base_url, gate).map_err(no_runtime)?;
+        let keys = gate.public_keys()?;
+        let server = Server::with_keys(bound.listener, config, base_url, gate, keys).map_err(no_runtime)?;
+        let server_metrics = server.metrics_address();
         let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
         let mut serving = std::pin::pin!(server.run(async {
             // The sender is dropped, not used: either way it is time to stop.
             let _ = stopped.await;
         }));
         tracing::info!(%address, %base_url, data = %config.data.display(), "listening");
+        if let Ok(Some(address)) = server_metrics {
+            tracing::info!(%address, "metrics are served");
+        }
+        // Whoever waits for the first answer has read this line.
+        log::settle();
         let _noted = reached::note(config, base_url);
         announce()?;
         tokio::select! {

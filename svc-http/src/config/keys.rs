@@ -489,9 +489,15 @@ fn master_key(text: &str) -> Result<String, String> {
 fn networks(texts: &[String]) -> Result<Vec<IpNet>, String> {
     let network = |text: &String| {
         let text = text.trim();
-        text.parse::<IpNet>()
+        let network = text
+            .parse::<IpNet>()
             .or_else(|_| text.parse::<std::net::IpAddr>().map(IpNet::from))
-            .map_err(|_| format!("must be a list of networks such as `10.0.0.0/8`, and `{text}` is none"))
+            .map_err(|_| format!("must be a list of networks such as `10.0.0.0/8`, and `{text}` is none"))?;
+        // Whoever asks would then say themselves what address they have, past limits and what tokens are pinned to.
+        if network.prefix_len() == 0 {
+            return Err(format!("must name the networks of proxies, and `{text}` is every address there is"));
+        }
+        Ok(network)
     };
     texts.iter().map(network).collect()
 }

@@ -246,6 +246,11 @@ fn values_are_refused_with_what_they_must_be() {
             "10.0.0.0/33",
             " is `10.0.0.0/33` and must be a list of networks such as `10.0.0.0/8`, and `10.0.0.0/33` is none",
         ),
+        (
+            "SVC_TRUSTED_PROXIES",
+            "0.0.0.0/0",
+            " is `0.0.0.0/0` and must name the networks of proxies, and `0.0.0.0/0` is every address there is",
+        ),
         ("SVC_LIMITS_GATE_PER_MINUTE", "0", " is `0` and must be a whole number from 1 to 1000000"),
         ("SVC_LIMITS_BODY_BYTES", "1e6", " is `1e6` and must be a whole number from 1024 to 33554432"),
         ("SVC_TIMEOUTS_DRAIN_MS", "99", " is `99` and must be a whole number from 100 to 3600000"),

@@ -50,6 +50,11 @@ fn a_backup_overwrites_nothing() {
     assert_eq!(fs::read_to_string(folder.path().join("copy.db")).unwrap(), "mine");
     let nowhere = run(folder.path(), "backup nowhere/copy.db");
     assert!(nowhere.code == 1 && nowhere.err.contains("it cannot be made"), "{}", nowhere.err);
+    for command in ["backup untold.db", "backup untold.db --json"] {
+        let untold = crate::output::redirected(folder.path(), command, ">/dev/full");
+        assert!(untold.code == 1 && untold.err.contains("The backup was made and checked, and is good"), "{untold:?}");
+        fs::remove_file(folder.path().join("untold.db")).unwrap();
+    }
     let told = run(folder.path(), "backup second.db --json");
     let json: Value = serde_json::from_str(&told.out).unwrap();
     let size = fs::metadata(folder.path().join("second.db")).unwrap().len();

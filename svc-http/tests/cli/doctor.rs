@@ -79,9 +79,14 @@ fn open_modes_are_found_and_the_command_to_close_them_is_given() {
             "others can read what they should not|Run `chmod 700 d && chmod 600 d/master.key && chmod 600 d/svc.toml`."
         )
     );
-    chmod(&data, 0o700);
     chmod(&data.join("master.key"), 0o600);
     chmod(&data.join("svc.toml"), 0o600);
+    let (_, lines) = checks(folder.path(), "--data d");
+    let listed = "others can list the data directory, and read no file in it that holds secrets|Run `chmod 700 d`.";
+    assert_eq!(of(&lines, "file modes"), ("look", listed));
+    chmod(&data, 0o777);
+    assert_eq!(of(&checks(folder.path(), "--data d").1, "file modes").0, "fail", "others could replace the files");
+    chmod(&data, 0o700);
     assert_eq!(of(&checks(folder.path(), "--data d").1, "file modes").0, "ok");
     let left = |it: std::io::Result<fs::DirEntry>| it.unwrap().file_name().to_string_lossy().starts_with(".svc-doctor");
     assert!(!fs::read_dir(&data).unwrap().any(left), "nothing is left behind");
@@ -374,4 +379,19 @@ fn a_mail_server_that_does_not_answer_is_found() {
                   Correct the host and the port in `mail.url`, or this machine's way to it.";
     assert_eq!((code, of(&lines, "mail")), (1, ("fail", wanted)));
     assert!(!format!("{lines:?}").contains("hush"));
+}
+
+/// Behind https there is a proxy: where none is trusted, it is said that all clients count as one.
+#[test]
+fn a_proxy_that_nobody_trusts_is_told_of() {
+    let folder = tempfile::tempdir().unwrap();
+    assert_eq!(run(folder.path(), "init").code, 0);
+    let told = |settings: &str| {
+        fs::write(folder.path().join("my.toml"), settings).unwrap();
+        let (_, lines) = checks(folder.path(), "--config my.toml");
+        lines.iter().any(|it| it.0 == "trusted proxies")
+    };
+    assert!(told("data = \"svc-data\"\nbaseUrl = \"https://a.example\"\n"));
+    assert!(!told("data = \"svc-data\"\nbaseUrl = \"https://a.example\"\ntrustedProxies = [\"127.0.0.1\"]\n"));
+    assert!(!told("data = \"svc-data\"\n"));
 }

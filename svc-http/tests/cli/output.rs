@@ -14,7 +14,7 @@ use svc_store::{Backend as _, SqliteStore};
 use crate::{Ran, run, svc};
 
 /// Runs `svc` as a shell does that sends its standard output where `redirect` says.
-fn redirected(folder: &Path, arguments: &str, redirect: &str) -> Ran {
+pub(crate) fn redirected(folder: &Path, arguments: &str, redirect: &str) -> Ran {
     let line = format!("exec {} {arguments} {redirect}", env!("CARGO_BIN_EXE_svc"));
     let mut shell = Command::new("sh");
     shell.env_clear().current_dir(folder).stdin(Stdio::null()).args(["-c", &line]).output().unwrap().into()

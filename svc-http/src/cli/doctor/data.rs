@@ -55,7 +55,12 @@ pub(super) fn keys(config: &Config) -> Finding {
                 Some(_) => "the setting `masterKey`".to_owned(),
                 None => format!("`{}`", config.data.join(MASTER_KEY).display()),
             };
-            Broken(error.to_string(), format!("Put the master key that this database was begun with back in {place}."))
+            let text = error.to_string();
+            let advice = error.fix().map(|it| format!(": {it}")).unwrap_or_default();
+            Broken(
+                text.replacen(&advice, "", 1),
+                format!("Put the master key that this database was begun with back in {place}."),
+            )
         }
         Err(error) => broken(error),
     }

@@ -86,17 +86,42 @@ pub(super) fn modes(loaded: &Loaded) -> Finding {
     if secret.is_empty() {
         return Odd("there is no svc data here, so no file modes to check".to_owned(), "See `schema`.".to_owned());
     }
-    let is_open = |path: &Path| fs::metadata(path).is_ok_and(|it| permissions(&it) & 0o077 != 0);
-    let open: Vec<String> = secret
+    let open: Vec<(u32, String)> = secret
         .iter()
-        .filter(|(path, _)| is_open(path))
-        .map(|(path, wanted)| format!("chmod {wanted} {}", quoted(path.display().to_string())))
+        .filter_map(|(path, wanted)| {
+            let data = fs::metadata(path).ok()?;
+            let harm = permissions(&data) & if data.is_dir() { 0o022 } else { 0o077 };
+            let is_open = permissions(&data) & 0o077 != 0;
+            is_open.then(|| (harm, format!("chmod {wanted} {}", quoted(path.display().to_string()))))
+        })
         .collect();
+    let run = open.iter().map(|(_, command)| command.as_str()).collect::<Vec<_>>().join(" && ");
     if open.is_empty() {
         Well("nobody but their user can read the data directory and the files in it that hold secrets".to_owned())
+    } else if open.iter().all(|(harm, _)| *harm == 0) {
+        // Names of files are no secret; whoever may write there could put others in their place.
+        Odd(
+            "others can list the data directory, and read no file in it that holds secrets".to_owned(),
+            format!("Run `{run}`."),
+        )
     } else {
-        Broken("others can read what they should not".to_owned(), format!("Run `{}`.", open.join(" && ")))
+        Broken("others can read what they should not".to_owned(), format!("Run `{run}`."))
     }
+}
+
+/// A file of the database that this user may not write, as one that SQLite made beside a database that nobody could write: it keeps
+/// that mode, whatever the database's is later.
+pub(super) fn unwritable(config: &Config) -> Option<Finding> {
+    let database = config.database();
+    let files = ["db", "db-wal", "db-shm"].map(|it| database.with_extension(it));
+    let closed = files.iter().filter(|it| config.postgres.is_none() && it.exists()).find_map(|file| {
+        let error = fs::OpenOptions::new().write(true).open(file).err()?;
+        Some((file.display().to_string(), error))
+    });
+    closed.map(|(file, error)| {
+        let advice = format!("Run `chmod 600 {}` as the user that it belongs to.", quoted(file.clone()));
+        Broken(format!("{file} cannot be written: {error}"), advice)
+    })
 }
 
 /// Whether a database of this service lies there, of whatever release.
