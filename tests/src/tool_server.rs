@@ -400,7 +400,7 @@ fn answer(request: &Heard, shared: &Shared) -> Answer {
         return part_of(part, &script.parts.1);
     }
     // What it asked is answered, or a session of its is ended.
-    let is_answer = request.body.get("result").or(request.body.get("error")).is_some();
+    let is_answer = request.body.get("result").or_else(|| request.body.get("error")).is_some();
     if request.head.starts_with("DELETE ") || is_answer {
         return http(202, "", "text/plain", "");
     }

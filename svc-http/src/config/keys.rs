@@ -169,7 +169,7 @@ pub const KEYS: &[Key] = &[
     key(
         "limits.oauthPerMinute",
         "300",
-        "requests a minute of one address on the OAuth endpoints; one client may send a fifth of it for tokens",
+        "requests a minute of one address on the OAuth endpoints; one client may send a fifth of it for tokens from one address",
         |config, given| {
             config.limits.oauth_per_minute = given.within(1, 1_000_000)?;
             Ok(())

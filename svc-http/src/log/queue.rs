@@ -175,6 +175,8 @@ mod tests {
         assert!(read.lock().unwrap().is_empty(), "it waits no longer than it was told to");
         drop(go);
         assert_eq!(told.recv().unwrap(), u64::try_from(more).unwrap());
+        // There is room for one more once those before it are written.
+        queue.settle(Duration::from_secs(60));
         queue.push(b"last\n");
         queue.settle(Duration::from_secs(60));
         let read = read.lock().unwrap();

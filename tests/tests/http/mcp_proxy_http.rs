@@ -209,8 +209,7 @@ async fn a_stopped_agent_reaches_nothing() {
     let mut desk = Desk::new(Speaks::Modern).await;
     desk.server(json!({})).await;
     let _ = desk.server.heard();
-    desk.server
-        .reply(Reply::Stalled(vec![json!({ "jsonrpc": "2.0", "method": "notifications/message", "params": {} })]));
+    desk.server.reply(Reply::Stalled(vec![told_on_the_way("begun")]));
     let body = calling("read_one", json!({})).to_string();
     let credential = bearer(&desk.agent.key);
     let headers =
@@ -218,7 +217,7 @@ async fn a_stopped_agent_reaches_nothing() {
     let mut socket = TcpStream::connect(desk.site.address).await.unwrap();
     socket.write_all(&request("POST", "/mcp/proxy/crm", &headers, body.as_bytes())).await.unwrap();
     let (mut heard, mut piece) = (Vec::new(), [0; 4_096]);
-    while !String::from_utf8_lossy(&heard).contains("notifications/message") {
+    while !String::from_utf8_lossy(&heard).contains("notifications/progress") {
         let read = timeout(PATIENCE, socket.read(&mut piece)).await.unwrap().unwrap();
         assert_ne!(read, 0, "{}", String::from_utf8_lossy(&heard));
         heard.extend_from_slice(&piece[..read]);

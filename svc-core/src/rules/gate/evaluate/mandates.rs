@@ -59,12 +59,15 @@ pub(super) fn choose(facts: &Facts<'_>, reasons: &mut Vec<Reason>) -> Option<Cha
     }
 }
 
+/// A mandate that refuses, and what it says.
+type Refusing<'a> = (&'a Arc<Mandate>, Vec<Reason>);
+
 /// Where no mandate permits: every refusal of every candidate is a reason, and one whose limits alone stand in the way, and may
 /// be asked about, is charged beyond them. `refusing` are those that have been looked into, in their order, beside what is left to
 /// be told by the others.
 fn beyond<'a>(
     facts: &Facts<'a>,
-    (refusing, mut names): (Vec<(&'a Arc<Mandate>, Vec<Reason>)>, Names),
+    (refusing, mut names): (Vec<Refusing<'a>>, Names),
     reasons: &mut Vec<Reason>,
 ) -> Option<Charge> {
     let mut refusing = refusing.into_iter().peekable();
