@@ -384,7 +384,8 @@ fn the_auditor_finds_what_cannot_be() {
                 )
             }),
         ),
-        ("stopped 0 times", Box::new(|rows| change::<Agent>(rows, |_| true, |it| it.stops.clear()))),
+        ("stopped 0 times", Box::new(|rows| change::<Agent>(rows, |_| true, |it| it.epoch = 0))),
+        ("0 instants are kept", Box::new(|rows| change::<Agent>(rows, |_| true, |it| it.stops.clear()))),
         (
             "behind the stop",
             Box::new(move |rows| {

@@ -12,7 +12,7 @@ use crate::state::evidence::merkle::{Edge, leaf_hash};
 use crate::state::evidence::{Chain, Entry};
 use crate::state::gate::{
     Action, Activity, Agent, Approval, ApprovalState, DecidedBy, Incident, JOB_KEPT, Mandate, OutcomeStatus, Replay,
-    SWEEP_EVERY, State, Sweep, Tally,
+    STOPS_KEPT, SWEEP_EVERY, State, Sweep, Tally,
 };
 use crate::state::people::{Velocity, Workspace};
 use crate::store::{Key, Range, Record, Row, Stamp, Store};
@@ -375,6 +375,9 @@ fn check_stops(books: &Books<'_>, agent: &Agent, faults: &mut Vec<String>) {
     // Each stop begins an epoch; the instants of the newest alone are kept.
     if u32::try_from(stops.len() + unrecorded).ok() != Some(agent.epoch) {
         fault(format!("stopped {} times, with {} records of it", agent.epoch, stops.len()));
+    }
+    if agent.stops.len() != STOPS_KEPT.min(usize::try_from(agent.epoch).unwrap_or(usize::MAX)) {
+        fault(format!("of {} stops {} instants are kept", agent.epoch, agent.stops.len()));
     }
     let first_record =
         |id: ActionId, kind: &str| books.on(id).iter().find(|(_, entry)| &*entry.kind == kind).map(|(place, _)| *place);

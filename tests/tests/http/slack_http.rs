@@ -312,10 +312,12 @@ async fn those_who_may_decide_are_asked_in_slack() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nobody_approves_in_slack_what_is_not_all_shown() {
     let mut chat = Chat::with(|_| {}).await;
-    for (command, is_whole) in [("rm -rf /srv".to_owned(), true), (format!("true #{}", "x".repeat(2_000)), false)] {
+    for (shell, command, is_whole) in
+        [("sh", "rm -rf /srv".to_owned(), true), ("bash", format!("true #{}", "x".repeat(2_000)), false)]
+    {
         chat.slack.answer([taken()]);
-        let body = json!({ "type": "mcp.call", "summary": format!("Look around {is_whole}"),
-            "tool": { "name": "shell", "server": "box", "input": { "command": command } } });
+        let body = json!({ "type": "mcp.call", "summary": "Look around",
+            "tool": { "name": shell, "server": "box", "input": { "command": command } } });
         chat.client.authorize(&chat.agent.key, &body).await.ok();
         let told = posted(&mut chat).await.json();
         let blocks = told["blocks"].as_array().unwrap();
