@@ -176,7 +176,7 @@ impl Agent {
 /// How many keys of an agent may be in force at once, those of its connections aside.
 pub const AGENT_KEYS_MAX: usize = 100;
 /// How many stops of an agent are remembered by their instant.
-pub(crate) const STOPS_KEPT: usize = 64;
+pub const STOPS_KEPT: usize = 64;
 
 /// How much an agent is trusted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
