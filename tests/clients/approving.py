@@ -29,12 +29,12 @@ def ask(dev, amount, currency="EUR", name="Example Cloud", domain="cloud.example
         "type": "payment", "summary": "Move to the yearly plan", "provenance": [{"source": "user"}], **more,
         "payment": {"amount": amount, "currency": currency, "merchant": {"name": name, "domain": domain}},
     }  # fmt: skip
-    return authorize(dev, body)
+    return authorize(dev, dev["agentKey"], body)
 
 
-def authorize(dev, body):
+def authorize(dev, key, body):
     """The decision on an action that a person has to decide."""
-    headers = {"authorization": f"Bearer {dev['agentKey']}", "content-type": "application/json"}
+    headers = {"authorization": f"Bearer {key}", "content-type": "application/json"}
     data = json.dumps(body).encode()
     status, _, text = person.browse(dev["baseUrl"] + "/v1/actions/authorize", data, headers=headers)
     assert status == 200, (status, text)
@@ -359,7 +359,7 @@ def elsewhere(chromium, dev, cookie):
 def what_a_tool_is_given(chromium, dev, cookie):
     """Whoever decides on a tool's call sees what it would do, whatever the agent says of it, and nothing of it is markup."""
     tool = {"name": "shell", "server": "box", "input": {"command": "rm -rf /srv", "why": WICKED, "times": 3}}
-    decision = authorize(dev, {"type": "mcp.call", "summary": "Read the status page", "tool": tool})
+    decision = authorize(dev, desk.asker(dev), {"type": "tool.call", "summary": "Read the status page", "tool": tool})
     with phone(chromium, [cookie], dev["baseUrl"]) as page:
         page.goto(decision["approval"]["url"])
         page.get_by_role("heading", name="What the tool is given", level=2).wait_for()
