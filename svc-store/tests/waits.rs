@@ -18,7 +18,6 @@ use svc_core::rules::people::register_agent::RegisterAgent;
 use svc_core::state::gate::{Status, Verb};
 use svc_core::state::people::Settings as WorkspaceSettings;
 use svc_core::store::{Clock as _, MemoryStore, Store};
-use svc_core::testing::FakeClock;
 use svc_core::testing::fault::{Faulty, Operation};
 use svc_core::testing::people::sign_in_owner;
 use svc_core::testing::world::{World, payment, request, terms};
@@ -105,15 +104,13 @@ fn a_word_in_time_comes_before_the_clock() {
     assert_eq!(pollster::block_on(word).unwrap().stands, Stands::Approved);
 }
 
-/// A store of several servers whose clock does not answer any more once that is asked for.
-struct Silent {
+/// A store of several servers, whose clock is this.
+struct Shared<F> {
     store: MemoryStore,
-    is_silent: Arc<AtomicBool>,
-    /// Waits until a test has ended.
-    over: Arc<Mutex<std::sync::mpsc::Receiver<()>>>,
+    time: F,
 }
 
-impl Backend for Silent {
+impl<F: Fn() -> Option<Timestamp> + Send + Sync + 'static> Backend for Shared<F> {
     type Session = MemoryStore;
 
     fn lanes(&self) -> usize {
@@ -133,19 +130,23 @@ impl Backend for Silent {
     }
 
     fn time(&self) -> Result<Option<Timestamp>, <MemoryStore as Store>::Error> {
-        if self.is_silent.load(Ordering::SeqCst) {
-            let _ = self.over.lock().unwrap().recv();
-        }
-        Ok(None)
+        Ok((self.time)())
     }
 }
 
 /// Everybody is told to look once a second, also while the database answers nothing.
 #[test]
 fn a_silent_database_keeps_nobody_from_looking() {
-    let (is_silent, (end, over)) = (Arc::new(AtomicBool::new(false)), sync_channel(1));
-    let store =
-        Silent { store: MemoryStore::new(), is_silent: Arc::clone(&is_silent), over: Arc::new(Mutex::new(over)) };
+    let (is_silent, (end, over)) = (Arc::new(AtomicBool::new(false)), sync_channel::<()>(1));
+    let (asked, over) = (Arc::clone(&is_silent), Mutex::new(over));
+    // Once it does not answer any more it is waited for until this test has ended.
+    let time = move || {
+        if asked.load(Ordering::SeqCst) {
+            let _ = over.lock().unwrap().recv();
+        }
+        None
+    };
+    let store = Shared { store: MemoryStore::new(), time };
     let mut world = World::over(store.store.clone(), WorkspaceSettings::default());
     let (clock, signer) = (world.clock().clone(), Arc::clone(world.engine().signer()));
     let gate = Gate::over(store, clock, signer, Settings::default()).unwrap();
@@ -164,38 +165,6 @@ fn a_silent_database_keeps_nobody_from_looking() {
     assert_eq!(looks, [Ok(true); 5]);
 }
 
-/// A store of several servers whose clock cannot be read for a while.
-struct Clockless {
-    store: MemoryStore,
-    clock: FakeClock,
-    is_away: Arc<AtomicBool>,
-}
-
-impl Backend for Clockless {
-    type Session = MemoryStore;
-
-    fn lanes(&self) -> usize {
-        1
-    }
-
-    fn writer(&self) -> Result<MemoryStore, <MemoryStore as Store>::Error> {
-        Ok(self.store.clone())
-    }
-
-    fn reader(&self) -> Result<MemoryStore, <MemoryStore as Store>::Error> {
-        Ok(self.store.clone())
-    }
-
-    fn is_shared(&self) -> bool {
-        true
-    }
-
-    fn time(&self) -> Result<Option<Timestamp>, <MemoryStore as Store>::Error> {
-        assert!(!self.is_away.load(Ordering::SeqCst), "it does not answer");
-        Ok(Some(self.clock.now()))
-    }
-}
-
 /// A server that has never held its clock against the database's decides nothing, and goes on by itself once it has.
 #[test]
 fn nobody_decides_by_a_clock_that_was_never_compared() {
@@ -204,7 +173,12 @@ fn nobody_decides_by_a_clock_that_was_never_compared() {
     let mut world = World::over(store.clone(), WorkspaceSettings::default());
     let agent = world.agent().register();
     let (clock, signer) = (world.clock().clone(), Arc::clone(world.engine().signer()));
-    let store = Clockless { store, clock: clock.clone(), is_away: Arc::clone(&is_away) };
+    let (asked, own) = (Arc::clone(&is_away), clock.clone());
+    let time = move || {
+        assert!(!asked.load(Ordering::SeqCst), "it does not answer");
+        Some(own.now())
+    };
+    let store = Shared { store, time };
     let gate = Gate::over(store, clock, signer, Settings::default()).unwrap();
     let ask = || gate.execute(Authorize::new(agent, request("crm.read"), [7; 16]));
     assert!(gate.is_behind());

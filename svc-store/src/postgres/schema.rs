@@ -11,7 +11,7 @@ use crate::error::StoreError;
 
 /// The schema that this release writes. It is the number of the rows' members (`sqlite::SCHEMA`), as the tables know nothing of
 /// them: a program that does not know a member drops it when it writes the row again.
-pub const SCHEMA: i64 = 3;
+pub const SCHEMA: i64 = 4;
 
 /// Held by whoever makes or changes tables: `svc1` in ASCII.
 const LOCK: i64 = 0x7376_6331;
