@@ -1,5 +1,5 @@
-//! Asking whether a receipt is good, by its text: what the interface answers at `POST /v1/receipts/verify`, for programs that embed
-//! the gate.
+//! Asking whether a receipt is good, by its text: what the interface answers at `POST /v1/verify`, for programs that embed the
+//! gate.
 
 use svc_core::engine::Failure;
 use svc_core::rules::gate::verify::{Charge, Fault, Verdict, Verify};
@@ -10,8 +10,9 @@ use crate::error::StoreError;
 use crate::gate::Gate;
 
 impl Gate {
-    /// Whether the receipt of this text is good for `charge`, which is to name the merchant's domain, or where that is none for an action of the type `kind` that is no payment;
-    /// a yes uses it up, once. Form, signature and issuer are looked at first, as whatever the text alone tells. A question that is
+    /// Whether the receipt of this text is good for `charge`, which names the merchant's domain and minor units, or, where there is
+    /// none, for an action that is no payment; `kind` is the type that the asker expects, if any (CONTRACT part 2, "Verify"). A yes
+    /// uses it up, once. Form, signature and issuer are looked at first, as whatever the text alone tells. A question that is
     /// asked again has another answer: this is for whoever asks once, and keeps the verdict before acting on it.
     ///
     /// # Errors
