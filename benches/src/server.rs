@@ -30,7 +30,8 @@ use svc_core::value::text::{Email, Label};
 use svc_http::Server;
 use svc_http::config::{BaseUrl, Config};
 use svc_http::signer::AwsSigner;
-use svc_store::{Gate, Settings, SystemClock};
+use svc_store::postgres::{PostgresStore, Terms};
+use svc_store::{Backend, Gate, Settings, SystemClock};
 
 use crate::Fault;
 use crate::gate::{MANDATES, mandate_json};
@@ -54,10 +55,13 @@ pub enum Kind {
     Memory,
     /// The gate over SQLite.
     Sqlite,
+    /// The gate over PostgreSQL.
+    Postgres,
 }
 
 impl Kind {
-    const ALL: [(Self, &'static str); 3] = [(Self::Bare, "bare"), (Self::Memory, "memory"), (Self::Sqlite, "sqlite")];
+    const ALL: [(Self, &'static str); 4] =
+        [(Self::Bare, "bare"), (Self::Memory, "memory"), (Self::Sqlite, "sqlite"), (Self::Postgres, "postgres")];
 
     fn name(self) -> &'static str {
         Self::ALL.iter().find(|it| it.0 == self).map_or("", |it| it.1)
@@ -90,7 +94,8 @@ pub struct Used {
 }
 
 impl Process {
-    /// Starts a server of this kind whose data lies in `directory`, with so many agents.
+    /// Starts a server of this kind whose data lies in `directory`, over PostgreSQL in the database of that address, with so many
+    /// agents.
     ///
     /// # Errors
     /// It does not come up.
@@ -152,7 +157,7 @@ pub fn serve_if_asked() -> Result<bool, Fault> {
     let runtime = svc_http::serve::runtime(None)?;
     let gate = match kind {
         Kind::Bare => None,
-        Kind::Memory | Kind::Sqlite => Some(open(kind, &directory, agents)?),
+        Kind::Memory | Kind::Sqlite | Kind::Postgres => Some(open(kind, &directory, agents)?),
     };
     let (asks, gone) = tokio::sync::oneshot::channel::<()>();
     std::thread::spawn(move || tell(port, asks));
@@ -193,18 +198,26 @@ pub fn memory() -> u64 {
 }
 
 fn open(kind: Kind, directory: &Path, agents: usize) -> Result<(Gate, Option<PublicKeys>), Fault> {
-    let (gate, keys) = if kind == Kind::Memory {
-        let dalek = DalekSigner::new(&Secret::new([7; 32]), BASE_URL);
-        let clock = SystemClock::new();
-        let mut keys = PublicKeys::default();
-        keys.insert(dalek.public_key(svc_core::store::Clock::now(&clock)));
-        let signer: Arc<dyn Signer> = Arc::new(AwsSigner::new(&Secret::new([7; 32]), BASE_URL)?);
-        (Gate::over(MemoryStore::new(), clock, signer, Settings::default())?, Some(keys))
-    } else {
-        (Gate::open_with(directory, BASE_URL, None, &aws_or_dalek, Settings::default())?, None)
+    let (gate, keys) = match kind {
+        Kind::Sqlite => (Gate::open_with(directory, BASE_URL, None, &aws_or_dalek, Settings::default())?, None),
+        Kind::Postgres => {
+            let address = directory.to_str().ok_or("no address of a database")?;
+            over(PostgresStore::open(address, Terms::default())?)?
+        }
+        Kind::Memory | Kind::Bare => over(MemoryStore::new())?,
     };
     register(&gate, agents)?;
     Ok((gate, keys))
+}
+
+/// A gate over a store that holds no key to sign with.
+fn over<B: Backend>(store: B) -> Result<(Gate, Option<PublicKeys>), Fault> {
+    let dalek = DalekSigner::new(&Secret::new([7; 32]), BASE_URL);
+    let clock = SystemClock::new();
+    let mut keys = PublicKeys::default();
+    keys.insert(dalek.public_key(svc_core::store::Clock::now(&clock)));
+    let signer: Arc<dyn Signer> = Arc::new(AwsSigner::new(&Secret::new([7; 32]), BASE_URL)?);
+    Ok((Gate::over(store, clock, signer, Settings::default())?, Some(keys)))
 }
 
 /// The server's signer, or the core's where that one takes no such seed.

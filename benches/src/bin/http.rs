@@ -3,12 +3,13 @@
 //!
 //! `--seconds S` makes a slice last longer, `--rounds N` takes more of them, `--keyed` sends idempotency keys; `--connections N`
 //! takes that number of connections alone, `--store memory` or `--store sqlite` that store and `--no-verify` only authorizes, for a
-//! profiler.
+//! profiler. `--postgres ADDRESS` measures PostgreSQL as well, in an empty database at that address
+//! (`postgres://user:password@host/database`): what it keeps its own processor time for is not in the server's.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
 use std::io::Write as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
@@ -42,6 +43,7 @@ struct Options {
     keyed: bool,
     connections: Option<usize>,
     store: Option<String>,
+    postgres: Option<PathBuf>,
     verify: bool,
 }
 
@@ -53,6 +55,7 @@ impl Options {
             keyed: false,
             connections: None,
             store: None,
+            postgres: None,
             verify: true,
         };
         let mut arguments = std::env::args().skip(1);
@@ -65,6 +68,7 @@ impl Options {
                 "--no-verify" => options.verify = false,
                 "--connections" => options.connections = Some(value()?.parse()?),
                 "--store" => options.store = Some(value()?),
+                "--postgres" => options.postgres = Some(value()?.into()),
                 other => return Err(format!("unknown argument `{other}`").into()),
             }
         }
@@ -75,9 +79,8 @@ impl Options {
 async fn compare(options: &Options) -> Result<(), Fault> {
     let directory = tempfile::tempdir()?;
     let asked = Rc::new(RefCell::new(Authorize::new(AGENTS, options.keyed)));
-    let mut memory = Process::start(Kind::Memory, directory.path(), AGENTS)?;
-    let mut sqlite = Process::start(Kind::Sqlite, &directory.path().join("data"), AGENTS)?;
-    sample(&mut memory, directory.path(), &asked).await?;
+    let mut stores = stores(directory.path(), options)?;
+    sample(&mut stores[0].server, directory.path(), &asked).await?;
     let mut bare = Process::start(Kind::Bare, directory.path(), 0)?;
     let columns = ["connections", "what", "requests/s", "of bare", "cpu us", "p50 us", "p99 us", "p99/p50"];
     let mut report = Report::new("http", &columns);
@@ -92,15 +95,12 @@ async fn compare(options: &Options) -> Result<(), Fault> {
                 }
             };
             note("1 bare", slice(&mut bare, connections, &asked, options).await?);
-            for (store, server, authorize, verify) in [
-                ("memory", &mut memory, "2 authorize, memory", "3 verify, memory"),
-                ("sqlite", &mut sqlite, "4 authorize, SQLite", "5 verify, SQLite"),
-            ] {
-                if options.store.as_deref().is_some_and(|only| only != store) {
+            for Stored { name, server, authorize, verify } in &mut stores {
+                if options.store.as_deref().is_some_and(|only| only != *name) {
                     continue;
                 }
                 asked.borrow_mut().receipts = Some(Vec::new());
-                note(authorize, slice(server, connections, &asked, options).await?);
+                note(*authorize, slice(server, connections, &asked, options).await?);
                 let receipts = asked.borrow_mut().receipts.take().unwrap_or_default();
                 if !options.verify {
                     continue;
@@ -111,17 +111,40 @@ async fn compare(options: &Options) -> Result<(), Fault> {
                 if shown.borrow().valid != shows.slice.latencies.len() {
                     return Err("a receipt was not valid".into());
                 }
-                note(verify, shows);
+                note(*verify, shows);
             }
             synced.extend(appends(directory.path())?);
         }
         tell(&mut report, connections, &results, median(synced));
     }
-    for (name, server) in [("memory", &mut memory), ("sqlite", &mut sqlite)] {
+    for Stored { name, server, .. } in &mut stores {
         report.figure(format!("{name}.resident_mib"), count(server.used()?.memory) / 1_048_576.0);
     }
     report.print();
     Ok(())
+}
+
+/// A server over one store, and under which names its figures stand.
+struct Stored {
+    name: &'static str,
+    server: Process,
+    authorize: &'static str,
+    verify: &'static str,
+}
+
+fn stores(directory: &Path, options: &Options) -> Result<Vec<Stored>, Fault> {
+    let stored = |kind, name, directory: &Path, authorize, verify| {
+        Ok::<_, Fault>(Stored { name, server: Process::start(kind, directory, AGENTS)?, authorize, verify })
+    };
+    let mut all = vec![
+        stored(Kind::Memory, "memory", directory, "2 authorize, memory", "3 verify, memory")?,
+        stored(Kind::Sqlite, "sqlite", &directory.join("data"), "4 authorize, SQLite", "5 verify, SQLite")?,
+    ];
+    if let Some(address) = &options.postgres {
+        let (authorize, verify) = ("6 authorize, PostgreSQL", "7 verify, PostgreSQL");
+        all.push(stored(Kind::Postgres, "postgres", address, authorize, verify)?);
+    }
+    Ok(all)
 }
 
 /// Asks once, and keeps the answer for the bare server to answer with.
