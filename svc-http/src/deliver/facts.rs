@@ -13,7 +13,8 @@ use svc_core::value::id::{ActionId, ApprovalId, WorkspaceId};
 
 use crate::pages::quoted::plain;
 
-/// Characters of what a tool is given that a message has: they fit into a field of Slack's with their name.
+/// Characters of what a tool is given that a message has, every sign that nobody sees named: they fit into a field of Slack's with
+/// their name.
 const INPUT_CHARS_MAX: usize = 1_700;
 
 /// What waits, or ran, for a message.
@@ -141,8 +142,9 @@ fn of_action(view: &View, quoted: &mut Vec<(&'static str, String)>, own: &mut Ve
     }
     let Some(payload) = view.payload.as_deref() else { return true };
     let Some(given) = payload.tool_input.as_deref() else { return payload.details.is_none() || action.tool.is_none() };
-    let cut = given.char_indices().nth(INPUT_CHARS_MAX).map(|(end, _)| end);
-    let shown = given.get(..cut.unwrap_or(given.len())).unwrap_or_default();
+    let named = plain(given);
+    let cut = named.char_indices().nth(INPUT_CHARS_MAX).map(|(end, _)| end);
+    let shown = named.get(..cut.unwrap_or(named.len())).unwrap_or_default();
     let rest = cut.map(|_| format!("… ({} bytes in all: the rest is on the page)", given.len())).unwrap_or_default();
     quoted.push(("The tool is given", format!("{shown}{rest}")));
     cut.is_none()

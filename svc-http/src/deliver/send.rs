@@ -11,6 +11,7 @@ use svc_core::state::edge::{Integration, IntegrationKind, Job, News, Posted, Tri
 use svc_core::value::secret::Secret;
 use svc_store::{Gate, with_causes};
 
+use super::facts::Facts;
 use super::{letter, room, slack};
 use crate::export;
 use crate::inbound::button::buttons;
@@ -68,7 +69,7 @@ impl Sender {
                 Err(trouble) => (None, Some(trouble)),
             },
             (Some(message), _) => {
-                let buttons = offered(gate, message);
+                let buttons = offered(gate, message, &self.base);
                 match room::body(message, &claimed.job.id.to_string(), &self.base, buttons) {
                     Some(body) => of_call(self.post(gate, claimed, body).await),
                     None => (None, Some(Trouble::Refused)),
@@ -161,10 +162,12 @@ impl Sender {
     }
 }
 
-/// The buttons that a relay is given with a message.
-fn offered(gate: &Gate, message: &Message) -> Vec<Value> {
+/// The buttons that a relay is given with a message. Nobody agrees in one to what they see half of.
+fn offered(gate: &Gate, message: &Message, base: &str) -> Vec<Value> {
     match (&message.relay, &message.about) {
-        (Some(relay), About::Asked(asked)) => buttons(gate, relay, &asked.question, gate.now()),
+        (Some(relay), About::Asked(asked)) => {
+            buttons(gate, relay, &asked.question, Facts::of(asked, base).is_whole, gate.now())
+        }
         _ => Vec::new(),
     }
 }

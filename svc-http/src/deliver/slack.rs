@@ -87,12 +87,19 @@ fn blocks(asked: &Asked, facts: &Facts) -> Vec<Value> {
         let text = format!("The same was asked {under} more times and waits too.");
         blocks.push(json!({ "type": "context", "elements": [plain_text(&text)] }));
     }
-    if !facts.is_whole && asked.question.stands == Stands::Waiting {
-        let text = "Not all that the tool is given is shown here: open it to look and to approve.";
+    if !is_whole(facts) && asked.question.stands == Stands::Waiting {
+        let text = "Not all of it is shown here: open it to look and to approve.";
         blocks.push(json!({ "type": "context", "elements": [plain_text(text)] }));
     }
     blocks.push(json!({ "type": "actions", "elements": buttons(asked, facts) }));
     blocks
+}
+
+/// Whether all that is decided on stands in the message: a text of signs that nobody sees is longer here than it was written.
+fn is_whole(facts: &Facts) -> bool {
+    let fits = |text: &str, most: usize| text.chars().count() <= most;
+    let quoted = facts.quoted.iter().all(|(_, said)| fits(&one_line(said), FIELD_MAX));
+    facts.is_whole && quoted && facts.quoted.len() <= FIELDS_MAX && fits(&plain(&facts.summary), TEXT_MAX)
 }
 
 fn buttons(asked: &Asked, facts: &Facts) -> Vec<Value> {
@@ -102,7 +109,7 @@ fn buttons(asked: &Asked, facts: &Facts) -> Vec<Value> {
     let mut buttons = Vec::with_capacity(3);
     if asked.question.stands == Stands::Waiting {
         // Nobody agrees in a message to what they see half of.
-        if facts.is_whole && !has_no_yes(&asked.question) {
+        if is_whole(facts) && !has_no_yes(&asked.question) {
             buttons.push(word(APPROVE, "Approve", "primary"));
         }
         buttons.push(word(DENY, "Deny", "danger"));

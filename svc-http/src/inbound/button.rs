@@ -96,11 +96,12 @@ impl Button {
 }
 
 /// The buttons beside a question as it stands at `now`, each with its word; none where the gate has no master key, and no yes where
-/// that is said on the page.
+/// that is said on the page, or where not `all` of what is decided on stands beside them.
 #[must_use]
-pub fn buttons(gate: &Gate, integration: &Integration, question: &Question, now: Timestamp) -> Vec<Value> {
+pub fn buttons(gate: &Gate, integration: &Integration, question: &Question, all: bool, now: Timestamp) -> Vec<Value> {
     let words = [(Choice::Approve, "approve"), (Choice::Deny, "deny")];
-    let offered = words.into_iter().filter(|(choice, _)| *choice == Choice::Deny || !has_no_yes(question));
+    let has_yes = all && !has_no_yes(question);
+    let offered = words.into_iter().filter(|(choice, _)| *choice == Choice::Deny || has_yes);
     let sealed = |(choice, word)| {
         let token = Button::new(&question.approval, choice, now).seal(gate, integration)?;
         Some(json!({ "decision": word, "token": token }))

@@ -139,6 +139,24 @@ async fn a_room_is_offered_no_yes_with_a_second_factor() {
     chat.site.stop().await;
 }
 
+/// A room gets no button for a yes to a call of which its message has not all.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_room_is_offered_no_yes_to_what_is_not_all_shown() {
+    let mut chat = relay().await;
+    let url = svc_core::value::text::UrlText::parse(&chat.slack.url("/room")).unwrap();
+    connect_kind(&chat.site, IntegrationKind::Chat, ConfigChange { url: Some(Some(url)), ..ConfigChange::default() });
+    for (shell, filler, expected) in [("sh", 10, &["approve", "deny"][..]), ("bash", 2_000, &["deny"])] {
+        let body = json!({ "type": "mcp.call", "summary": "Look around",
+            "tool": { "name": shell, "server": "box", "input": { "command": "x".repeat(filler) } } });
+        chat.client.authorize(&chat.agent.key, &body).await.ok();
+        let shown = chat.slack.next().await.json();
+        let buttons: Vec<&str> = shown["buttons"].as_array().unwrap().iter().map(|it| text(&it["decision"])).collect();
+        assert_eq!(buttons, expected, "{shown}");
+    }
+    chat.site.audit();
+    chat.site.stop().await;
+}
+
 /// Where two persons have to agree, a room gets no button for a yes, and one that there was before brings none; a no is heard.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_relay_brings_no_yes_of_two_persons() {

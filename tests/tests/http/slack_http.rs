@@ -308,28 +308,33 @@ async fn those_who_may_decide_are_asked_in_slack() {
     chat.site.stop().await;
 }
 
-/// What a tool would be given is in the message; where that is not all of it, nobody approves there, and is told why.
+/// What a tool would be given is in the message; where that is not all of it, nobody approves there, and is told why. A sign that nobody
+/// sees takes the room of its name.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nobody_approves_in_slack_what_is_not_all_shown() {
     let mut chat = Chat::with(|_| {}).await;
-    for (shell, command, is_whole) in
-        [("sh", "rm -rf /srv".to_owned(), true), ("bash", format!("true #{}", "x".repeat(2_000)), false)]
-    {
+    let hidden = |signs: usize| "\u{200b}".repeat(signs);
+    for (shell, summary, command, is_whole) in [
+        ("sh", "Look around".to_owned(), "rm -rf /srv".to_owned(), true),
+        ("bash", "Look around".to_owned(), format!("true #{}", "x".repeat(2_000)), false),
+        ("zsh", "Look around".to_owned(), format!("true{}; rm -rf /srv", hidden(220)), false),
+        ("ksh", format!("Look{} and delete", hidden(400)), "ls".to_owned(), false),
+    ] {
         chat.slack.answer([taken()]);
-        let body = json!({ "type": "mcp.call", "summary": "Look around",
+        let body = json!({ "type": "mcp.call", "summary": summary,
             "tool": { "name": shell, "server": "box", "input": { "command": command } } });
         chat.client.authorize(&chat.agent.key, &body).await.ok();
         let told = posted(&mut chat).await.json();
         let blocks = told["blocks"].as_array().unwrap();
         let fields: Vec<&Value> = blocks.iter().filter_map(|it| it["fields"].as_array()).flatten().collect();
         let given = fields.iter().map(|it| text(&it["text"])).find(|it| it.starts_with("The tool is given: "));
-        let head: String = command.chars().take(1_000).collect();
+        let head: String = command.chars().take_while(char::is_ascii).take(1_000).collect();
         assert!(given.is_some_and(|it| it.contains(&format!(r#"{{"command":"{head}"#))), "{told}");
         let buttons: Vec<&str> =
             blocks.last().unwrap()["elements"].as_array().unwrap().iter().map(|it| text(&it["action_id"])).collect();
         let expected: &[&str] = if is_whole { &["approve", "deny", "open"] } else { &["deny", "open"] };
         assert_eq!(buttons, expected);
-        assert_eq!(told.to_string().contains("Not all that the tool is given is shown here"), !is_whole, "{told}");
+        assert_eq!(told.to_string().contains("Not all of it is shown here"), !is_whole, "{told}");
     }
     chat.site.stop().await;
 }
