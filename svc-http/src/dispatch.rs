@@ -6,6 +6,8 @@
 use std::net::IpAddr;
 use std::ops::Range;
 use std::str::FromStr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -122,7 +124,43 @@ pub struct Call {
     pub trace: Trace,
     /// When its head was whole.
     pub came: Instant,
+    /// Whether it ends where the client closes its side.
+    pub ends: EndsWithClient,
     pub(crate) params: Vec<Range<usize>>,
+}
+
+/// Who sends requests over a connection.
+#[derive(Clone, Debug)]
+pub struct Client {
+    /// Where from.
+    pub address: IpAddr,
+    /// Whether what is worked on ends with it.
+    pub ends: EndsWithClient,
+}
+
+impl From<IpAddr> for Client {
+    fn from(address: IpAddr) -> Self {
+        Self { address, ends: EndsWithClient::default() }
+    }
+}
+
+/// Whether what a client has asked for ends where it closes its side of a connection of HTTP/1. A closed side tells nobody whether
+/// the client is still there to read. What is answered in a moment is answered; what would go on for long at somebody's cost, a
+/// stream of a model or the call of a tool behind this server, ends.
+#[derive(Clone, Debug, Default)]
+pub struct EndsWithClient(Arc<AtomicBool>);
+
+impl EndsWithClient {
+    /// Has it be so from now on, or not.
+    pub fn set(&self, ends: bool) {
+        self.0.store(ends, Ordering::Relaxed);
+    }
+
+    /// Whether it is.
+    #[must_use]
+    pub fn get(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
 }
 
 impl Call {

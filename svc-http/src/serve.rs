@@ -9,6 +9,9 @@
 //! | a request is worked on, or its answer is a stream | as long as that takes |
 //! | nothing happens between requests, or the client does not read | `idle_time`, then it is closed |
 //!
+//! A client that has sent all it has to say may close its side and is answered all the same (RFC 9293, 3.6), unless what it asked for
+//! ends with it ([`EndsWithClient`]): there nobody can tell whether it is still there.
+//!
 //! On HTTP/2 a client that does not read one of several streams loses that one alone, by a reset after `idle_time`
 //! (`stalled.rs`).
 //!
@@ -46,7 +49,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::time::{Instant, MissedTickBehavior, interval, timeout, timeout_at};
 
 use crate::answer::Sent;
-use crate::dispatch::Service;
+use crate::dispatch::{Client, EndsWithClient, Service};
 use crate::shell::Shell;
 use crate::stalled::{Streams, Taking};
 use crate::unread;
@@ -137,7 +140,7 @@ fn builder(patience: Duration) -> auto::Builder<Streams> {
     let mut builder = auto::Builder::new(Streams { patience });
     // Heads are timed by `Watch`, which needs no timer for each request.
     // Flushing only between pipelined requests would take all of a body at once, however slowly its client reads.
-    builder.http1().timer(TokioTimer::new()).header_read_timeout(None).pipeline_flush(false);
+    builder.http1().timer(TokioTimer::new()).header_read_timeout(None).pipeline_flush(false).half_close(true);
     builder
         .http2()
         .timer(TokioTimer::new())
@@ -180,7 +183,8 @@ async fn connection<S: Service>(
     let service = service_fn(|request: hyper::Request<hyper::body::Incoming>| {
         let at_work = AtWork::begin(Arc::clone(&owned), request.version() >= http::Version::HTTP_2);
         async move {
-            let response = at_work.0.shell.answer(at_work.0.peer, request).await;
+            let client = Client { address: at_work.0.peer, ends: at_work.0.pulse.ends.clone() };
+            let response = at_work.0.shell.answer(client, request).await;
             Ok::<_, Infallible>(response.map(|body| Working::of(body, at_work)))
         }
     });
@@ -248,6 +252,8 @@ struct Pulse {
     full: AtomicU64,
     /// Pieces that streams have given.
     given: AtomicU64,
+    /// Whether what is worked on ends with the client; of HTTP/1, which has one request at a time.
+    ends: EndsWithClient,
 }
 
 /// What the requests of one connection share.
@@ -267,12 +273,14 @@ impl<S> AtWork<S> {
         if h2 {
             owned.pulse.h2.store(true, Ordering::Relaxed);
         }
+        owned.pulse.ends.set(false);
         Self(owned)
     }
 }
 
 impl<S> Drop for AtWork<S> {
     fn drop(&mut self) {
+        self.0.pulse.ends.set(false);
         self.0.pulse.ended.fetch_add(1, Ordering::Relaxed);
     }
 }
@@ -291,7 +299,9 @@ struct Working<S> {
 
 impl<S> Working<S> {
     fn of(body: Sent, at_work: AtWork<S>) -> Self {
-        let at_work = matches!(body, Either::Right(_)).then_some(at_work);
+        let is_stream = matches!(body, Either::Right(_));
+        at_work.0.pulse.ends.set(is_stream);
+        let at_work = is_stream.then_some(at_work);
         Self { body, left: Bytes::new(), taking: Taking::of_this_task(), at_work, full: false }
     }
 
@@ -458,6 +468,19 @@ impl Metered {
         }
         Poll::Ready(Ok(()))
     }
+
+    /// Fails once the client has closed its side while what it asked for ends with it. hyper reads nothing meanwhile; what has come
+    /// already of the next request hides the end, which the next write finds.
+    fn poll_gone(&mut self, context: &mut Context<'_>) -> io::Result<()> {
+        if !self.pulse.ends.get() || self.pulse.h2.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        match self.stream.poll_peek(context, &mut ReadBuf::new(&mut [0])) {
+            Poll::Ready(Ok(0)) => Err(io::ErrorKind::ConnectionAborted.into()),
+            Poll::Ready(Err(error)) => Err(error),
+            Poll::Ready(Ok(_)) | Poll::Pending => Ok(()),
+        }
+    }
 }
 
 impl AsyncRead for Metered {
@@ -481,6 +504,7 @@ impl AsyncWrite for Metered {
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         std::task::ready!(self.poll_instead(context))?;
+        self.poll_gone(context)?;
         Pin::new(&mut self.stream).poll_flush(context)
     }
 

@@ -21,7 +21,7 @@ use crate::address::{self, RateAddress};
 use crate::answer::{Answer, Reply, Sent};
 use crate::body::{self, BodyFault, DRAIN_MAX};
 use crate::config::{BaseUrl, Config};
-use crate::dispatch::{Call, Named, Remembered, Service, Shown, dispatch};
+use crate::dispatch::{Call, Client, Named, Remembered, Service, Shown, dispatch};
 use crate::docs::Pages;
 use crate::headers::{self, Site};
 use crate::log::{self, RequestLine};
@@ -149,8 +149,8 @@ impl<S: Service> Shell<S> {
         &self.docs
     }
 
-    /// Answers one request of a client at `peer`. Never fails and never panics: what goes wrong is the answer.
-    pub async fn answer<B: Body<Data = Bytes> + Unpin>(&self, peer: IpAddr, request: Request<B>) -> Response<Sent> {
+    /// Answers one request of a client. Never fails and never panics: what goes wrong is the answer.
+    pub async fn answer<B: Body<Data = Bytes> + Unpin>(&self, client: Client, request: Request<B>) -> Response<Sent> {
         let (parts, mut body) = request.into_parts();
         let method = parts.method.clone();
         let wire = Wire { http2: parts.version >= Version::HTTP_2, waits: parts.headers.contains_key(EXPECT) };
@@ -169,7 +169,7 @@ impl<S: Service> Shell<S> {
             body_max: 0,
             close: false,
         };
-        let guarded = contain_panic(self.work(peer, parts, wire, &mut body, &mut reply)).await;
+        let guarded = contain_panic(self.work(client, parts, wire, &mut body, &mut reply)).await;
         let worked = guarded.unwrap_or_else(|| Err(Refusal::internal()));
         if !reply.close && !body.is_end_stream() {
             reply.close = !self.read_past(wire, reply.body_max, &mut body).await;
@@ -198,13 +198,13 @@ impl<S: Service> Shell<S> {
     /// The request's way through the order of refusals.
     async fn work<B: Body<Data = Bytes> + Unpin>(
         &self,
-        peer: IpAddr,
+        client: Client,
         parts: Parts,
         wire: Wire,
         body: &mut B,
         reply: &mut Reply,
     ) -> Result<Answer, Refusal> {
-        let address = address::client(peer, &parts.headers, &self.settings.trusted_proxies);
+        let address = address::client(client.address, &parts.headers, &self.settings.trusted_proxies);
         let Matched { route, params, .. } = match self.find(&parts, address, reply) {
             Ok(found) => found,
             Err(refusal) if refusal.kind() == Kind::RouteNotFound => {
@@ -242,6 +242,7 @@ impl<S: Service> Shell<S> {
             request_id: reply.request_id.clone(),
             trace: reply.trace,
             came: reply.started,
+            ends: client.ends,
             params,
         };
         let answer = dispatch(&self.service, &self.pages, caller, call).await;

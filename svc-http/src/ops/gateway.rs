@@ -136,6 +136,8 @@ async fn carry(service: &GateService, dialect: Dialect, key: &CallKey, call: &Ca
         // Each look is at what came: under another setting what was taken out counts again.
         let (seen, findings) = scan::look(setting, &body).await?;
         let demand = Arc::new(seen.as_ref().unwrap_or(&body).demand());
+        // A whole answer is read to its end, whoever is there to hear it.
+        call.ends.set(demand.stream);
         let command = command(service, key, &asked, &demand, findings, setting);
         let now = if asked.dry {
             let (admission, preview) = service.read(|scope| {

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use bytes::Bytes;
+use tokio::io::AsyncWriteExt as _;
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
@@ -69,6 +70,50 @@ async fn work_is_not_cut_short() {
         .await;
     server.waiting.arrived().await;
     assert!(timeout(SHORT * 2, client.hear()).await.is_err());
+    server.waiting.open();
+    assert_eq!(client.answer().await.status, 200);
+}
+
+/// A client that has closed its side reads every answer that it has asked for, be it closed with the request or while that is worked
+/// on. What would go on for as long as somebody listens ends, also before its answer has begun, and nothing after it on the connection
+/// does.
+#[tokio::test]
+async fn a_closed_side_is_answered() {
+    let server = Server::start().await;
+    let asks = |body: &str| {
+        let length = body.len();
+        format!("POST /v1/actions/authorize HTTP/1.1\r\nhost: x\r\n{AGENT}content-length: {length}\r\n\r\n{body}")
+    };
+    for told in ["a", "wait", "again"] {
+        let mut client = server.client().await;
+        client.send(&format!("{}{}", asks("b"), asks(told))).await;
+        client.stream.shutdown().await.unwrap();
+        assert_eq!(client.answer().await.status, 200, "{told}");
+        if told == "wait" {
+            server.waiting.arrived().await;
+            server.waiting.open();
+        }
+        assert_eq!(client.answer().await.status, 200, "{told}");
+        assert!(client.is_closed().await);
+    }
+    let mut client = server.client().await;
+    client.send(&asks("theirs")).await;
+    server.waiting.arrived().await;
+    client.stream.shutdown().await.unwrap();
+    assert!(client.is_closed().await, "nobody lets it go on");
+    let mut client = server.client().await;
+    client.send(&asks("quiet")).await;
+    assert!(client.hear().await);
+    client.stream.shutdown().await.unwrap();
+    timeout(PATIENCE, async { while client.hear().await {} }).await.unwrap();
+    let mut client = server.client().await;
+    client.send(&asks("theirs")).await;
+    server.waiting.arrived().await;
+    server.waiting.open();
+    assert_eq!(client.answer().await.status, 200);
+    client.send(&asks("wait")).await;
+    server.waiting.arrived().await;
+    client.stream.shutdown().await.unwrap();
     server.waiting.open();
     assert_eq!(client.answer().await.status, 200);
 }

@@ -155,6 +155,10 @@ impl Service for Gate {
         match call.body.as_ref() {
             b"panic" => panic!("a rule with a bug"),
             b"wait" => self.waiting.pass().await,
+            b"theirs" => {
+                call.ends.set(true);
+                self.waiting.pass().await;
+            }
             b"conflict" => return Err(Refusal::idempotency_conflict()),
             b"again" => return Ok(Answer::json("{}").replayed()),
             b"flood" => {

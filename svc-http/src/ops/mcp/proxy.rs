@@ -242,6 +242,8 @@ impl Place<'_> {
             May::Not(result) => return Ok(Called::Refused(result)),
         };
         let name = Name::new(self.known.digest, &self.call.headers, self.reached.server.id, id);
+        // A client that hangs up calls it off.
+        self.call.ends.set(true);
         let run = Run {
             named: self.service.proxied.under_way.begin(name),
             gate: self.service.gate.clone(),
