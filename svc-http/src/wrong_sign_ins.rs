@@ -22,7 +22,7 @@ const WINDOW: Duration = Duration::from_secs(15 * 60);
 const PAIR_MAX: usize = 10;
 /// Wrong sign-ins of one account, from anywhere.
 const ACCOUNT_MAX: usize = 100;
-/// Accounts and pairs that are remembered: beyond it the oldest make place.
+/// Accounts and pairs that are remembered: beyond it those make place that have been wrong least, and of these the oldest.
 const KEPT_MAX: usize = 50_000;
 /// Seconds until a try that runs is over, more or less.
 const MOMENT_S: u32 = 1;
@@ -96,9 +96,11 @@ impl WrongSignIns {
             seen.retain(|_, it| it.running > 0 || it.wrong.last().is_some_and(is_recent));
             // Many at once, so that whoever fills the memory does not make every try look through it.
             let over = (seen.len() + KEPT_MAX / 4).saturating_sub(KEPT_MAX);
-            let idle = seen.iter().filter(|(_, it)| it.running == 0).map(|(key, _)| *key);
-            let victims: Vec<u64> = idle.take(over).collect();
-            for victim in victims {
+            let idle = seen.iter().filter(|(_, it)| it.running == 0);
+            let mut idle: Vec<_> = idle.map(|(key, it)| (it.wrong.len(), it.wrong.last().copied(), *key)).collect();
+            // Whoever makes up many names frees no pair that has had its own.
+            idle.sort_unstable();
+            for (.., victim) in idle.into_iter().take(over) {
                 seen.remove(&victim);
             }
         }
@@ -239,9 +241,13 @@ mod tests {
         for _ in 0..50 {
             wrong.begin("ann", RateAddress(1), now).unwrap().forgive();
         }
+        for _ in 0..PAIR_MAX {
+            drop(wrong.begin("guessed at", RateAddress(1), now));
+        }
         for typed in 0..60_000 {
             drop(wrong.begin(&format!("{typed}"), RateAddress(1), now));
         }
         assert!(wrong.seen.lock().unwrap().len() <= KEPT_MAX + 2);
+        assert!(wrong.begin("guessed at", RateAddress(1), now).is_err(), "made-up names bring no new guesses");
     }
 }
