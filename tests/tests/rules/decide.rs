@@ -5,9 +5,11 @@ use svc_core::rules::gate::Caller;
 use svc_core::rules::gate::asked::{MayNot, Stands, get_approval};
 use svc_core::rules::gate::decide::Choice;
 use svc_core::rules::people::by::{By, Person};
-use svc_core::rules::people::mandates::{Content, GrantMandate, RevokeMandate};
+use svc_core::rules::people::mandates::{ChangeMandate, Content, GrantMandate, RevokeMandate};
 use svc_core::rules::people::members::ChangeMember;
-use svc_core::state::gate::{Action, Activity, Agent, Approval, Code, DecidedBy, OutcomeStatus, Status, Verb};
+use svc_core::state::gate::{
+    Action, Activity, Agent, Approval, Code, DecidedBy, MerchantsChange, OutcomeStatus, Set, Status, TermsChange, Verb,
+};
 use svc_core::state::people::{Account, Outside, Principal, Role, Session, Settings};
 use svc_core::testing::World;
 use svc_core::testing::world::{charge, payment, request, terms, tool_call};
@@ -186,6 +188,33 @@ fn limits_and_pauses_stand_in_no_persons_way() {
     let (mut world, agent, owner, asked) = waiting(&[ASKS]);
     world.edit::<Agent>(agent.agent, |it| it.mandates[0].paused = true);
     assert_eq!(world.approve(&owner, asked).stands, Stands::Approved);
+}
+
+/// Where nothing outside of a mandate is done, a mandate that was paused or narrowed meanwhile covers nothing that waits; one that
+/// stands does, be its limits used up or not.
+#[test]
+fn what_no_mandate_covers_any_more_is_denied_where_that_is_said() {
+    let paused: fn(&mut World, &Caller) =
+        |world, agent| world.edit::<Agent>(agent.agent, |it| it.mandates[0].paused = true);
+    let narrowed: fn(&mut World, &Caller) = |world, agent| {
+        let mandate = world.row::<Agent>(agent.agent).mandates[0].id;
+        let merchants = MerchantsChange { allow: Set::To(vec!["other.example".parse().unwrap()]), deny: Set::Keep };
+        let change = TermsChange { merchants: Set::To(merchants), ..TermsChange::default() };
+        let (workspace, agent, by) = (agent.workspace, agent.agent, By::Program);
+        let change =
+            ChangeMandate { workspace, by, agent, mandate, change, paused: None, confirm_broaden: true, counted: None };
+        world.run(change).unwrap();
+    };
+    let stands: fn(&mut World, &Caller) = |_, _| {};
+    for (change, expected) in [(paused, Stands::Denied), (narrowed, Stands::Denied), (stands, Stands::Approved)] {
+        let (mut world, agent, owner, asked) = waiting(&[ASKS]);
+        change(&mut world, &agent);
+        world.change_settings(Settings { outside_mandate: Outside::Deny, ..fast() });
+        assert_eq!(world.approve(&owner, asked).stands, expected);
+        let is_told = codes(&world.read(&agent, asked)).contains(&Code::PolicyChanged);
+        assert_eq!(is_told, expected == Stands::Denied);
+        world.audit();
+    }
 }
 
 /// What a person lets pass beyond a limit is kept apart: it neither fills nor frees the limit, to the end.

@@ -6,11 +6,12 @@ use std::sync::Arc;
 
 use super::asked::{Question, close, own_approval, question, reach_to, readable, standing_consents};
 use super::decide_other::decide_other;
-use super::evaluate::{denied, tool_name};
+use super::evaluate::{denied, is_outside, tool_name};
 use super::fleet::Everyone;
 use super::freeze::{End, end_waiting};
 use super::hold::held_by;
 use super::record::ActionRecord;
+use super::would::request_again;
 use super::{authorize, posting};
 use crate::refusal::Refusal;
 use crate::rules::edge::{notify, tell};
@@ -302,8 +303,8 @@ impl Case<'_> {
     }
 }
 
-/// What is in force now and forbids an action of `agent`'s: entries of deny lists, a revoked mandate, `outsideMandate` turned to
-/// `deny`. Empty where nothing does.
+/// What is in force now and forbids an action of `agent`'s: entries of deny lists, a revoked mandate, `outsideMandate` that is `deny`
+/// where the mandates, as they were or as they are, do not cover it. Empty where nothing does.
 ///
 /// # Errors
 /// `internal` where a row that is always there is not.
@@ -320,13 +321,22 @@ pub(super) fn forbidden(
     }
     let gone = |charged| !agent.mandates.iter().any(|it| it.id == charged);
     let revoked = action.mandate.map(|it| it.mandate).filter(|it| gone(*it));
-    let outside = |it: &Reason| it.effect == Effect::Ask && it.code.is_outside();
-    let outside = workspace.settings.outside_mandate == Outside::Deny && action.reasons.iter().any(outside);
+    let outside = workspace.settings.outside_mandate == Outside::Deny && lies_outside(scope, &mandates, action)?;
     if revoked.is_some() || outside || !reasons.is_empty() {
         let changed = Reason { mandate: revoked, ..Reason::new(Code::PolicyChanged, Effect::Deny) };
         reasons.insert(0, changed);
     }
     Ok(reasons)
+}
+
+/// Whether an action was outside of its agent's mandates when it was asked, or is outside of those in force now: one may have been
+/// paused or narrowed while it waited.
+fn lies_outside(scope: &mut Scope<'_>, mandates: &[Arc<Mandate>], action: &Action) -> Result<bool, Halt> {
+    if action.reasons.iter().any(|it| it.effect == Effect::Ask && it.code.is_outside()) {
+        return Ok(true);
+    }
+    let request = request_again(scope, action)?;
+    Ok(is_outside(mandates, &request))
 }
 
 /// Who agrees, when and from where.

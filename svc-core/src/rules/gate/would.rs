@@ -22,9 +22,7 @@ pub fn would(scope: &mut Scope<'_>, action: &Action, amount: Option<i64>) -> Res
     if action.erased || !agent.is_active() || held_by(scope, &workspace, agent.id)?.is_some() {
         return Ok(None);
     }
-    let payload = if action.payload { scope.get::<Payload>(action.id)? } else { None };
-    let details = payload.and_then(|it| Json::parse(it.details.as_ref()?.as_bytes()).ok());
-    let mut request = Request::again(action, details.and_then(|it| Details::of(&it).ok()));
+    let mut request = request_again(scope, action)?;
     if let (Some(payment), Some(amount)) = (&mut request.payment, amount) {
         payment.amount = amount;
     }
@@ -32,4 +30,14 @@ pub fn would(scope: &mut Scope<'_>, action: &Action, amount: Option<i64>) -> Res
         give_back(scope, action)?;
     }
     Ok(Some(weigh(scope, &agent, &workspace, &request, None)?.verdict))
+}
+
+/// What was asked, as far as a decision rests on it.
+///
+/// # Errors
+/// [`Halt::Load`] alone.
+pub(super) fn request_again(scope: &mut Scope<'_>, action: &Action) -> Result<Request, Halt> {
+    let payload = if action.payload { scope.get::<Payload>(action.id)? } else { None };
+    let details = payload.and_then(|it| Json::parse(it.details.as_ref()?.as_bytes()).ok());
+    Ok(Request::again(action, details.and_then(|it| Details::of(&it).ok())))
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::Facts;
-use crate::state::gate::{Code, DATA_FIELDS_MAX, Effect, Mandate, OnLimit, Payment, Reason, Tally, Tool};
+use crate::state::gate::{Code, DATA_FIELDS_MAX, Effect, Mandate, OnLimit, Payment, Reason, Request, Tally, Tool};
 use crate::value::period::Period;
 
 /// The mandate that an action is charged to.
@@ -17,7 +17,7 @@ pub struct Charge {
 
 /// Entries of any mandate's deny lists, whether or not it speaks of this type.
 pub(super) fn deny_lists(facts: &Facts<'_>, reasons: &mut Vec<Reason>) {
-    reasons.extend(denied(facts.mandates, facts.request.payment.as_ref(), tool(facts)));
+    reasons.extend(denied(facts.mandates, facts.request.payment.as_ref(), tool(facts.request)));
 }
 
 /// What deny lists of `mandates` say of a payment and of a tool, by its server and name.
@@ -45,7 +45,7 @@ pub fn denied(mandates: &[Arc<Mandate>], payment: Option<&Payment>, tool: Option
 pub(super) fn choose(facts: &Facts<'_>, reasons: &mut Vec<Reason>) -> Option<Charge> {
     let (mut permitting, mut refusing) = (None, Vec::new());
     let mut names = Names::default();
-    for mandate in facts.mandates.iter().filter(|it| !excludes(facts, it) && speaks(facts, it)) {
+    for mandate in facts.mandates.iter().filter(|it| !excludes(facts, it) && speaks(facts.request, it)) {
         let said = refusals_of(facts, mandate, &mut names);
         if said.is_empty() {
             narrowest(facts, &mut permitting, mandate);
@@ -75,7 +75,9 @@ fn beyond<'a>(
     for mandate in facts.mandates {
         let said = match refusing.next_if(|(it, _)| Arc::ptr_eq(it, mandate)) {
             Some((_, said)) => said,
-            None if excludes(facts, mandate) && speaks(facts, mandate) => refusals_of(facts, mandate, &mut names),
+            None if excludes(facts, mandate) && speaks(facts.request, mandate) => {
+                refusals_of(facts, mandate, &mut names)
+            }
             None => continue,
         };
         any = true;
@@ -97,8 +99,15 @@ fn excludes(facts: &Facts<'_>, mandate: &Mandate) -> bool {
 }
 
 /// Whether the mandate speaks of this type of action.
-fn speaks(facts: &Facts<'_>, mandate: &Mandate) -> bool {
-    mandate.actions.iter().any(|pattern| pattern.covers(&facts.request.kind))
+fn speaks(request: &Request, mandate: &Mandate) -> bool {
+    mandate.actions.iter().any(|pattern| pattern.covers(&request.kind))
+}
+
+/// Whether what is asked is outside of all of `mandates`, whatever their limits say.
+pub fn is_outside(mandates: &[Arc<Mandate>], request: &Request) -> bool {
+    let covers =
+        |it: &Mandate| speaks(request, it) && outside_of((request, Effect::Deny), it, &mut Names::default()).is_empty();
+    !mandates.iter().any(|it| covers(it))
 }
 
 /// Keeps the narrower of two.
@@ -133,10 +142,16 @@ fn narrowness(facts: &Facts<'_>, mandate: &Mandate) -> (u8, i64, u128) {
 
 /// Everything in `mandate` that stands in the way.
 fn refusals_of(facts: &Facts<'_>, mandate: &Mandate, names: &mut Names) -> Vec<Reason> {
+    let mut said = outside_of((facts.request, facts.outside()), mandate, names);
+    amounts(facts, mandate, &mut said);
+    said
+}
+
+/// Everything in `mandate` but its limits that a request is outside of, with this effect.
+fn outside_of((request, outside): (&Request, Effect), mandate: &Mandate, names: &mut Names) -> Vec<Reason> {
     let mut said = Vec::new();
     let id = mandate.id.mandate;
-    let outside = facts.outside();
-    let payment = facts.request.payment.as_ref();
+    let payment = request.payment.as_ref();
     if payment.is_some_and(|it| mandate.limits().currency != Some(it.currency)) {
         said.push(Reason::new(Code::CurrencyNotCovered, outside).by(id));
     }
@@ -148,9 +163,8 @@ fn refusals_of(facts: &Facts<'_>, mandate: &Mandate, names: &mut Names) -> Vec<R
             None => reason,
         });
     }
-    fields(facts, mandate, (&mut said, names));
-    tools(facts, mandate, &mut said);
-    amounts(facts, mandate, &mut said);
+    fields((request, outside), mandate, (&mut said, names));
+    tools((request, outside), mandate, &mut said);
     said
 }
 
@@ -182,10 +196,10 @@ impl Names {
 }
 
 /// Each name that is refused, as long as there is room to tell them; that something is refused in any case.
-fn fields(facts: &Facts<'_>, mandate: &Mandate, (said, left): (&mut Vec<Reason>, &mut Names)) {
+fn fields((request, outside): (&Request, Effect), mandate: &Mandate, (said, left): (&mut Vec<Reason>, &mut Names)) {
     let Some(allowed) = &mandate.fields else { return };
-    let reason = || Reason::new(Code::FieldNotAllowed, facts.outside()).by(mandate.id.mandate);
-    let names: Vec<&str> = match (&facts.request.data, &facts.request.details) {
+    let reason = || Reason::new(Code::FieldNotAllowed, outside).by(mandate.id.mandate);
+    let names: Vec<&str> = match (&request.data, &request.details) {
         (Some(data), _) => data.share.fields.iter().map(|it| it.as_str()).collect(),
         (None, Some(details)) => details.names.iter().map(|it| &**it).collect(),
         (None, None) => Vec::new(),
@@ -205,10 +219,10 @@ fn fields(facts: &Facts<'_>, mandate: &Mandate, (said, left): (&mut Vec<Reason>,
     }
 }
 
-fn tools(facts: &Facts<'_>, mandate: &Mandate, said: &mut Vec<Reason>) {
+fn tools((request, outside): (&Request, Effect), mandate: &Mandate, said: &mut Vec<Reason>) {
     let Some(globs) = mandate.tools.as_ref().and_then(|it| it.allow.as_deref()) else { return };
-    let reason = Reason::new(Code::ToolNotAllowed, facts.outside()).by(mandate.id.mandate);
-    match tool(facts) {
+    let reason = Reason::new(Code::ToolNotAllowed, outside).by(mandate.id.mandate);
+    match tool(request) {
         Some((server, name)) if globs.iter().any(|it| it.covers(server, name)) => {}
         Some((server, name)) => said.push(reason.about(full_name(server, name))),
         None => said.push(reason),
@@ -266,8 +280,8 @@ fn tally(facts: &Facts<'_>, mandate: &Mandate, period: Period) -> Tally {
     facts.activity.tally(mandate.id.mandate, period, facts.now, facts.settings)
 }
 
-fn tool<'a>(facts: &Facts<'a>) -> Option<ToolName<'a>> {
-    facts.request.tool.as_ref().and_then(|it| tool_name(&it.tool))
+fn tool(request: &Request) -> Option<ToolName<'_>> {
+    request.tool.as_ref().and_then(|it| tool_name(&it.tool))
 }
 
 /// A tool's server, where it has one, and its name.

@@ -13,7 +13,7 @@ use crate::state::gate::{Activity, Code, Effect, Mandate, Origin, Reason, Reques
 use crate::state::people::{OnMismatch, OnUndeclared, Outside, Settings};
 use crate::value::Timestamp;
 
-pub use mandates::{Charge, denied, tool_name};
+pub use mandates::{Charge, denied, is_outside, tool_name};
 
 /// Everything a decision rests on.
 #[derive(Clone, Copy, Debug)]
