@@ -19,6 +19,7 @@ mod entropy;
 mod export;
 pub mod headers;
 pub mod health;
+mod host;
 mod identity;
 pub mod inbound;
 mod keys;

@@ -24,10 +24,11 @@ use crate::config::{BaseUrl, Config};
 use crate::dispatch::{Call, Client, Named, Remembered, Service, Shown, dispatch};
 use crate::docs::Pages;
 use crate::headers::{self, Site};
+use crate::host;
 use crate::log::{self, RequestLine};
 use crate::rate_limit::{RateLimiter, Rates, Subject};
 use crate::router::{AmbiguousRoute, Matched, Router, Unmatched};
-use crate::routes::{Auth, BodyMax, Content, Limit, NOWHERE, Route, Shape};
+use crate::routes::{Auth, BodyMax, Content, EVERYWHERE, Limit, NOWHERE, Route, Shape};
 use crate::trace::Trace;
 
 /// How many credentials from addresses that failed too often are looked for at once, from all of these together. Others wait for
@@ -268,10 +269,10 @@ impl<S: Service> Shell<S> {
             reply.shape = Shape::SecurityEvent;
         }
         let within = headers::head_is_within(&parts.uri, &parts.headers);
-        let found = within.map_err(|refusal| Unmatched { refusal, allow: None });
+        let found = within.and_then(|()| host::is_named(parts)).map_err(|refusal| Unmatched { refusal, allow: None });
         found.and_then(|()| self.router.find(&parts.method, path).map_err(|it| *it)).map_err(|unmatched| {
             let Unmatched { refusal, allow } = unmatched;
-            debug_assert!(NOWHERE.contains(&refusal.kind()), "{refusal:?}");
+            debug_assert!([NOWHERE, EVERYWHERE].concat().contains(&refusal.kind()), "{refusal:?}");
             reply.allow = allow;
             // These paths tell the rate on every answer, also where there is no route.
             let limit = if path.starts_with("/v1/actions/") {

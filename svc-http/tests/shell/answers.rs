@@ -103,6 +103,54 @@ async fn a_head_over_a_limit_is_refused() {
     driver.abort();
 }
 
+/// A request that names no host, two of them or what is none is refused on every route, on HTTP/1 and HTTP/2 (RFC 9112, 3.2);
+/// HTTP/1.0 may leave it out.
+#[tokio::test]
+async fn a_request_names_one_host() {
+    let server = Server::start().await;
+    let mut client = server.client().await;
+    let one = "host: gate.example\r\n";
+    for (line, hosts, status) in [
+        ("GET /healthz HTTP/1.1", "", 400),
+        ("GET /healthz HTTP/1.1", "host: a b\r\n", 400),
+        ("GET /healthz HTTP/1.1", "host: a@gate.example\r\n", 400),
+        ("GET /healthz HTTP/1.1", &one.repeat(2), 400),
+        ("GET /healthz HTTP/1.1", one, 200),
+        ("GET http://gate.example/healthz HTTP/1.1", "", 400),
+        ("GET http://gate.example/healthz HTTP/1.1", one, 200),
+        ("GET /nowhere HTTP/1.1", "", 400),
+        ("POST /v1/actions/authorize HTTP/1.1", "", 400),
+        ("POST /v1/verify HTTP/1.1", "", 400),
+        ("GET /api/me HTTP/1.1", &one.repeat(2), 400),
+    ] {
+        client.send(&format!("{line}\r\n{hosts}\r\n")).await;
+        let got = client.answer().await;
+        assert_eq!(got.status, status, "{line} {hosts:?}");
+        is_whole(&got);
+        if status == 400 {
+            assert_eq!((got.error().as_str(), got.field().as_str()), ("invalid_request", "host"), "{line} {hosts:?}");
+        }
+    }
+    for (hosts, status) in [("", 200), (one, 200), (&*one.repeat(2), 400)] {
+        let mut client = server.client().await;
+        client.send(&format!("GET /healthz HTTP/1.0\r\n{hosts}\r\n")).await;
+        assert_eq!(client.answer().await.status, status, "{hosts:?}");
+    }
+    let stream = tokio::net::TcpStream::connect(server.address).await.unwrap();
+    let (mut requests, connection) = h2::client::handshake(stream).await.unwrap();
+    let driver = tokio::spawn(connection);
+    for (hosts, status) in [(&[][..], 200), (&["gate.example"], 200), (&["gate.example", "gate.example"], 400)] {
+        let mut request = http::Request::get("http://gate.example/healthz").body(()).unwrap();
+        for host in hosts {
+            request.headers_mut().append("host", http::HeaderValue::from_static(host));
+        }
+        let (answer, _) = requests.send_request(request, true).unwrap();
+        assert_eq!(timeout(PATIENCE, answer).await.unwrap().unwrap().status(), status, "{hosts:?}");
+        requests = timeout(PATIENCE, requests.ready()).await.unwrap().unwrap();
+    }
+    driver.abort();
+}
+
 /// The members and headers that only some refusals have.
 #[tokio::test]
 async fn refusals_have_their_own_members_and_headers() {
