@@ -110,7 +110,7 @@ pub struct Named<'a> {
 pub struct Call {
     /// The row of the table.
     pub route: &'static Route,
-    /// Path and query as sent.
+    /// Path, in its one form, and query as sent.
     pub uri: Uri,
     /// The headers as sent.
     pub headers: HeaderMap,

@@ -33,6 +33,7 @@ pub mod ops;
 pub mod outbound;
 mod pages;
 pub mod passwords;
+mod path;
 mod pieces;
 pub mod rate_limit;
 pub mod router;

@@ -26,6 +26,7 @@ use crate::docs::Pages;
 use crate::headers::{self, Site};
 use crate::host;
 use crate::log::{self, RequestLine};
+use crate::path;
 use crate::rate_limit::{RateLimiter, Rates, Subject};
 use crate::router::{AmbiguousRoute, Matched, Router, Unmatched};
 use crate::routes::{Auth, BodyMax, Content, EVERYWHERE, Limit, NOWHERE, Route, Shape};
@@ -152,7 +153,8 @@ impl<S: Service> Shell<S> {
 
     /// Answers one request of a client. Never fails and never panics: what goes wrong is the answer.
     pub async fn answer<B: Body<Data = Bytes> + Unpin>(&self, client: Client, request: Request<B>) -> Response<Sent> {
-        let (parts, mut body) = request.into_parts();
+        let (mut parts, mut body) = request.into_parts();
+        parts.uri = path::in_one_form(parts.uri);
         let method = parts.method.clone();
         let wire = Wire { http2: parts.version >= Version::HTTP_2, waits: parts.headers.contains_key(EXPECT) };
         let mut reply = Reply {

@@ -151,6 +151,36 @@ async fn a_request_names_one_host() {
     driver.abort();
 }
 
+/// A letter that is sent encoded is that letter (RFC 3986, 6.2.2.2), for whatever looks at the path: route, credential, rate,
+/// envelope, host and the page's own mark. What is no letter stays as it was sent: `%2F` is no slash.
+#[tokio::test]
+async fn an_encoded_letter_is_the_same_path() {
+    let server = Server::start().await;
+    let mut client = server.client().await;
+    for (method, path, headers, status, type_) in [
+        ("POST", "/v1/act%69ons/authorize", AGENT, 200, ""),
+        ("POST", "/%761/actions/%61uthorize", "", 401, "unauthenticated"),
+        ("GET", "/v1/actions/%61uthorize", AGENT, 405, "method_not_allowed"),
+        ("GET", "/v1/%61ctions/a/b", "", 404, "route_not_found"),
+    ] {
+        let got = client.ask(method, path, headers, "{}").await;
+        assert_eq!((got.status, got.error().as_str()), (status, type_), "{path}");
+        assert_eq!(got.header("ratelimit-limit"), Some("600"), "{path}");
+    }
+    for (sent, id) in [("act%5F1", "act_1"), ("act%2f1", "act%2f1"), ("%2561", "%2561")] {
+        let got = client.ask("GET", &format!("/v1/actions/{sent}"), AGENT, "").await;
+        assert_eq!((got.status, got.json()), (200, json!({ "id": id })), "{sent}");
+    }
+    for path in ["/v1%2Factions/act_1", "/v1/%2e%2e/v1/actions/act_1", "/v1/actions%2Fact_1"] {
+        assert_eq!(client.ask("GET", path, AGENT, "").await.error(), "route_not_found", "{path}");
+    }
+    assert_eq!(client.ask("POST", "/%61pi/sign-%6Fut", "", "").await.error(), "csrf");
+    client.send("GET /%61pi/me HTTP/1.1\r\nhost: other.example\r\n\r\n").await;
+    assert_eq!(client.answer().await.error(), "forbidden");
+    let got = client.ask("POST", "/%61nthropic/v1/nowhere", "", "").await;
+    assert_eq!((got.status, &got.json()["type"]), (404, &json!("error")));
+}
+
 /// The members and headers that only some refusals have.
 #[tokio::test]
 async fn refusals_have_their_own_members_and_headers() {
