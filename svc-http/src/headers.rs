@@ -7,6 +7,7 @@ use http::{HeaderMap, HeaderName, HeaderValue, Uri};
 use svc_core::refusal::{FieldError, Refusal};
 
 use crate::entropy;
+use crate::other_kind;
 use crate::routes::Auth;
 use crate::secrets::{ACCESS_PREFIX, KEY_PREFIX, TOKEN_PREFIX, is_drawn, is_key};
 use crate::trace::push_hex;
@@ -88,7 +89,7 @@ pub fn credential<'a>(auth: Auth, headers: &'a HeaderMap, site: &Site) -> Result
         Auth::Open | Auth::Signature => return Ok(None),
         Auth::Session | Auth::Member(_) => {
             let sent = site.session(headers).filter(|it| is_drawn("", it));
-            return sent.ok_or_else(Refusal::unauthenticated).map(Some);
+            return sent.ok_or_else(|| other_kind::refusal(auth, headers, site)).map(Some);
         }
         Auth::Agent | Auth::McpAgent => (false, &[KEY_PREFIX, ACCESS_PREFIX]),
         Auth::Workspace | Auth::Payer | Auth::WorkspaceAdmin => (true, &[KEY_PREFIX, ACCESS_PREFIX]),
@@ -108,7 +109,7 @@ pub fn credential<'a>(auth: Auth, headers: &'a HeaderMap, site: &Site) -> Result
         Some(it) if is_key(it) || is_drawn(ACCESS_PREFIX, it) || is_drawn(TOKEN_PREFIX, it) => Ok(Some(it)),
         Some(_) if matches!(auth, Auth::Token(_)) => Err(Refusal::invalid_token()),
         Some(_) => Err(Refusal::invalid_api_key()),
-        None => Err(Refusal::unauthenticated()),
+        None => Err(other_kind::refusal(auth, headers, site)),
     }
 }
 
@@ -343,7 +344,7 @@ pub fn body_is_plain(headers: &HeaderMap) -> Result<(), FieldError> {
 }
 
 /// What stands behind the scheme `Bearer`, whatever bytes it is.
-fn bearer(value: &HeaderValue) -> Option<&[u8]> {
+pub(crate) fn bearer(value: &HeaderValue) -> Option<&[u8]> {
     let (scheme, rest) = value.as_bytes().split_at_checked(BEARER.len())?;
     scheme.eq_ignore_ascii_case(BEARER).then(|| rest.trim_ascii())
 }

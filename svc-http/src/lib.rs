@@ -30,6 +30,7 @@ pub mod metrics;
 pub mod mock;
 pub mod openapi;
 pub mod ops;
+mod other_kind;
 pub mod outbound;
 mod pages;
 pub mod passwords;

@@ -113,6 +113,13 @@ impl Refusal {
         Self::plain(Kind::Unauthenticated)
     }
 
+    /// 401: a credential was sent of another kind than the route reads; both are kinds in words, and nothing of what was sent.
+    #[must_use]
+    pub fn unread_credential(sent: &str, read: &str) -> Self {
+        let message = format!("{sent} was sent, which this route does not read; it reads {read}");
+        Self { message: message.into(), ..Self::plain(Kind::Unauthenticated) }
+    }
+
     /// 401: a signed request that does not verify; whatever of it is wrong, in one text.
     #[must_use]
     pub fn wrong_signature() -> Self {

@@ -181,6 +181,22 @@ async fn an_encoded_letter_is_the_same_path() {
     assert_eq!((got.status, &got.json()["type"]), (404, &json!("error")));
 }
 
+/// A credential of another kind is told by its kind; type and status are those of one that was not sent.
+#[tokio::test]
+async fn a_credential_of_another_kind_is_told_as_such() {
+    let server = Server::start().await;
+    let mut client = server.client().await;
+    for (path, headers, told) in [
+        ("/v1/actions/authorize", "authorization: Bearer ims_1\r\n", "a service token was sent, which"),
+        ("/v1/admin/freeze", "authorization: Bearer ask_1\r\n", "it reads a service token, as"),
+    ] {
+        let got = client.ask("POST", path, headers, "{}").await;
+        let message = got.json()["error"]["message"].as_str().unwrap().to_owned();
+        assert_eq!((got.status, got.error().as_str()), (401, "unauthenticated"), "{path}");
+        assert!(message.contains(told), "{message}");
+    }
+}
+
 /// The members and headers that only some refusals have.
 #[tokio::test]
 async fn refusals_have_their_own_members_and_headers() {
