@@ -33,7 +33,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum};
+use clap::{ArgGroup, Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueEnum};
 use ipnet::IpNet;
 use svc_core::state::people::TokenScope;
 use svc_core::value::Invalid;
@@ -382,7 +382,7 @@ enum ReceiptCommand {
 
 /// Runs the command of the process's arguments.
 pub(crate) fn main() -> ExitCode {
-    match Cli::try_parse() {
+    match understood() {
         Ok(cli) => run(cli).unwrap_or_else(|problem| {
             // What the log had to say of it stands before it.
             log::settle();
@@ -394,6 +394,46 @@ pub(crate) fn main() -> ExitCode {
             ExitCode::from(evidence::UNREAD)
         }
         Err(error) => error.exit(),
+    }
+}
+
+/// The command lines that take the common options without reading them, by their words: help does not name these there.
+const UNREAD: &[(&[&str], &[&str])] = &[
+    (&["evidence"], &["config", "data"]),
+    (&["hook"], &["data"]),
+    (&["hook", "uninstall"], &["config"]),
+    (&["mock-upstream"], &["config", "data"]),
+    (&["receipt"], &["config", "data"]),
+];
+
+/// What the process's arguments say.
+fn understood() -> Result<Cli, clap::Error> {
+    let mut command = Cli::command();
+    let common: Vec<clap::Arg> = command.get_arguments().filter(|it| it.is_global_set()).cloned().collect();
+    for (words, unread) in UNREAD {
+        let hidden: Vec<_> =
+            common.iter().filter(|it| unread.contains(&it.get_id().as_str())).map(|it| it.clone().hide(true)).collect();
+        command = within(command, words, |it| it.args(hidden));
+    }
+    let found = command.try_get_matches_from_mut(std::env::args_os())?;
+    Cli::from_arg_matches(&found).map_err(|it| it.format(&mut command))
+}
+
+/// A command with the one below it that these words name changed.
+fn within(
+    command: clap::Command,
+    words: &[&str],
+    change: impl FnOnce(clap::Command) -> clap::Command,
+) -> clap::Command {
+    match words {
+        [] => change(command),
+        [first, rest @ ..] => {
+            let mut change = Some(change);
+            command.mut_subcommand(first, |it| match change.take() {
+                Some(change) => within(it, rest, change),
+                None => it,
+            })
+        }
     }
 }
 

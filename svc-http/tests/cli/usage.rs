@@ -71,30 +71,34 @@ fn faults_of_the_settings_are_exit_1() {
     );
 }
 
-/// Every command takes `--config` and `--data`, and every one that prints a result takes `--json`.
+/// Every command takes `--config` and `--data`, and its help names those that it reads; every one that prints a result takes
+/// `--json`.
 #[test]
 fn every_command_takes_the_common_options() {
     let folder = tempfile::tempdir().unwrap();
-    for (command, prints) in [
-        ("dev", true),
-        ("doctor", true),
-        ("erase", true),
-        ("evidence verify", true),
-        ("hook", false),
-        ("hook install", true),
-        ("hook status", true),
-        ("hook uninstall", true),
-        ("init", true),
-        ("key create", true),
-        ("key rotate", true),
-        ("migrate", true),
-        ("mock-upstream", true),
-        ("models update", true),
-        ("receipt verify", true),
-        ("serve", false),
+    let (both, config, none) = ((true, true), (true, false), (false, false));
+    for (command, reads, prints) in [
+        ("dev", both, true),
+        ("doctor", both, true),
+        ("erase", both, true),
+        ("evidence", none, false),
+        ("evidence verify", none, true),
+        ("hook", config, false),
+        ("hook install", config, true),
+        ("hook status", config, true),
+        ("hook uninstall", none, true),
+        ("init", both, true),
+        ("key create", both, true),
+        ("key rotate", both, true),
+        ("migrate", both, true),
+        ("mock-upstream", none, true),
+        ("models update", both, true),
+        ("receipt verify", none, true),
+        ("serve", both, false),
     ] {
-        let help = run(folder.path(), &format!("{command} --help")).out;
-        assert!(help.contains("--config <FILE>") && help.contains("--data <DIR>"), "{command}: {help}");
-        assert_eq!(help.contains("--json"), prints, "{command}: {help}");
+        let Ran { code, out: help, err } = run(folder.path(), &format!("{command} --config a.toml --data a --help"));
+        assert_eq!((code, err.as_str()), (0, ""), "{command}");
+        let named = (help.contains("--config <FILE>"), help.contains("--data <DIR>"));
+        assert_eq!((named, help.contains("--json")), (reads, prints), "{command}: {help}");
     }
 }
