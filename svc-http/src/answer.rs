@@ -248,6 +248,12 @@ impl Reply {
         response
     }
 
+    /// Whether it says that there is no such page: beyond the console's own, or at an address that no route has.
+    fn is_nowhere(&self, refusal: &Refusal) -> bool {
+        let is_console = self.route.is_none_or(|it| it.starts_with("/w/"));
+        matches!(refusal.kind(), Kind::NotFound | Kind::RouteNotFound) && is_console
+    }
+
     /// What `www-authenticate` says, where it is said: where no credential is good, and, to clients of MCP, where one is good
     /// for something else (RFC 6750 part 3).
     fn challenge(&self, refusal: &Refusal) -> Option<HeaderValue> {
@@ -283,7 +289,9 @@ impl Reply {
     /// The same, of the JSON-RPC message of this id where it is of one.
     fn refuse_message(&self, refusal: &Refusal, message: Option<serde_json::Value>, docs: &str) -> Response<Sent> {
         let status = StatusCode::from_u16(refusal.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-        let mut response = self.send(if self.page {
+        let mut response = self.send(if self.page && self.is_nowhere(refusal) {
+            refused::nowhere(refusal, docs)
+        } else if self.page {
             refused::page(refusal)
         } else {
             let id = self.request_id.to_str().unwrap_or_default();

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use http::header::EXPECT;
 use http::request::Parts;
-use http::{HeaderMap, Request, Response, Version};
+use http::{HeaderMap, Method, Request, Response, Version};
 use http_body::Body;
 use ipnet::IpNet;
 use svc_core::refusal::{FieldError, Kind, Refusal};
@@ -29,7 +29,7 @@ use crate::log::{self, RequestLine};
 use crate::path;
 use crate::rate_limit::{RateLimiter, Rates, Subject};
 use crate::router::{AmbiguousRoute, Matched, Router, Unmatched};
-use crate::routes::{Auth, BodyMax, Content, EVERYWHERE, Limit, NOWHERE, Route, Shape};
+use crate::routes::{self, Auth, BodyMax, Content, EVERYWHERE, Limit, NOWHERE, Route, Shape};
 use crate::trace::Trace;
 
 /// How many credentials from addresses that failed too often are looked for at once, from all of these together. Others wait for
@@ -167,7 +167,7 @@ impl<S: Service> Shell<S> {
             challenge: None,
             standing: None,
             allow: None,
-            head: parts.method == http::Method::HEAD,
+            head: parts.method == Method::HEAD,
             route: None,
             body_max: 0,
             close: false,
@@ -211,6 +211,7 @@ impl<S: Service> Shell<S> {
         let Matched { route, params, .. } = match self.find(&parts, address, reply) {
             Ok(found) => found,
             Err(refusal) if refusal.kind() == Kind::RouteNotFound => {
+                reply.page = is_for_people(&parts);
                 return self.router.page_beside(&parts.method, &parts.uri).map(Answer::moved).ok_or(refusal);
             }
             Err(refusal) => return Err(refusal),
@@ -481,6 +482,17 @@ impl<S: Service> Shell<S> {
         let length = usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX);
         !wire.waits && length <= most && body::drain(body, most, time).await
     }
+}
+
+/// Whether a browser asks for a page at an address that no route has, and none for programs begins as that does.
+fn is_for_people(parts: &Parts) -> bool {
+    fn first(path: &str) -> Option<&str> {
+        path.split('/').nth(1)
+    }
+    let is_read = matches!(parts.method, Method::GET | Method::HEAD);
+    let place = first(parts.uri.path());
+    let is_for_programs = routes::all().any(|it| it.content != Content::Html && first(it.path) == place);
+    is_read && !is_for_programs && headers::accepts_pages(&parts.headers)
 }
 
 /// How the request came.

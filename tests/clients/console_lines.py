@@ -401,7 +401,7 @@ def as_axe_sees_what_is_outside(chromium, dev, cookie, port):
     question = browser.question(base, port)
     nowhere = base + approving.PATH.format(dev["workspaceId"])
     approvals = [it["approval"]["url"] for it in decisions.values()]
-    signed_in = ["/sign-in", "/docs", "/docs/errors", *approvals, nowhere, question]
+    signed_in = ["/sign-in", "/docs", "/docs/errors", "/nowhere", f"/w/{dev['workspaceId']}/nowhere", *approvals, nowhere, question]
     for scheme in ("light", "dark"):
         for cookies, addresses in (([], ["/sign-in", question, approvals[0]]), ([cookie], signed_in)):
             # What looks at the page is no part of it, so the page's policy is not asked about it.

@@ -47,6 +47,7 @@ pub fn check(method: &str, path: &str, got: &Got) {
             return;
         }
         let told = method == "HEAD"
+            || is_page(got)
             || match shape(path) {
                 Shape::Flat => got.json()["error"] == "invalid_request",
                 Shape::SecurityEvent => got.json()["err"] == "route_not_found",

@@ -19,6 +19,20 @@ pub(crate) fn page(refusal: &Refusal) -> Answer {
     told(refusal, said_page(&said, &format!("<p>{}</p>\n", marked(&fix))))
 }
 
+/// The page where there is none, with the ways on from it. `docs` is the address of the page of errors.
+pub(crate) fn nowhere(refusal: &Refusal, docs: &str) -> Answer {
+    // Of the server's own address the path alone: on loopback it may have been reached by another name.
+    let base = docs.trim_end_matches("/docs/errors");
+    let root = base.split_once("://").and_then(|it| it.1.split_once('/')).map_or("", |it| it.1);
+    let root = if root.is_empty() { String::new() } else { format!("/{root}") };
+    let title = "There is no such page";
+    let main = format!(
+        "<h1>{title}</h1>\n<p>The address may be misspelt, or what was here has gone.</p>\n<p><a href=\"{root}/\">Go to the console</a></p>\n<p><a href=\"{root}/docs\">Read the reference</a></p>\n"
+    );
+    let status = StatusCode::OK;
+    told(refusal, Page { status, title, main: &main, style: "", form_action: "'none'", script: None }.answer())
+}
+
 /// The page of a refusal with, as HTML, the way on.
 pub(crate) fn leading_on(refusal: &Refusal, way: &str) -> Answer {
     told(refusal, said_page(&words(refusal).0, way))

@@ -132,3 +132,29 @@ async fn nothing_else_is_there() {
     }
     site.stop().await;
 }
+
+/// A person whom an address leads nowhere reads so, with a way to the console and to the reference below whatever path the server is
+/// reached at; a program is told in JSON, and so is whoever asks for what is no page.
+#[tokio::test]
+async fn a_page_that_is_none_leads_on() {
+    let site = Site::start().await;
+    let mut client = site.client().await;
+    for path in
+        ["/nowhere", "/w/wsp_x/nowhere", "/w/wsp_x/nowhere/agt_x", "/w/wsp_x/agents/agt_x/more", "/docs/nowhere"]
+    {
+        let got = get(&mut client, path, &[("accept", "text/html,*/*;q=0.8")]).await;
+        assert_eq!((got.status, got.header("content-type")), (404, Some("text/html; charset=utf-8")), "{path}");
+        let text = got.text();
+        for part in ["<h1>There is no such page</h1>", "<a href=\"/\">", "<a href=\"/docs\">"] {
+            assert!(text.contains(part), "{path}: {text}");
+        }
+        assert!(!text.contains("nowhere") && !text.contains("wsp_x"), "nothing of the request is in it: {text}");
+        let told = get(&mut client, path, &[("accept", "application/json")]).await;
+        assert_eq!((told.status, told.header("content-type")), (404, Some("application/json")), "{path}");
+    }
+    for path in ["/api/nowhere", "/v1/nowhere", "/oauth/nowhere", "/assets/nowhere"] {
+        let got = get(&mut client, path, &[("accept", "text/html")]).await;
+        assert_eq!((got.status, got.header("content-type")), (404, Some("application/json")), "{path}");
+    }
+    site.stop().await;
+}
