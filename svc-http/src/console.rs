@@ -130,9 +130,10 @@ static FILES: [File; FILES_COUNT] = files![
     "templates.js"
     "terms.js"
     "text.js"
+    "unsent.js"
     "upstreams.js"
 ];
-const FILES_COUNT: usize = 53;
+const FILES_COUNT: usize = 54;
 
 /// What every page needs at once: asked for together, not one after the other as each names the next.
 const FIRST: &[&str] = &[
@@ -150,6 +151,7 @@ const FIRST: &[&str] = &[
     "rights.js",
     "server.js",
     "text.js",
+    "unsent.js",
 ];
 
 /// The hash of all files, in hexadecimal.

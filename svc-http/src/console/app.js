@@ -8,6 +8,7 @@ import { GROUPS, PAGES } from "./pages.js";
 import { comeBack, keepDown } from "./returning.js";
 import { REACH } from "./rights.js";
 import { ROOT, ask, isDone, keepPerson, keepProof, session, signInAddress, singleAddress } from "./server.js";
+import { drop, dropOthers, unsent, unsentHere } from "./unsent.js";
 
 // Where this browser keeps which workspace was looked at last.
 const LAST = "workspace";
@@ -96,6 +97,7 @@ export function App() {
     if (isDone(got)) {
       keepProof(got.said.session.proof);
       keepPerson(got.said.id);
+      dropOthers();
     }
     // Who is known stays while the server does not answer.
     setMe((/** @type {any} */ before) => (isDone(got) || !before || !isDone(before) ? got : before));
@@ -147,8 +149,9 @@ function Ended() {
     document.title = "Signed out";
     title.current?.focus();
   }, []);
+  const isKept = unsentHere().length > 0;
   return html`<main class="alone"><h1 tabindex="-1" ref=${title}>You are no longer signed in</h1>
-    <p>Your session has ended. What you had typed and not sent is gone. Sign in again to come back to this page.</p>
+    <p>Your session has ended. ${isKept ? "What you had typed and not sent is kept in this tab, but for secrets." : "What you had typed and not sent is gone."} Sign in again to come back to this page${isKept && " and to it"}.</p>
     <p><a class="button main" href=${signInAddress()}>Sign in</a></p></main>`;
 }
 
@@ -232,7 +235,7 @@ function Workspace({ me, workspace, was, now, address, go, look }) {
     <a class="skip" href="#main">Skip to what this page is about</a>
     <${Bar} address=${address} isBarred=${!!barred} />
     <main id="main" tabindex="-1">
-      ${barred ? html`<${Barred} got=${barred} again=${retry} />` : html`${news.said && news.moved === address.moved && html`<div class="note" role="alert"><p>${news.said} What was open here is closed. What you had typed and not sent is gone.</p></div>`}<${Interrupted} line=${line} /><${Held} /><${Page} address=${address} />`}
+      ${barred ? html`<${Barred} got=${barred} again=${retry} />` : html`${news.said && news.moved === address.moved && html`<div class="note" role="alert"><p>${news.said} What was open here is closed. What you had typed and not sent is gone.</p></div>`}<${Interrupted} line=${line} /><${Held} /><${Unsent} key=${address.href} /><${Page} address=${address} />`}
     </main>
     <p class="said" role="status">${said}</p>
   <//>`;
@@ -258,6 +261,18 @@ function Interrupted({ line }) {
     return () => clearTimeout(timer);
   }, [line]);
   return html`<div role="status">${isLong && html`<p class="note">Live updates are interrupted, so what is shown may be old. They are tried again by themselves.</p>`}</div>`;
+}
+
+/** What was typed on this page before the session ended, and where it is found. */
+function Unsent() {
+  const [kept, set] = useState(unsentHere);
+  useEffect(() => {
+    const look = () => set(unsentHere());
+    unsent.addEventListener("changed", look);
+    return () => unsent.removeEventListener("changed", look);
+  }, []);
+  return kept.map(({ title }) => html`<div class="note" key=${title}><p>What you had typed in <strong><${Quoted} text=${title} /></strong> before your session ended is kept, but for secrets. Open it again: it stands there.</p>
+    <p><${Button} act=${() => drop(title)}>Let go of it<//></p></div>`);
 }
 
 /** What this role may open. */

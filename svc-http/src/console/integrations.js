@@ -128,7 +128,7 @@ export function Config({ kind, of = {}, people }) {
     ${isOf("audience") && html`<${Field} name="audience" label="Audience" fault="config.audience" value=${of.audience} needed />`}
     ${isOf("jwksUrl") && html`<${Field} name="jwksUrl" label="Where its keys are" fault="config.jwksUrl" value=${of.jwksUrl} hint="An https address. Or give the keys themselves below." more=${{ inputmode: "url" }} />`}
     ${isOf("jwks") && html`<${Field} name="jwks" as="lines" label="Its public keys (JWKS)" fault="config.jwks" value=${of.jwks ? JSON.stringify(of.jwks, null, 2) : ""} more=${{ spellcheck: false }} />`}
-    ${isOf("url") && html`<${Field} name="url" label="Address" fault="config.url" value=${of.url} needed hint="An https address." more=${{ inputmode: "url" }} />`}
+    ${isOf("url") && html`<${Field} name="url" label="Address" fault="config.url" value=${of.url} needed hint="An https address." more=${{ inputmode: "url", "data-sealed": "" }} />`}
     ${isOf("repositories") && html`<${Field} name="repositories" as="lines" label="Repositories" fault="config.repositories" value=${list(of.repositories)} needed hint=${html`<code>owner/name</code>, one a line. Others count nowhere.`} />`}
     ${isOf("branches") && html`<${Field} name="branches" as="lines" label="Branches that are merged into" fault="config.branches" value=${list(of.branches)} needed hint="One a line." />`}
     ${isOf("botToken") && html`<${Field} name="botToken" as="password" label=${of.botTokenHint ? `Bot token, to replace the one that ends with ${of.botTokenHint}` : "Bot token"} fault="config.botToken" hint=${html`Begins with <code>xoxb-</code>. It is kept sealed. Without one nobody is asked in Slack.`} more=${{ autocomplete: "new-password" }} />

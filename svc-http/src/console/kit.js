@@ -4,8 +4,9 @@ import { createContext, h } from "./preact.js";
 import { useContext, useEffect, useId, useLayoutEffect, useRef, useState } from "./hooks.js";
 import htm from "./htm.js";
 import { focused, leadBack, leadTo } from "./keyboard.js";
-import { ROOT, isDay, isDone, now, signInAddress, told } from "./server.js";
+import { ROOT, isDay, isDone, now, session, signInAddress, told } from "./server.js";
 import * as text from "./text.js";
+import { drop, keepTyped, putBack, typedOf, unsentIn } from "./unsent.js";
 
 /** @type {(parts: TemplateStringsArray, ...values: any[]) => any} */
 export const html = htm.bind(h);
@@ -280,20 +281,58 @@ const WrongFilter = ({ id, text: said }) => html`<small id=${`${id}-wrong`} clas
 
 // Asking for more: dialogs and forms.
 
+/** Forms that are shown, each with what asks before it is left. @type {Map<any, { isTyped: () => boolean, ask: (leave: () => void) => void }>} */
+const forms = new Map();
+
+/** The form in a dialog that holds what was not sent. @param {any} dialog */
+const typedIn = (dialog) => [...forms].find(([form, it]) => dialog.contains(form) && it.isTyped())?.[1];
+
+/** What may be done in the place of going back, the last one first; what answers true has done it. @type {((event: PopStateEvent) => boolean)[]} */
+const stays = [];
+// Heard from the beginning, and so before the frame hears of it and shows another page.
+addEventListener("popstate", (event) => void [...stays].reverse().some((it) => it(event)));
+
+/** Stays at an address that was gone back from. @param {PopStateEvent} event @param {string} address */
+function stayAt(event, address) {
+  event.stopImmediatePropagation();
+  history.pushState(null, "", address);
+  return true;
+}
+
+/** @param {(event: PopStateEvent) => boolean} stay */
+function staying(stay) {
+  stays.push(stay);
+  return () => void stays.splice(stays.indexOf(stay), 1);
+}
+
 /**
- * A dialog: what is behind it waits, Escape leaves it. A browser lets a second Escape close even one that may not be left yet; it is
+ * A dialog: what is behind it waits, Escape and the browser's way back leave it, once what was typed into it was asked about. A
+ * browser lets a second Escape close even one that may not be left yet; it is
  * shown again then. None begins at a button that ends something.
  * @param {{ title: string, close: () => void, children?: any }} props
  */
 export function Dialog({ title, close, children }) {
   const id = useId();
   const box = useRef(/** @type {any} */ (null));
+  const shut = useRef(close);
+  shut.current = close;
   useLayoutEffect(() => {
     const dialog = box.current;
     const from = focused();
     dialog.showModal();
     if (document.activeElement?.matches("button.danger")) leadTo(dialog.querySelector("h2"));
+    const address = location.href;
+    const leaving = staying((event) => {
+      const typed = typedIn(dialog);
+      if (!typed) return false;
+      typed.ask(() => {
+        shut.current();
+        history.back();
+      });
+      return stayAt(event, address);
+    });
     return () => {
+      leaving();
       dialog.close();
       leadBack(from);
     };
@@ -302,7 +341,9 @@ export function Dialog({ title, close, children }) {
     // A choice of files that is given up says the same from its field.
     if (event.target !== box.current) return;
     event.preventDefault();
-    close();
+    const typed = typedIn(box.current);
+    if (typed) typed.ask(close);
+    else close();
   };
   return html`<dialog ref=${box} aria-labelledby=${id} onCancel=${leave} onClose=${() => box.current?.showModal()}>
     <h2 id=${id}>${title}</h2>
@@ -343,6 +384,7 @@ export function Form({ act, submit, kind = "main", done, cancel, children }) {
   const [busy, setBusy] = useState(false);
   const [wrong, setWrong] = useState(/** @type {any} */ (null));
   const form = useRef(/** @type {any} */ (null));
+  const typed = useTyped(form, kind === "danger");
   const faults = faultsOf(wrong?.error ?? {});
   const send = async (/** @type {any} */ event) => {
     event.preventDefault();
@@ -359,7 +401,13 @@ export function Form({ act, submit, kind = "main", done, cancel, children }) {
     }
     const isWrong = typeof got === "string" || (got && got.status !== undefined && !isDone(got));
     setWrong(isWrong ? (typeof got === "string" ? { said: got } : got) : null);
-    if (!isWrong && done) done(got);
+    if (isWrong) return;
+    typed.forget();
+    if (done) done(got);
+  };
+  const leave = () => {
+    typed.forget();
+    cancel?.();
   };
   useLayoutEffect(() => {
     // In a dialog that had to wait for what the form needs, whoever waited begins at its first field.
@@ -376,11 +424,73 @@ export function Form({ act, submit, kind = "main", done, cancel, children }) {
   }, [wrong]);
   const placed = wrong && form.current ? [...form.current.querySelectorAll("[data-field]")].map((it) => it.dataset.field) : [];
   const beside = Object.entries(faults).filter(([field]) => !placed.some((it) => field === it || field.startsWith(`${it}.`)));
-  return html`<form ref=${form} onSubmit=${send} novalidate aria-busy=${busy ? "true" : undefined}>
+  return html`<form ref=${form} onSubmit=${send} onInput=${typed.touch} novalidate aria-busy=${busy ? "true" : undefined}>
+    ${typed.isBack && html`<p class="note" role="status">What you had typed before your session ended stands here again, but for secrets. It was not sent: look it over first.</p>`}
     <${Faults.Provider} value=${faults}>${children}<//>
+    ${typed.leave && html`<${Leaving} leave=${typed.leave} stay=${typed.stay} />`}
     ${wrong && html`<${Wrong} wrong=${wrong} beside=${beside} isPlaced=${Object.keys(faults).length > 0} />`}
-    <p class="acts"><button class=${kind} aria-disabled=${busy ? "true" : undefined}>${busy ? "Sending…" : submit}</button>${cancel && html`<button type="button" onClick=${cancel}>Cancel</button>`}</p>
+    <p class="acts"><button class=${kind} aria-disabled=${busy ? "true" : undefined}>${busy ? "Sending…" : submit}</button>${cancel && html`<button type="button" onClick=${leave}>Cancel</button>`}</p>
   </form>`;
+}
+
+/**
+ * What was typed into a form of a dialog and not sent. What ends something is not led back to where it was: of it the words alone
+ * are kept, and never what it is confirmed by.
+ * @param {{ current: any }} form
+ * @param {boolean} isEnding
+ */
+function useTyped(form, isEnding) {
+  const touched = useRef(/** @type {Set<any>} */ (new Set()));
+  const [leaving, setLeaving] = useState({ leave: /** @type {(() => void) | null} */ (null) });
+  const [isBack, setBack] = useState(false);
+  const led = useRef(/** @type {{ kept: any, done: Set<string> } | null} */ (null));
+  const from = useRef(/** @type {any} */ (null));
+  const title = () => form.current?.closest("dialog")?.querySelector("h2")?.textContent ?? "";
+  const forget = () => {
+    touched.current.clear();
+    drop(title());
+  };
+  useLayoutEffect(() => {
+    const own = form.current;
+    const ask = (/** @type {() => void} */ leave) => {
+      from.current ??= document.activeElement;
+      setLeaving({ leave: () => (forget(), leave()) });
+    };
+    forms.set(own, { isTyped: () => typedOf(touched.current).length > 0, ask });
+    const end = () => keepTyped(title(), isEnding ? new Set([...touched.current].filter((it) => WORDS.includes(it.name))) : touched.current);
+    session.addEventListener("ended", end);
+    return () => {
+      forms.delete(own);
+      session.removeEventListener("ended", end);
+    };
+  }, []);
+  // A field may be there only once another holds something.
+  useLayoutEffect(() => {
+    led.current ??= { kept: unsentIn(title()), done: new Set() };
+    const { kept, done } = led.current;
+    if (!kept) return;
+    putBack(form.current, kept, done);
+    setBack(done.size > 0);
+  });
+  const touch = (/** @type {any} */ event) => void touched.current.add(event.target);
+  const stay = () => {
+    setLeaving({ leave: null });
+    from.current?.focus();
+    from.current = null;
+  };
+  return { touch, forget, leave: leaving.leave, stay, isBack };
+}
+
+/** Fields that say why something is done. */
+const WORDS = ["reason", "note"];
+
+/** Before what was typed goes. @param {{ leave: () => void, stay: () => void }} props */
+function Leaving({ leave, stay }) {
+  const button = useRef(/** @type {any} */ (null));
+  useEffect(() => button.current?.focus(), [leave]);
+  // A dialog that is shown again begins here.
+  return html`<div class="note" role="alert"><p><strong>What you have typed here was not sent.</strong></p>
+    <p class="acts"><button type="button" ref=${button} autofocus onClick=${stay}>Go on with it</button><button type="button" class="danger" onClick=${leave}>Throw it away</button></p></div>`;
 }
 
 /** @param {{ wrong: any, beside: [string, string][], isPlaced: boolean }} props */
@@ -426,25 +536,19 @@ export function Group({ legend, fault, hint, children }) {
   </fieldset>`;
 }
 
-/** What is done in the place of going back. @type {((event: PopStateEvent) => void) | null} */
-let stay = null;
-// Heard from the beginning, and so before the frame hears of it and shows another page.
-addEventListener("popstate", (event) => stay?.(event));
-
 /** Keeps a dialog that shows something this once: the browser's way back leaves it where it is, and to leave the page is asked about. */
 export function Once() {
   const [isKept, set] = useState(false);
   useLayoutEffect(() => {
     const address = location.href;
-    stay = (event) => {
-      event.stopImmediatePropagation();
-      history.pushState(null, "", address);
+    const leaving = staying((event) => {
       set(true);
-    };
+      return stayAt(event, address);
+    });
     const leave = (/** @type {BeforeUnloadEvent} */ event) => event.preventDefault();
     addEventListener("beforeunload", leave);
     return () => {
-      stay = null;
+      leaving();
       removeEventListener("beforeunload", leave);
     };
   }, []);

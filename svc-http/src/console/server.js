@@ -26,6 +26,8 @@ let person = "";
 export function keepPerson(id) {
   person = id;
 }
+/** Whom this page is for. */
+export const whose = () => person;
 
 /**
  * What stands in the way of a change that somebody was about to make: that somebody else is signed in by now, or that nobody knows.

@@ -142,7 +142,7 @@ function Edit({ of, close, done }) {
       </div>
       <details open=${Object.keys(timeouts).length + Object.keys(headers).length > 0}><summary>Times and headers</summary>
         <div class="pair">${TIMES.map(([name, label]) => html`<${Field} key=${name} name=${name} fault=${`timeouts.${name}`} as="number" label=${label} value=${timeouts[name] ?? ""} more=${{ min: 1 }} />`)}</div>
-        <${Field} name="headers" as="lines" label="Further headers" value=${Object.entries(headers).map((it) => it.join(": ")).join("\n")} more=${plainText} hint=${html`<code>name: value</code>, one a line. A credential in one is sealed and shown as <code>…</code> and its end; left so, it stays.`} />
+        <${Field} name="headers" as="lines" label="Further headers" value=${Object.entries(headers).map((it) => it.join(": ")).join("\n")} more=${{ ...plainText, "data-sealed": "" }} hint=${html`<code>name: value</code>, one a line. A credential in one is sealed and shown as <code>…</code> and its end; left so, it stays.`} />
       </details>
       <${Field} name="enabled" as="check" label="Calls may go to it" value=${was ? was.enabled !== false : true} />
       <${Others} of=${others.map((member) => [MEMBERS[member], said(known, member)])} />
