@@ -160,6 +160,18 @@ def decided_from_the_inbox(chromium, dev, cookie):
         page.get_by_text("Approved by You").wait_for()
 
 
+def told_apart(chromium, dev, cookie):
+    """The links of what waits say who asks for how much, and to whom it goes: each has a name of its own."""
+    waiting = [approving.ask(dev, 33_100), approving.ask(dev, 33_200, name="Other Shop", domain="other.example")]
+    with console(chromium, dev, cookie) as page:
+        for sum_, payee, host in (("331.00", "Example Cloud", "cloud.example"), ("332.00", "Other Shop", "other.example")):
+            about = f"First agent asks to pay EUR\u00a0{sum_} to {payee} · {host}"
+            page.get_by_role("link", name=f"Look and decide {about}", exact=True).wait_for()
+            page.get_by_role("link", name=about, exact=True).wait_for()
+    for it in waiting:
+        desk.api(dev, f"approvals/{it['approval']['id']}/deny", {})
+
+
 def agent_by_keyboard(chromium, dev, cookie):
     """An agent is made, given a key, frozen and started again without a mouse; each is so at the gate."""
     with console(chromium, dev, cookie, "/agents") as page:
@@ -241,7 +253,7 @@ def around_by_keyboard(chromium, dev, cookie):
         page.get_by_role("dialog").wait_for(state="detached")
         page.get_by_text("Nothing is held.").wait_for()
         page.goto(at(dev))
-        press(page, "Look and decide")
+        press(page, "Look and decide First agent asks to pay EUR\u00a0315.00 to Example Cloud · cloud.example")
         page.get_by_role("button", name="Deny").wait_for()
         press(page, "Deny")
         approving.says(page, "status", "You denied it.")
@@ -413,7 +425,7 @@ def roles(chromium, dev):
         assert "Example Cloud" not in page.inner_text("body") and not page.get_by_role("link", name="Agents").count()
     with console(chromium, dev, second(dev, "auditor")) as page:
         page.get_by_text("Your role does not decide this.").wait_for()
-        page.get_by_role("link", name="Look", exact=True).wait_for()
+        page.get_by_text("Look", exact=True).first.wait_for()
         page.goto(at(dev, "/stop"))
         page.get_by_role("heading", name="Holds").wait_for()
         assert not page.get_by_role("button", name="Count them").count() and not page.get_by_role("button", name="Lift").count()
@@ -476,6 +488,7 @@ def test_the_console_serves_people():
         broken_line(chromium, dev, cookie)
         silent_server(chromium, dev, cookie)
         decided_from_the_inbox(chromium, dev, cookie)
+        told_apart(chromium, dev, cookie)
         around_by_keyboard(chromium, dev, cookie)
         agent, key = agent_by_keyboard(chromium, dev, cookie)
         mandates(chromium, dev, cookie, agent, key)

@@ -258,8 +258,8 @@ def owners(chromium, dev, cookie):
         with console(chromium, dev, other, "/team") as others:
             others.locator(".note").get_by_role("link", name="Look and decide").first.wait_for()
             others.goto(at(dev, "/approvals?kind=owner"))
-            others.get_by_role("link", name="Remove an owner: second-owner@example.com").wait_for()
-            others.get_by_role("link", name="Invite somebody as an owner: third@example.com").click()
+            others.get_by_role("link", name="Remove an owner: second-owner@example.com", exact=True).wait_for()
+            others.get_by_role("link", name="Invite somebody as an owner: third@example.com", exact=True).click()
             others.get_by_text("Whoever may see this can read it.").wait_for()
             assert "agent" not in others.locator("label[for=note]").inner_text(), "no agent has asked for it"
         for it in reversed(desk.api(dev, "approvals?state=waiting&kind=owner")["data"]):

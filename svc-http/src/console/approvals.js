@@ -60,8 +60,8 @@ function Item({ of: approval }) {
   const asks = kind === "action" ? ((action && ASKS[action.type]) ?? "asks") : "";
   return html`<li class="item">
     <div>
-      <h2><a href=${at(wid, "approvals", id)}>${kind === "action" ? html`<${Who} id=${agentId} /> ${asks}` : html`<${Quoted} text=${approval.summary} /><${Whom} of=${approval} />`}</a></h2>
-      ${action && html`<${Matter} of=${action} />`}
+      <h2><a id=${`${id}-who`} href=${at(wid, "approvals", id)} aria-labelledby=${`${id}-who ${id}-what`}>${kind === "action" ? html`<${Who} id=${agentId} /> ${asks}` : html`<${Quoted} text=${approval.summary} /><${Whom} of=${approval} />`}</a></h2>
+      ${action && html`<div id=${`${id}-what`}><${Matter} of=${action} /></div>`}
       ${kind === "action" && html`<blockquote><${Quoted} text=${approval.summary} /></blockquote>`}
       ${subject.reason && html`<p>Because: <${Quoted} text=${subject.reason} /></p>`}
       ${state === "waiting" && approval.reasons.length > 0 && html`<ul>${approval.reasons.map((/** @type {any} */ it) => html`<li key=${it.code}><${Said} text=${it.message} /></li>`)}</ul>`}
@@ -96,10 +96,10 @@ function Progress({ of: { state, expiresAt, needed, approvals, decidedBy, decide
   return html`<span>${state === "approved" ? "Approved" : "Denied"} by <${Who} id=${decidedBy} /> <${Time} at=${decidedAt} ago /></span>${note && html`<span>Note: <${Quoted} text=${note} /></span>`}`;
 }
 
-/** The way to the page that decides; whoever may not decide is told why. @param {{ of: any }} props */
+/** The way to the page that decides; whoever may not decide is told why. Beside the others it is named by what is asked. @param {{ of: any }} props */
 function Way({ of: { id, state, mayDecide, mayNot } }) {
   const { wid } = usePlace();
-  const href = at(wid, "approvals", id);
-  if (state === "waiting" && mayDecide) return html`<a class="button main" href=${href}>Look and decide</a>`;
-  return html`<a class="button" href=${href}>Look</a>${state === "waiting" && html`<small>${MAY_NOT[mayNot] ?? "You cannot decide this."}</small>`}`;
+  const named = { id: `${id}-way`, href: at(wid, "approvals", id), "aria-labelledby": `${id}-way ${id}-who ${id}-what` };
+  if (state === "waiting" && mayDecide) return html`<a class="button main" ...${named}>Look and decide</a>`;
+  return html`<a class="button" ...${named}>Look</a>${state === "waiting" && html`<small>${MAY_NOT[mayNot] ?? "You cannot decide this."}</small>`}`;
 }
