@@ -189,9 +189,38 @@ def trouble(chromium, dev, cookie, address):
             page.get_by_role("button", name="Try it out").click()
             tabs.opened(page, "Try it out").get_by_role("button", name="Try it").click()
             page.get_by_role("region", name="What came of trying it out").get_by_text(came).wait_for()
+            page.locator("h1 .badge", has_text=word).wait_for()
             page.goto(tabs.at(dev, "/integrations"))
             page.get_by_role("row").filter(has_text="Export of the ledger").locator(".badge", has_text=word).wait_for()
+    looked_after(chromium, dev, cookie, path)
     desk.api(dev, path, {"enabled": False}, "PATCH")
+
+
+def looked_after(chromium, dev, cookie, path):
+    """What comes of calls is seen on a page that stays open, although no event tells of one that is tried again; a page that nobody
+    has touched for long asks for nothing."""
+    with tabs.console(chromium, dev, cookie, f"/{path}") as one, tabs.console(chromium, dev, cookie, "/integrations") as all_of_them:
+        marks = [one.locator("h1 .badge"), all_of_them.get_by_role("row").filter(has_text="Export of the ledger").locator(".badge")]
+        for status, word in ((500, "Has trouble"), (200, "Works")):
+            Room.status = status
+            desk.api(dev, f"{path}/test", {})
+            for mark in marks:
+                mark.filter(has_text=word).wait_for()
+    with tabs.console(chromium, dev, cookie, "/integrations") as page:
+        page.clock.install()
+        # A line that comes again has the page read all of it again.
+        page.route("**/events", lambda it: it.abort())
+        page.reload()
+        page.get_by_role("link", name="Export of the ledger").wait_for()
+        page.clock.fast_forward(31 * 60_000)
+        page.wait_for_load_state("networkidle")
+        asked = []
+        page.on("request", lambda it: asked.append(it.url) if "integrations?" in it.url else None)
+        page.clock.run_for(60_000)
+        assert not asked, asked
+        page.keyboard.press("Tab")
+        with page.expect_request("**/integrations?*"):
+            page.clock.run_for(20_000)
 
 
 def who_is_who(chromium, dev, cookie):

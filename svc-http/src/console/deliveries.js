@@ -90,10 +90,12 @@ function One({ id }) {
   return html`<p class="back"><a href=${at(wid, "deliveries")}>All deliveries</a></p><${Heading} title="Delivery" /><div class="card"><${Came} id=${id} /></div>`;
 }
 
-/** What came of a delivery, as long as it is under way. @param {{ id: string }} props */
-export function Came({ id }) {
+/** What came of a delivery, as long as it is under way; `told` is called once that is known. @param {{ id: string, told?: () => any }} props */
+export function Came({ id, told }) {
   const read = useRead(`deliveries/${encodeURIComponent(id)}`, ["integration"]);
-  useAgain(!!read.data && isOpen(read.data), read.again);
+  const isUnderWay = !read.data || isOpen(read.data);
+  useAgain(!!read.data && isUnderWay, read.again);
+  useEffect(() => void (isUnderWay || told?.()), [isUnderWay]);
   return html`<${Shown} of=${read}>${(/** @type {any} */ it) => html`<${Tries} of=${it} again=${read.again} />`}<//>`;
 }
 

@@ -4,7 +4,7 @@ import { Ending } from "./ending.js";
 import { useState } from "./hooks.js";
 import { Came } from "./deliveries.js";
 import { CLASSES, Config, KINDS, Secret, State, configOf, titleOf, useMembers } from "./integrations.js";
-import { Who, useApi, useRead } from "./list.js";
+import { Who, useApi, useRead, useWatched } from "./list.js";
 import { Others, isSame, usePinned } from "./meanwhile.js";
 import { query as asQuery } from "./server.js";
 
@@ -15,6 +15,7 @@ const KEYS = ["jwksUrl", "jwks"];
 export function Page({ item }) {
   const { wid } = usePlace();
   const read = useRead(`integrations/${encodeURIComponent(item)}`, ["integration"]);
+  useWatched(read.again);
   return html`<p class="back"><a href=${at(wid, "integrations")}>All integrations</a></p>
     ${!read.data && html`<${Heading} title="Integration" />`}
     <${Shown} of=${read}>${(/** @type {any} */ it) => html`<${Whole} of=${it} again=${read.again} />`}<//>`;
@@ -57,7 +58,7 @@ function Whole({ of, again }) {
     ${of.lastError && html`<div class="trouble"><p><strong>Last error:</strong> <${Quoted} text=${of.lastError} /></p></div>`}
     ${of.kind === "export" && of.state === "failing" && html`<div class="note"><p>The export stands still and nothing is skipped. It goes on from the same record when the delivery is tried again, or the address or secret changes, or it is turned on anew.</p><p><${TurnOn} of=${of} again=${again} /></p></div>`}
     ${known.instead && html`<p>${known.instead}</p>`}
-    ${tried && html`<section class="card" aria-labelledby="tried"><header><h2 id="tried">What came of trying it out</h2></header><${Came} id=${tried} /></section>`}
+    ${tried && html`<section class="card" aria-labelledby="tried"><header><h2 id="tried">What came of trying it out</h2></header><${Came} id=${tried} told=${again} /></section>`}
     <div class="grid">
       <section class="card" aria-labelledby="stands"><header><h2 id="stands">How it stands</h2></header>
         <${Facts} of=${[

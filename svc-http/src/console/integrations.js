@@ -1,7 +1,7 @@
 // What this workspace is connected with, one of a kind: what there is, and setting up another.
 import { Badge, Button, Dialog, Empty, Field, Form, Heading, Quoted, ShownOnce, Shown, Table, Time, at, html, usePlace } from "./kit.js";
 import { useState } from "./hooks.js";
-import { useApi, useList, useRead } from "./list.js";
+import { useApi, useList, useRead, useWatched } from "./list.js";
 import { chosenOver } from "./meanwhile.js";
 import { count, lines } from "./text.js";
 
@@ -42,6 +42,8 @@ export const titleOf = (/** @type {string} */ kind) => KINDS[kind]?.title ?? kin
 export function Page() {
   const { wid, may } = usePlace();
   const list = useList("integrations", {}, ["integration"]);
+  // A call that failed and is tried again is no event, nor one that went well.
+  useWatched(list.again);
   const [making, setMaking] = useState("");
   const [made, setMade] = useState(/** @type {any} */ (null));
   const columns = [

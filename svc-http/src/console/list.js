@@ -90,6 +90,39 @@ export function useRead(path, kinds = []) {
   return { got: isCurrent ? held.got : null, data: isCurrent ? held.data : null, again };
 }
 
+// Of what no event tells is looked after so often, and only while somebody is there: a page that nobody touches keeps no session open.
+const LOOK_MS = 10_000;
+const WATCHED_MS = 30 * 60_000;
+
+/**
+ * Reads again, now and then, what may change without an event; also as soon as somebody comes back to the page.
+ * @param {() => any} again
+ */
+export function useWatched(again) {
+  const current = useRef(again);
+  current.current = again;
+  useEffect(() => {
+    let [touched, isBusy] = [Date.now(), false];
+    const touch = () => void (touched = Date.now());
+    const look = async () => {
+      if (isBusy || document.hidden || Date.now() - touched >= WATCHED_MS) return;
+      isBusy = true;
+      await current.current();
+      isBusy = false;
+    };
+    const seen = () => (touch(), look());
+    const timer = setInterval(look, LOOK_MS);
+    const moves = ["pointerdown", "keydown"];
+    for (const it of moves) addEventListener(it, touch, { passive: true });
+    document.addEventListener("visibilitychange", seen);
+    return () => {
+      clearInterval(timer);
+      for (const it of moves) removeEventListener(it, touch);
+      document.removeEventListener("visibilitychange", seen);
+    };
+  }, []);
+}
+
 /** What stands in a list, with the cursor that its part begins at. @typedef {{ it: any, begin: string | null }} Row */
 
 const NOTHING = { asked: /** @type {string | null} */ (null), got: /** @type {any} */ (null), rows: /** @type {Row[]} */ ([]), items: /** @type {any[]} */ ([]), cursor: /** @type {string | null} */ (null), further: 0, isRead: false };
