@@ -74,6 +74,7 @@ def single_sign_on(chromium, dev, cookie):
         page.route("**/settings", lambda it: it.fulfill(status=403, json={"error": {"type": "forbidden", "message": "no"}}))
         page.goto(at(dev, "/stop"))
         heading(page, "This workspace does not take your session")
+        assert page.title() == "This workspace does not take your session · First workspace", page.title()
         assert page.get_by_role("link", name="single sign-on").get_attribute("href") == way
         page.unroute("**/api/me")
         page.unroute("**/settings")
@@ -416,6 +417,10 @@ def roles(chromium, dev):
         assert not page.get_by_role("link", name="Stop everything").count()
         page.goto(at(dev, "/stop"))
         page.get_by_text("Your role here, member, does not reach this page.").wait_for()
+        assert page.title() == "Stop everything · First workspace", page.title()
+        page.goto(at(dev | {"workspaceId": "wsp_01ARZ3NDEKTSV4RRFFQ69G5FAV"}))
+        heading(page, "There is no such workspace here")
+        assert page.title() == "There is no such workspace here", page.title()
         approving.ask(dev | {"agentKey": own["key"]}, 31_000)
         page.goto(at(dev))
         page.get_by_role("link", name="Look and decide").wait_for()

@@ -1,7 +1,7 @@
 // The frame: who is signed in, where one is, and what is around every page. Addresses are links that work in a new tab too; the
 // browser's own back and forward lead through them.
 import { useCallback, useEffect, useMemo, useRef, useState } from "./hooks.js";
-import { Badge, Button, Empty, Loading, Place, Quoted, Trouble, at, html, usePlace } from "./kit.js";
+import { Badge, Button, Empty, Heading, Loading, Place, Quoted, Trouble, at, html, usePlace } from "./kit.js";
 import { Who, forget, useList, useRead } from "./list.js";
 import { follow } from "./live.js";
 import { GROUPS, PAGES } from "./pages.js";
@@ -163,12 +163,16 @@ function changed(was, now, me) {
 }
 
 /** @param {{ me: any }} props */
-const Nowhere = ({ me }) => html`<main class="alone"><h1>There is no such workspace here</h1>
+function Nowhere({ me }) {
+  const title = "There is no such workspace here";
+  useEffect(() => void (document.title = title), []);
+  return html`<main class="alone"><h1>${title}</h1>
   <p>You are signed in as <${Quoted} text=${me.email} />, who is no member of it.</p>
   ${me.workspaces.length
     ? html`<p>Yours:</p><ul>${me.workspaces.map((/** @type {any} */ it) => html`<li key=${it.id}><a href=${at(it.id)}><${Quoted} text=${it.name} /></a></li>`)}</ul>`
     : html`<p>You are a member of no workspace. Whoever runs one can invite you.</p>`}
   <p><a href=${signInAddress()}>Your account and signing out</a></p></main>`;
+}
 
 /** @param {{ me: any, workspace: any, was: { current: any }, now: any, address: any, go: any, look: () => any }} props */
 function Workspace({ me, workspace, was, now, address, go, look }) {
@@ -245,8 +249,8 @@ function Workspace({ me, workspace, was, now, address, go, look }) {
 function Barred({ got, again }) {
   const { workspace, wid } = usePlace();
   const isSingle = workspace.signIn.requireSso;
-  if (got.status !== 403) return html`<h1><${Quoted} text=${workspace.name} /></h1><${Trouble} got=${got} again=${again} />`;
-  return html`<h1>This workspace does not take your session</h1>
+  if (got.status !== 403) return html`<${Heading} title=${workspace.name} name=${html`<${Quoted} text=${workspace.name} />`} /><${Trouble} got=${got} again=${again} />`;
+  return html`<${Heading} title="This workspace does not take your session" />
     <p><${Quoted} text=${workspace.name} /> ${isSingle ? "takes only sessions of its own single sign-on." : "asks for more than you have signed in with."}</p>
     ${isSingle && html`<p><a class="button main" href=${singleAddress(wid)}>Sign in with single sign-on</a></p>`}
     <${Trouble} got=${got} again=${again} />`;
@@ -373,7 +377,7 @@ function Page({ address }) {
 function Unreached({ name }) {
   const { workspace } = usePlace();
   const known = PAGES.find((it) => it.name === name);
-  return html`<h1>${known ? known.title : "There is no such page"}</h1>
+  return html`<${Heading} title=${known ? known.title : "There is no such page"} />
     <${Empty} title=${`Your role here, ${workspace.role}, does not reach this page.`}><p>An owner or an admin of <${Quoted} text=${workspace.name} /> can give you another role.</p><//>`;
 }
 
