@@ -162,13 +162,16 @@ def decided_from_the_inbox(chromium, dev, cookie):
 
 
 def told_apart(chromium, dev, cookie):
-    """The links of what waits say who asks for how much, and to whom it goes: each has a name of its own."""
+    """The links of what waits say who asks for how much, and to whom it goes, and those of agents how many wait: each has a name of
+    its own."""
     waiting = [approving.ask(dev, 33_100), approving.ask(dev, 33_200, name="Other Shop", domain="other.example")]
     with console(chromium, dev, cookie) as page:
         for sum_, payee, host in (("331.00", "Example Cloud", "cloud.example"), ("332.00", "Other Shop", "other.example")):
             about = f"First agent asks to pay EUR\u00a0{sum_} to {payee} · {host}"
             page.get_by_role("link", name=f"Look and decide {about}", exact=True).wait_for()
             page.get_by_role("link", name=about, exact=True).wait_for()
+        page.goto(at(dev, "/agents"))
+        page.get_by_role("link", name="2 waiting, of First agent", exact=True).wait_for()
     for it in waiting:
         desk.api(dev, f"approvals/{it['approval']['id']}/deny", {})
 

@@ -76,7 +76,7 @@ export function Page({ query }) {
     { title: "Standing", cell: (/** @type {any} */ it) => html`<${Standing} of=${it} />${it.tier !== "standard" && html` <small>${it.tier}</small>`}` },
     { title: "Mandates", cell: (/** @type {any} */ it) => html`<${Mandated} of=${it} />` },
     { title: "Paid this month", cell: (/** @type {any} */ it) => html`<${Spend} of=${of(it).spend} />` },
-    { title: "Waiting", cell: (/** @type {any} */ it) => (of(it).waiting ? html`<a href=${`${at(wid, "approvals")}?agentId=${it.id}`}><${Badge} kind="waits">${of(it).waiting}<//></a>` : "–") },
+    { title: "Waiting", cell: (/** @type {any} */ it) => (of(it).waiting ? html`<a href=${`${at(wid, "approvals")}?agentId=${it.id}`}><${Badge} kind="waits">${of(it).waiting}<span class="unseen"> waiting, of <${Quoted} text=${it.name} /></span><//></a>` : "–") },
     { title: "Last seen", cell: (/** @type {any} */ it) => html`<${Time} at=${of(it).lastSeenAt} ago />` },
   ];
   return html`<${Heading} title="Agents">${may("ManageAgents") && html`<${Button} kind="main" act=${() => setNew(true)}>New agent<//>`}<//>
