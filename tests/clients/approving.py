@@ -133,7 +133,12 @@ def after_somebody_else(chromium, dev, cookie):
 
 def invited(dev, role):
     """The session of a new member of this role."""
-    made = desk.api(dev, "members", {"email": f"{role}@example.com", "role": role})
+    return member(dev, f"{role}@example.com", role)
+
+
+def member(dev, email, role):
+    """The session of a new member of this address."""
+    made = desk.api(dev, "members", {"email": email, "role": role})
     token = json.dumps({"token": made["signInLink"].split("token=")[1]}).encode()
     signed_in = person.browse(dev["baseUrl"] + "/api/sign-in/link", token, headers=WRITES)[1]
     return signed_in["set-cookie"].split(";")[0]
@@ -152,6 +157,38 @@ def session_that_ends(chromium, dev, decision):
         says(page, "alert", "You are not signed in.")
         text = page.locator("main").text_content()
         assert "cloud.example" not in text and "310" not in text, text
+
+
+def note_that_stays(chromium, dev, decision):
+    """A note that was typed as the session ended stands there again for the same person, once, and for nobody else."""
+
+    def become(page, somebody):
+        name, value = somebody.split("=", 1)
+        page.context.add_cookies([{"name": name, "value": value, "url": dev["baseUrl"]}])
+        page.reload()
+        page.get_by_role("button", name="Deny").wait_for()
+        return page.get_by_label("Note").input_value()
+
+    @contextlib.contextmanager
+    def ended(somebody):
+        with phone(chromium, [somebody], dev["baseUrl"]) as page:
+            page.clock.install()
+            page.goto(decision["approval"]["url"])
+            page.get_by_label("Note").fill("As we agreed")
+            assert person.browse(dev["baseUrl"] + "/api/sign-out", b"{}", somebody, WRITES)[0] < 300
+            page.clock.fast_forward(11_000)
+            says(page, "alert", "You are not signed in.")
+            assert "As we agreed" not in page.locator("main").text_content()
+            yield page
+
+    with ended(member(dev, "typing@example.com", "admin")) as page:
+        assert [become(page, person.COOKIES[dev["baseUrl"]]) for _ in range(2)] == ["", ""]
+    cookie = member(dev, "noting@example.com", "admin")
+    word = {"email": "noting@example.com", "password": browser.PASSWORD}
+    assert person.browse(dev["baseUrl"] + "/api/me/password", json.dumps({"password": browser.PASSWORD}).encode(), cookie, WRITES)[0] < 300
+    with ended(cookie) as page:
+        back = person.browse(dev["baseUrl"] + "/api/sign-in", json.dumps(word).encode(), headers=WRITES)[1]["set-cookie"].split(";")[0]
+        assert [become(page, back), become(page, back)] == ["As we agreed", ""]
 
 
 def as_somebody_else(chromium, dev, cookie):
@@ -381,6 +418,7 @@ def test_a_person_decides_at_the_link():
         signed_out(chromium, decision)
         without_script(chromium, decision)
         session_that_ends(chromium, dev, decision)
+        note_that_stays(chromium, dev, decision)
         approve_by_keyboard(chromium, dev, cookie, decision)
         deny_with_a_note(chromium, dev, cookie)
         after_somebody_else(chromium, dev, cookie)

@@ -7,6 +7,7 @@ const ANSWER_MS = 20_000;
 const WATCHED_MS = 30 * 60_000;
 const AGENTS_NAMED = 5;
 const NOTE_MAX = 500;
+const KEPT = "note";
 const TOLD = "state sum whom domain matter summary origin reasons needed may approve people facts sent me".split(" ");
 const part = (id) => document.getElementById(id);
 const [place, wid, apv] = /\/w\/([^/]+)\/approvals\/([^/]+)$/.exec(location.pathname) || [];
@@ -382,6 +383,7 @@ function hide(got) {
   const focused = part("asked").contains(document.activeElement);
   part("asked").hidden = true;
   for (const id of TOLD) put(id);
+  if (got.status === 401) keepNote();
   forget();
   part("title").textContent = document.title = "Approval";
   shown = null;
@@ -403,6 +405,21 @@ function forget() {
   part("proof").hidden = true;
 }
 
+// A note that stands here as the session ends is kept in this tab, until the same person is here again.
+function keepNote() {
+  const note = part("note").value;
+  if (note.trim() && shown) sessionStorage.setItem(KEPT, JSON.stringify({ apv, person: shown.me.id, note }));
+}
+
+function noteBack() {
+  const kept = JSON.parse(sessionStorage.getItem(KEPT) || "{}");
+  if (kept.person !== shown.me.id) sessionStorage.removeItem(KEPT);
+  else if (kept.apv === apv && !part("word").hidden) {
+    part("note").value = kept.note;
+    sessionStorage.removeItem(KEPT);
+  }
+}
+
 // Shows an approval as it stands; whether all of it could be read.
 async function take(approval, mine) {
   const view = await gather(approval).catch((it) => {
@@ -415,6 +432,7 @@ async function take(approval, mine) {
   if (before && before.me.id !== view.me.id) forget();
   shown = view;
   if (!before || before.key !== view.key) paint();
+  if (!before) noteBack();
   part("asked").hidden = false;
   part("enter").hidden = true;
   if (before) follow(before.approval, view);
