@@ -8,6 +8,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
 use super::doc::Value;
+use crate::state::gateway::Host;
 use crate::value::digest::Digest;
 
 /// Characters of the longest name of a tool that every provider of the chat shape takes; the messages shape has twice as many.
@@ -16,6 +17,8 @@ const TOOL_CHARS: usize = 64;
 const DIGEST_CHARS: usize = 16;
 /// Characters of an id at Mistral.
 const SHORT_CHARS: usize = 9;
+/// Characters of the longest id of a call that the maker of the chat shape takes. Others give longer ones.
+const MAKER_CHARS: usize = 40;
 /// What an id begins with that is packed into the letters of the messages shape.
 const PACKED: &str = "call_b64_";
 
@@ -113,8 +116,20 @@ pub(super) fn unpacked(id: &str) -> Cow<'_, str> {
     }
 }
 
+/// The id of a call as a provider of the chat shape takes it at this host. One that it would refuse, as another gave it, is told by
+/// its digest: the same wherever it stands, so that a result finds its call.
+pub(super) fn taken(id: &str, host: Host) -> Cow<'_, str> {
+    match host {
+        Host::Mistral => short(id),
+        Host::Maker if id.chars().nth(MAKER_CHARS).is_some() => {
+            Cow::Owned(format!("call_{:032x}", Digest::of(id).bits()))
+        }
+        Host::Maker | Host::Google | Host::Other => Cow::Borrowed(id),
+    }
+}
+
 /// The id of a call as Mistral takes it: nine letters and digits. Another is told by its digest.
-pub(super) fn short(id: &str) -> Cow<'_, str> {
+fn short(id: &str) -> Cow<'_, str> {
     if id.len() == SHORT_CHARS && id.bytes().all(|it| it.is_ascii_alphanumeric()) {
         return Cow::Borrowed(id);
     }
@@ -216,6 +231,19 @@ mod tests {
         let told = [others.call("a 2"), others.call("a"), others.call("a")];
         assert_eq!(told, [packed("a 2"), "a".into(), packed("a 3")], "an id that reads as another with its number");
         assert_eq!([others.result("a"), others.result("a"), others.result("a 2")], ["a", &*told[2], &*told[0]]);
+    }
+
+    /// A long id is told by its digest to who refuses it, and to nobody else: others may have put into it what they read again.
+    #[test]
+    fn a_long_id_is_told_by_its_digest() {
+        let (most, one, other) = ("é".repeat(40), "a".repeat(41), format!("{}b", "a".repeat(40)));
+        assert_eq!(taken(&most, Host::Maker), most);
+        let told = taken(&one, Host::Maker);
+        assert!(told.len() <= 40 && told != taken(&other, Host::Maker), "{told}");
+        assert_eq!(taken(&told, Host::Maker), told);
+        for host in [Host::Google, Host::Other] {
+            assert_eq!(taken(&one, host), one);
+        }
     }
 
     /// A name is cut where it is too long, to one of its own.

@@ -13,7 +13,7 @@ use std::fmt;
 use super::check::{self, FAULTS_MAX};
 use super::doc::{Form, Tape, Value};
 use super::marks::is_unsigned;
-use super::names::{ClientNames, short};
+use super::names::{ClientNames, taken};
 use super::write::{Out, quoted};
 use super::{survey, texts};
 use crate::refusal::{FieldError, Refusal};
@@ -204,8 +204,9 @@ impl Body {
     }
 
     /// What goes to the provider. In the client's own shape nothing changes but the model's name, the name of the bound on the
-    /// output, that a stream tells its usage, that thinking is left out which svc brought into this shape or which another provider told in a member of its own,
-    /// and that none is asked for where a turn cannot go on with it; else the whole is translated.
+    /// output, ids of calls that the provider would refuse, that a stream tells its usage, that thinking is left out which svc
+    /// brought into this shape or which another provider told in a member of its own, and that none is asked for where a turn
+    /// cannot go on with it; else the whole is translated.
     ///
     /// # Errors
     /// `invalid_request` naming what the other shape has no place for, or `messages` where nothing of them would go out.
@@ -223,15 +224,23 @@ impl Body {
 
     /// The body in its own shape, for this model.
     fn renamed(&self, target: Target<'_>, faults: &mut Faults) -> Vec<u8> {
-        let root = self.root();
-        if self.dialect == Dialect::Chat && target.host == Host::Mistral {
-            let ids: Vec<_> = ids_shortened(root).collect();
-            let text = spliced(&self.text, &ids);
-            let target = Target { host: Host::Other, ..target };
-            if let Some(tape) = Tape::of(&text).ok().filter(|_| !ids.is_empty()) {
-                return Self { text, tape, model: self.model.clone(), ..*self }.renamed(target, faults);
-            }
+        let ids: Vec<_> = match self.dialect {
+            Dialect::Chat => ids_taken(self.root(), target.host).collect(),
+            Dialect::Messages => Vec::new(),
+        };
+        if ids.is_empty() {
+            return self.spoken(target, faults);
         }
+        let text = spliced(&self.text, &ids);
+        match Tape::of(&text) {
+            Ok(tape) => Self { text, tape, model: self.model.clone(), ..*self }.spoken(target, faults),
+            Err(_) => self.spoken(target, faults),
+        }
+    }
+
+    /// The same with ids that its provider takes.
+    fn spoken(&self, target: Target<'_>, faults: &mut Faults) -> Vec<u8> {
+        let root = self.root();
         let mut splices: Vec<Splice> = Vec::new();
         if let Some(named) = root.get("model").filter(|it| !it.is(target.model)) {
             splices.push(Splice::over(named, quoted(target.model)));
@@ -369,15 +378,15 @@ fn usage_asked(root: Value<'_>) -> Option<Splice> {
     }
 }
 
-/// What tells the ids of calls in the letters that Mistral has for them.
-fn ids_shortened(root: Value<'_>) -> impl Iterator<Item = Splice> {
+/// What tells the ids of calls as they are taken at this host.
+fn ids_taken(root: Value<'_>, host: Host) -> impl Iterator<Item = Splice> {
     let messages = root.get("messages").into_iter().flat_map(|it| it.items());
     let ids = messages.flat_map(|message| {
         let calls = message.get("tool_calls").into_iter().flat_map(|it| it.items()).filter_map(|it| it.get("id"));
         // In the order in which they stand: a message has one or the other.
         calls.chain(message.get("tool_call_id"))
     });
-    ids.filter_map(|it| match short(&it.text()?) {
+    ids.filter_map(move |it| match taken(&it.text()?, host) {
         Cow::Owned(other) => Some(Splice::over(it, quoted(&other))),
         Cow::Borrowed(_) => None,
     })

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::super::doc::{Form, Value};
 use super::super::files::{is_text, utf8};
 use super::super::marks::{is_of, marked_call};
-use super::super::names::{short, shortened, unpacked};
+use super::super::names::{shortened, taken, unpacked};
 use super::super::write::{Out, quoted};
 use super::{Faults, Target, bound, joined, raw_or};
 use crate::state::gateway::Host;
@@ -355,8 +355,10 @@ fn user(out: &mut Out, turns: &[Turn<'_>], target: Target<'_>, faults: &mut Faul
 
 /// The id of a call as this provider takes it.
 fn call_id<'a>(id: &'a str, target: Target<'_>) -> Cow<'a, str> {
-    let own = unpacked(id);
-    if target.host == Host::Mistral { short(&own).into_owned().into() } else { own }
+    match unpacked(id) {
+        Cow::Borrowed(own) => taken(own, target.host),
+        Cow::Owned(own) => taken(&own, target.host).into_owned().into(),
+    }
 }
 
 fn tool_result(

@@ -86,16 +86,18 @@ fn signed_calls_go_back_as_they_were_signed() {
     }
 }
 
+/// The ids of a request's calls, then of their results.
+fn ids(sent: &Json) -> Vec<String> {
+    let messages = sent.get("messages").and_then(Json::as_list).unwrap();
+    let calls = messages.iter().filter_map(|it| it.get("tool_calls")?.as_list()).flatten().map(|it| it.get("id"));
+    let results = messages.iter().map(|it| it.get("tool_call_id"));
+    calls.chain(results).flatten().map(|it| it.as_str().unwrap().to_owned()).collect()
+}
+
 /// Mistral takes ids of nine letters and digits: others are told by nine of their digest, a call and its result alike.
 #[test]
 fn ids_are_told_as_mistral_takes_them() {
     let mistral = Target { host: Host::Mistral, is_elsewhere: true, ..target(CHAT, "m") };
-    let ids = |sent: &Json| -> Vec<String> {
-        let messages = sent.get("messages").and_then(Json::as_list).unwrap();
-        let calls = messages.iter().filter_map(|it| it.get("tool_calls")?.as_list()).flatten().map(|it| it.get("id"));
-        let results = messages.iter().map(|it| it.get("tool_call_id"));
-        calls.chain(results).flatten().map(|it| it.as_str().unwrap().to_owned()).collect()
-    };
     let call = |id: &str| format!(r#"{{"id":"{id}","type":"function","function":{{"name":"f","arguments":"{{}}"}}}}"#);
     let result = |id: &str| format!(r#"{{"role":"tool","tool_call_id":"{id}","content":"x"}}"#);
     let body = format!(
@@ -119,6 +121,31 @@ fn ids_are_told_as_mistral_takes_them() {
         told.len() == 4 && told[0] == told[2] && told[1] == told[3] && told.iter().all(|it| it.len() == 9),
         "{told:?}"
     );
+}
+
+/// The maker of the chat shape takes ids of 40 characters: a longer one, which another provider gave, is told by its digest in a
+/// conversation of either shape, a call and its result alike. Who gave it gets it back.
+#[test]
+fn a_long_id_is_told_as_it_is_taken() {
+    let long = format!("call_{}", "x".repeat(60));
+    let body = format!(
+        r#"{{"model":"x","max_completion_tokens":9,"messages":[{{"role":"assistant","tool_calls":[{{"id":"{long}","type":"function","function":{{"name":"f","arguments":"{{}}"}}}}]}},{{"role":"tool","tool_call_id":"{long}","content":"x"}}]}}"#
+    );
+    let blocks = format!(r#"[{{"type":"tool_use","id":"{long}","name":"f","input":{{}}}}]"#);
+    let answered = format!(
+        r#"{{"model":"x","max_tokens":9,"messages":[{{"role":"assistant","content":{blocks}}},{{"role":"user","content":[{{"type":"tool_result","tool_use_id":"{long}","content":"x"}}]}}]}}"#
+    );
+    for (dialect, body) in [(CHAT, &body), (MESSAGES, &answered)] {
+        let told = |host| {
+            let told = sent(dialect, body, Target { host, ..target(CHAT, "m") });
+            assert_eq!(told.get("model").and_then(Json::as_str), Some("m"));
+            assert!(told.get("max_completion_tokens").is_some() || host != Host::Maker, "all else is done as well");
+            ids(&told)
+        };
+        let maker = told(Host::Maker);
+        assert!(maker.len() == 2 && maker[0] == maker[1] && maker[0].len() <= 40, "{maker:?}");
+        assert_eq!(told(Host::Other), [&*long, &*long]);
+    }
 }
 
 /// Hosts are known by their addresses.
