@@ -224,6 +224,7 @@ impl Answer {
             _ if refused => Finish::Refusal,
             other => other.beside(calls),
         };
+        let stopped = choice.and_then(|it| self.names.stopped_at(it));
         let mut out = Out::default();
         out.object(|out| {
             out.name("id").raw(raw_text(root, "id", "\"msg_0\""));
@@ -235,8 +236,7 @@ impl Answer {
                     self.blocks(out, message, call);
                 }
             });
-            out.name("stop_reason").text(finish.messages());
-            out.name("stop_sequence").null();
+            finish.write_messages(out, stopped);
             usage::write_messages(out.name("usage"), &self.told());
         });
         out.into_bytes()

@@ -1,5 +1,7 @@
 //! Why a model stopped, in both shapes' words.
 
+use super::write::Out;
+
 /// Why an answer ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Finish {
@@ -56,6 +58,19 @@ impl Finish {
             Self::Length => "length",
             Self::ToolCalls => "tool_calls",
             Self::Refusal => "content_filter",
+        }
+    }
+
+    /// Writes `stop_reason` and `stop_sequence` of an answer that was done at this text, where it was done and is known at which.
+    pub(super) fn write_messages(self, out: &mut Out, stopped: Option<&str>) {
+        let (finish, text) = match (self, stopped) {
+            (Self::Stop | Self::StopSequence, Some(text)) => (Self::StopSequence, Some(text)),
+            (other, _) => (other, None),
+        };
+        out.name("stop_reason").text(finish.messages());
+        match text {
+            Some(text) => out.name("stop_sequence").text(text),
+            None => out.name("stop_sequence").null(),
         }
     }
 

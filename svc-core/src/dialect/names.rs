@@ -156,6 +156,8 @@ pub struct ClientNames {
     /// Ids that calls have. Clients tell results apart by them alone, and the messages shape refuses one that comes twice; some
     /// providers give the same ones in every answer, or in one.
     calls: BTreeSet<Box<str>>,
+    /// The texts at which an answer is to stop.
+    stops: BTreeSet<Box<str>>,
 }
 
 /// None of the names.
@@ -173,10 +175,22 @@ impl ClientNames {
             Cow::Owned(short) => Some((short.into(), name.into())),
             Cow::Borrowed(_) => None,
         });
+        let stops = root.get("stop_sequences").into_iter().flat_map(|it| it.items()).filter_map(|it| it.text());
         let messages = root.get("messages").into_iter().flat_map(|it| it.items());
         let blocks = messages.filter_map(|it| it.get("content")).flat_map(|it| it.items());
         let calls = blocks.filter(|it| it.has("type", "tool_use")).filter_map(|it| it.text_of("id"));
-        Self { long: long.collect(), calls: calls.map(Into::into).collect() }
+        Self {
+            long: long.collect(),
+            calls: calls.map(Into::into).collect(),
+            stops: stops.map(Into::into).collect(),
+        }
+    }
+
+    /// The text at which this choice says that it stopped, in the words of vLLM or of SGLang: of those that it was to stop at. They
+    /// tell the number of a token in its place, and others tell why they stopped.
+    pub(super) fn stopped_at(&self, choice: Value<'_>) -> Option<&str> {
+        let told = ["stop_reason", "matched_stop"].into_iter().filter_map(|it| choice.text_of(it));
+        told.filter_map(|it| self.stops.get(&*it)).next().map(|it| &**it)
     }
 
     /// The name that the client gave the tool that is called by this one.

@@ -1,7 +1,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test may panic")]
 //! Whole answers of both shapes.
 
-use super::super::{Answer, Finish, Stream, StreamOptions, Unreadable};
+use super::super::{Answer, Body, Finish, Stream, StreamOptions, Unreadable};
 use crate::state::gateway::{Dialect, Service};
 use crate::value::Id as _;
 use crate::value::id::CallId;
@@ -282,5 +282,41 @@ fn thinking_that_is_not_shown_begins_an_answer() {
         let chunk = format!("data: {{\"choices\":[{{\"index\":0,\"delta\":{delta}}}]}}\n\n");
         stream.push(chunk.as_bytes(), &mut Vec::new()).unwrap();
         assert_eq!((stream.has_begun(), stream.has_token()), (has_begun, false), "{delta}");
+    }
+}
+
+/// The text at which a model stopped is told as the messages shape tells it, whole and streamed: where it is one of those that it
+/// was to stop at, and neither the number of a token nor a provider's own word for why.
+#[test]
+fn the_text_at_which_it_stopped_is_told() {
+    let asked_for =
+        r#"{"model":"m","max_tokens":9,"stop_sequences":["\n\n","END"],"messages":[{"role":"user","content":"x"}]}"#;
+    let names = Body::read(MESSAGES, asked_for.as_bytes()).unwrap().names(CHAT);
+    for (told, reason, expected) in [
+        (r#""finish_reason":"stop","stop_reason":"END""#, "stop_sequence", Some("END")),
+        (r#""finish_reason":"stop","matched_stop":"\n\n""#, "stop_sequence", Some("\n\n")),
+        (r#""finish_reason":"stop","stop_reason":151645"#, "end_turn", None),
+        (r#""finish_reason":"stop","stop_reason":null"#, "end_turn", None),
+        (r#""finish_reason":"stop","stop_reason":"end_turn""#, "end_turn", None),
+        (r#""finish_reason":"stop","matched_stop":"</s>""#, "end_turn", None),
+        (r#""finish_reason":"length","stop_reason":"END""#, "max_tokens", None),
+    ] {
+        let whole = format!(r#"{{"choices":[{{"message":{{"content":"x"}},{told}}}]}}"#);
+        let answer = Answer::read(CHAT, whole.as_bytes()).unwrap().naming(names.clone());
+        let answer = json(&answer.to_client(MESSAGES, 7, asked()));
+        let said = |it: &Json| (it.get("stop_reason").cloned(), it.get("stop_sequence").cloned());
+        let expected =
+            (Some(Json::Text(reason.to_owned())), Some(expected.map_or(Json::Null, |it| Json::Text(it.to_owned()))));
+        assert_eq!(said(&answer), expected, "{told}");
+        let delta = r#"data: {"choices":[{"index":0,"delta":{"content":"x"}}]}"#;
+        let streamed =
+            format!("{delta}\n\ndata: {{\"choices\":[{{\"index\":0,\"delta\":{{}},{told}}}]}}\n\ndata: [DONE]\n\n");
+        let (mut out, options) = (Vec::new(), StreamOptions::default());
+        let mut stream = Stream::new(CHAT, MESSAGES, options).naming(names.clone());
+        stream.push(streamed.as_bytes(), &mut out).unwrap();
+        let out = String::from_utf8(out).unwrap();
+        let last = out.lines().filter_map(|it| it.strip_prefix("data: ")).map(|it| json(it.as_bytes()));
+        let last = last.filter_map(|it| it.get("delta").filter(|it| it.get("stop_reason").is_some()).map(said)).last();
+        assert_eq!(last, Some(expected), "{told}");
     }
 }

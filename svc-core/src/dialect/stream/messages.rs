@@ -51,6 +51,8 @@ pub(super) struct ToMessages {
     /// Whether calls came in the newer form.
     is_listed: bool,
     refused: bool,
+    /// The text at which it says that it stopped.
+    stopped: Option<Box<str>>,
 }
 
 /// What a piece of text that waits is taken for beside its bytes.
@@ -98,6 +100,7 @@ impl ToMessages {
             strays: false,
             is_listed: false,
             refused: false,
+            stopped: None,
         }
     }
 
@@ -126,6 +129,7 @@ impl ToMessages {
         let first = |it: &Value<'_>| it.get("index").and_then(|it| it.integer()).unwrap_or(0) == 0;
         for choice in root.get("choices").iter().flat_map(|it| it.items()).filter(first) {
             self.start(out);
+            self.stopped = self.names.stopped_at(choice).map(Into::into).or_else(|| self.stopped.take());
             if let Some(delta) = choice.given("delta").or_else(|| whole_message(choice).filter(|_| !self.has_any())) {
                 self.delta(delta, out);
             }
@@ -484,8 +488,7 @@ impl ToMessages {
         let usage = meter.reported().unwrap_or_default();
         event(out, "message_delta", |out| {
             out.name("delta").object(|out| {
-                out.name("stop_reason").text(finish.messages());
-                out.name("stop_sequence").null();
+                finish.write_messages(out, self.stopped.as_deref());
             });
             usage::write_messages(out.name("usage"), &usage);
         });
