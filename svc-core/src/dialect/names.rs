@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
+use std::ops::Bound;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -158,6 +159,8 @@ pub struct ClientNames {
     calls: BTreeSet<Box<str>>,
     /// The texts at which an answer is to stop.
     stops: BTreeSet<Box<str>>,
+    /// All tools, as the provider is told of them.
+    tools: BTreeSet<Box<str>>,
 }
 
 /// None of the names.
@@ -170,8 +173,8 @@ impl fmt::Debug for ClientNames {
 impl ClientNames {
     /// Those of a request of the messages shape.
     pub(super) fn of(root: Value<'_>) -> Self {
-        let names = root.get("tools").into_iter().flat_map(|it| it.items()).filter_map(|it| it.text_of("name"));
-        let long = names.filter_map(|name| match shortened(&name) {
+        let names = || root.get("tools").into_iter().flat_map(|it| it.items()).filter_map(|it| it.text_of("name"));
+        let long = names().filter_map(|name| match shortened(&name) {
             Cow::Owned(short) => Some((short.into(), name.into())),
             Cow::Borrowed(_) => None,
         });
@@ -183,6 +186,7 @@ impl ClientNames {
             long: long.collect(),
             calls: calls.map(Into::into).collect(),
             stops: stops.map(Into::into).collect(),
+            tools: names().map(|it| shortened(&it).into()).collect(),
         }
     }
 
@@ -191,6 +195,23 @@ impl ClientNames {
     pub(super) fn stopped_at(&self, choice: Value<'_>) -> Option<&str> {
         let told = ["stop_reason", "matched_stop"].into_iter().filter_map(|it| choice.text_of(it));
         told.filter_map(|it| self.stops.get(&*it)).next().map(|it| &**it)
+    }
+
+    /// Whether a tool's name as far as it has come is the beginning of one and no whole one: some providers tell it in pieces.
+    pub(super) fn begins_tool(&self, name: &str) -> bool {
+        let mut from = self.tools.range::<str, _>((Bound::Included(name), Bound::Unbounded));
+        from.next().is_some_and(|it| **it != *name && it.starts_with(name))
+    }
+
+    /// The name of a call that has come so far, with what is told of it next: a piece of a tool's name, or the whole of it so far. What is
+    /// told again, and what makes none, is nothing.
+    pub(super) fn with_piece(&self, name: &str, piece: &str) -> String {
+        let both = format!("{name}{piece}");
+        let is_known = |it: &str| self.tools.contains(it) || self.begins_tool(it);
+        match [both.as_str(), piece].into_iter().find(|it| is_known(it) && it.starts_with(name)) {
+            Some(known) if self.begins_tool(name) => known.to_owned(),
+            Some(_) | None => name.to_owned(),
+        }
     }
 
     /// The name that the client gave the tool that is called by this one.

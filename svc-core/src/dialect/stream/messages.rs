@@ -328,10 +328,15 @@ impl ToMessages {
         let piece = piece.unwrap_or_default();
         let tool = known.and_then(|at| self.tools.get(at));
         let id = Some(id).filter(|_| tool.is_none_or(|it| it.id.is_empty())).unwrap_or_default();
-        let is_named = tool.is_some_and(|it| it.begun || !it.name.is_empty());
-        let name = if is_named { "" } else { &name };
+        let so_far = tool.map(|it| it.name.as_str()).unwrap_or_default();
+        let name = match tool {
+            Some(it) if it.begun => so_far.to_owned(),
+            Some(_) | None if so_far.is_empty() => name.into_owned(),
+            Some(_) | None => self.names.with_piece(so_far, &name),
+        };
+        let more = name.len().saturating_sub(so_far.len());
         let beside = tool.filter(|it| !it.beside.is_empty()).map_or(beside, |_| "");
-        if !self.hold([id, name, beside, &piece].iter().map(|it| it.len()).sum()) {
+        if !self.hold(more + [id, beside, &piece].iter().map(|it| it.len()).sum::<usize>()) {
             return;
         }
         let at = known.unwrap_or_else(|| {
@@ -341,7 +346,7 @@ impl ToMessages {
         let Some(tool) = self.tools.get_mut(at) else { return };
         tool.seam = seam;
         tool.id.push_str(id);
-        tool.name.push_str(name);
+        tool.name = name;
         tool.beside.push_str(beside);
         // What would follow a whole object makes it none; what comes too late would be lost.
         if (tool.is_whole() && !tool.shape.is_other) || (tool.begun && self.open != Open::Tool(at)) {
@@ -361,12 +366,17 @@ impl ToMessages {
                     return;
                 }
             }
-            let Some(next) = self.tools.iter().position(|it| !it.begun && !it.name.is_empty()) else { break };
+            let Some(next) = self.tools.iter().position(|it| !it.begun && self.is_named(it)) else { break };
             self.begin_tool(next, out);
         }
         if !self.late.is_empty() {
             self.write_late(out);
         }
+    }
+
+    /// Whether the name of a call is told. While no argument has come, what is but the beginning of a tool's may go on.
+    fn is_named(&self, tool: &Tool) -> bool {
+        !tool.name.is_empty() && !(tool.waiting.is_empty() && self.names.begins_tool(&tool.name))
     }
 
     /// Writes the text and thinking that wait.

@@ -183,6 +183,41 @@ fn no_id_of_a_call_comes_twice() {
     }
 }
 
+/// A name that comes in pieces is one, and the tool's; one that is told again, whole or so far, is no piece.
+#[test]
+fn a_name_in_pieces_is_the_tools() {
+    let tools =
+        ["edit_existing_file", "edit_new_file", "read"].map(|it| format!(r#"{{"name":"{it}","input_schema":{{}}}}"#));
+    let asked = format!(
+        r#"{{"model":"m","max_tokens":9,"tools":[{}],"messages":[{{"role":"user","content":"x"}}]}}"#,
+        tools.join(",")
+    );
+    let body = Body::read(MESSAGES, asked.as_bytes()).unwrap();
+    for (pieces, expected) in [
+        (&["edit_ex", "isting_file"][..], "edit_existing_file"),
+        (&["ed", "it_", "", "new_file", "edit_new_file"], "edit_new_file"),
+        (&["edit_ex", "edit_existing", "edit_existing_file"], "edit_existing_file"),
+        (&["edit_ex", "edit_ex", "isting_file"], "edit_existing_file"),
+        (&["read", "read"], "read"),
+        (&["read", "er"], "read"),
+        (&["other", "other"], "other"),
+        (&["edit_ex"], "edit_ex"),
+    ] {
+        for head in [r#""index":0,"id":"c","#, r#""index":0,"#] {
+            let named: String = pieces.iter().map(|it| chunk(&call(head, it, ""))).collect();
+            let last = pieces.last().unwrap_or(&"");
+            let stream = [named, chunk(&call(head, last, "{\"a\"")), chunk(&call(head, "", ":1}")), end()].concat();
+            let options = StreamOptions::default();
+            let (mut read, mut out) = (Stream::new(CHAT, MESSAGES, options).naming(body.names(CHAT)), Vec::new());
+            read.push(stream.as_bytes(), &mut out).unwrap();
+            assert_eq!(read.end(&mut out), Ending::Clean);
+            let heard = hear(MESSAGES, std::str::from_utf8(&out).unwrap()).calls;
+            let heard: Vec<_> = heard.iter().map(|(_, name, input)| (&**name, &**input)).collect();
+            assert_eq!(heard, [(expected, "{\"a\":1}")], "{pieces:?}");
+        }
+    }
+}
+
 /// A stream of one event that is a whole answer is one; where the answer grows from event to event the last one counts, and beside
 /// what is added it counts nothing.
 #[test]
