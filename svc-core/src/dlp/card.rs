@@ -4,6 +4,10 @@ use super::text::Text;
 
 /// How the digits of a card are grouped where they are.
 const GROUPINGS: [&[usize]; 5] = [&[4, 4, 4, 4, 3], &[4, 4, 4, 4], &[4, 6, 5], &[4, 6, 4], &[4, 4, 4, 1]];
+/// The same where each group has a line or a column of its own: those of most cards alone, as numbers in tables look alike.
+const BROKEN_GROUPINGS: [&[usize]; 2] = [&[4, 4, 4, 4], &[4, 6, 5]];
+/// So many digits in the line or the column before or after are a further number of a table; fewer may be what stands beside a card's.
+const TABLE_DIGITS: usize = 4;
 /// Digits of a fraction that are looked at.
 const FRACTION_MAX: usize = 8;
 
@@ -16,12 +20,27 @@ pub(super) fn card(text: &Text<'_>, place: usize) -> Option<usize> {
     let (_, first) = *groups.list.first()?;
     let whole = ((13..=19).contains(&first.saturating_sub(place))).then_some((1, first));
     let grouped = GROUPINGS.iter().filter_map(|it| Some((it.len(), groups.shaped(it)?)));
-    whole.into_iter().chain(grouped).find_map(|(count, end)| {
-        let dashed = groups.between(count).first() == Some(&b'-');
-        let digits = text.digits(groups.list.get(..count)?);
-        let ends = text.ends(end) && (!goes_on(text, end, dashed) || count == 1 && is_whole(text, end));
-        (ends && is_card(&digits)).then_some(end)
-    })
+    whole
+        .into_iter()
+        .chain(grouped)
+        .find_map(|(count, end)| {
+            let dashed = groups.between(count).first() == Some(&b'-');
+            let digits = text.digits(groups.list.get(..count)?);
+            let ends = text.ends(end) && (!goes_on(text, end, dashed) || count == 1 && is_whole(text, end));
+            (ends && is_card(&digits)).then_some(end)
+        })
+        .or_else(|| broken(text, place))
+}
+
+/// The same of a number whose groups have a line or a column each, and that does not stand among more of them, as in a table.
+fn broken(text: &Text<'_>, place: usize) -> Option<usize> {
+    let groups = text.broken_groups(place, 5);
+    let (grouping, end) = BROKEN_GROUPINGS.iter().find_map(|it| Some((it, groups.shaped(it)?)))?;
+    let digits = text.digits(groups.list.get(..grouping.len())?);
+    let is_group = |(from, to): &(usize, usize)| to.saturating_sub(*from) >= TABLE_DIGITS;
+    let goes_on_below = groups.list.get(grouping.len()).is_some_and(is_group);
+    let is_alone = !goes_on_below && !text.follows_digits(place, TABLE_DIGITS);
+    (is_alone && text.ends(end) && !goes_on(text, end, false) && is_card(&digits)).then_some(end)
 }
 
 /// Whether a fraction of noughts alone follows, as programs write whole numbers that they hold as others.

@@ -91,8 +91,39 @@ impl<'a> Text<'a> {
         }
     }
 
+    /// What ends a line or a column here, and how many bytes it takes: as it is, or as a JSON text within a text writes it.
+    fn broken(&self, place: usize) -> Option<(u8, usize)> {
+        match (self.at(place)?, self.at(place.saturating_add(1))) {
+            (byte @ (b'\t' | b'\n'), _) => Some((byte, 1)),
+            (b'\r', Some(b'\n')) | (b'\\', Some(b'n')) => Some((b'\n', 2)),
+            (b'\\', Some(b't')) => Some((b'\t', 2)),
+            (b'\\', Some(b'r')) if self.has(place.saturating_add(2), "\\n") => Some((b'\n', 4)),
+            _ => None,
+        }
+    }
+
+    /// Whether so many digits stand in the line or the column before this place.
+    pub(super) fn follows_digits(&self, place: usize, count: usize) -> bool {
+        (1..=4).filter_map(|width| place.checked_sub(width)).any(|end| {
+            let is_between = self.broken(end).is_some_and(|(_, width)| end.saturating_add(width) == place);
+            is_between && end.checked_sub(count).is_some_and(|it| self.part(it, end).iter().all(u8::is_ascii_digit))
+        })
+    }
+
     /// Groups of digits from a place on, with one separator between two: up to `max` of them.
     pub(super) fn groups(&self, from: usize, max: usize) -> Groups {
+        self.groups_by(from, max, |end| match self.separator(end) {
+            0 => None,
+            width => Some((self.at(end).unwrap_or_default(), width)),
+        })
+    }
+
+    /// The same with each group in a line or a column of its own.
+    pub(super) fn broken_groups(&self, from: usize, max: usize) -> Groups {
+        self.groups_by(from, max, |end| self.broken(end))
+    }
+
+    fn groups_by(&self, from: usize, max: usize, separator: impl Fn(usize) -> Option<(u8, usize)>) -> Groups {
         let mut groups = Groups { list: Vec::new(), separators: Vec::new() };
         let mut place = from;
         while groups.list.len() < max {
@@ -101,11 +132,8 @@ impl<'a> Text<'a> {
                 break;
             }
             groups.list.push((place, end));
-            let width = self.separator(end);
-            if width == 0 {
-                break;
-            }
-            groups.separators.push(self.at(end).unwrap_or_default());
+            let Some((byte, width)) = separator(end) else { break };
+            groups.separators.push(byte);
             place = end.saturating_add(width);
         }
         groups
