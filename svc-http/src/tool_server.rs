@@ -26,7 +26,7 @@ use std::time::Duration;
 
 use serde_json::value::RawValue;
 use svc_core::rules::edge::proxied::Reached;
-use svc_core::value::id::{AgentId, McpServerId};
+use svc_core::value::id::McpServerId;
 use svc_core::value::json::Json;
 use svc_core::value::{Span, Timestamp};
 use svc_store::Gate;
@@ -39,11 +39,12 @@ pub(crate) use self::events::Events;
 use self::known::{Known, KnownServers};
 use self::message::{Era, Sent};
 pub(crate) use self::message::{Heard, arguments_as_sent};
+use self::places::Place;
 use self::questions::Questions;
 use self::resume::Resume;
 use self::trouble::RpcError;
 pub(crate) use self::trouble::Trouble;
-use crate::upstream::{Failed, Reason, Times, Type, Upstreams};
+use crate::upstream::{Failed, Held, Posted, Reason, Times, Type, Upstreams};
 
 /// Bytes of one message that are read.
 pub(crate) const MESSAGE_BYTES_MAX: usize = 8 << 20;
@@ -71,10 +72,6 @@ pub(crate) struct ToolServers {
 /// A call of a tool as it goes on.
 #[derive(Clone, Debug)]
 pub(crate) struct Calling<'a> {
-    /// Whose call it is, so that sessions stay apart.
-    pub(crate) agent: AgentId,
-    /// In which of the agent's sessions.
-    pub(crate) session: &'a str,
     /// The tool.
     pub(crate) tool: &'a Definition,
     /// Its arguments.
@@ -84,6 +81,18 @@ pub(crate) struct Calling<'a> {
     /// By what its progress is to be told.
     pub(crate) progress: Option<&'a Json>,
 }
+
+/// A call that can be sent: it has its place, the server was met, and a connection waits of which nothing has left. Whatever keeps a
+/// call from being sent at all was found out before there is one.
+pub(crate) struct Ready {
+    known: Arc<Known>,
+    place: Place,
+    session: String,
+    first: First,
+}
+
+/// How a request is sent the first time.
+type First = (Era, Held);
 
 /// What a call brought.
 pub(crate) enum Answered {
@@ -164,7 +173,7 @@ impl ToolServers {
             let params =
                 cursor.map_or_else(|| serde_json::json!({}), |it| serde_json::json!({ "cursor": it })).to_string();
             let sent = Sent::new("tools/list", &params);
-            let answered = self.ask(known, OWN, &sent, SHORT).await?;
+            let answered = self.ask(known, OWN, &sent, SHORT, None).await?;
             let page = whole(answered).await?;
             cursor = definitions.take(page.get())?;
             if cursor.is_none() {
@@ -174,12 +183,25 @@ impl ToolServers {
         Ok(definitions)
     }
 
+    /// Makes ready for one call of this agent's in this session of its own.
+    ///
+    /// # Errors
+    /// [`Trouble`] where the call cannot be sent: the tool has not run.
+    pub(crate) async fn ready(&self, gate: &Gate, reached: &Reached, session: &str) -> Result<Ready, Trouble> {
+        let known = self.known.of(gate, &self.upstreams, reached)?;
+        let agent = reached.caller.agent;
+        let (place, session) = (known.place(agent)?, format!("{agent}/{session}"));
+        let era = self.era(&known, &session).await.map_err(|why| Trouble::Unmet(Box::new(why)))?;
+        let held = self.upstreams.hold(known.endpoint(), SHORT.total).await.map_err(Trouble::Failed)?;
+        Ok(Ready { known, place, session, first: (era, held) })
+    }
+
     /// Calls a tool. The server may have run it wherever [`Trouble::may_have_run`].
     ///
     /// # Errors
     /// [`Trouble`]: it does not answer, or not as an MCP server, or with an error.
-    pub(crate) async fn call(&self, gate: &Gate, reached: &Reached, call: &Calling<'_>) -> Result<Answered, Trouble> {
-        let known = self.known.of(gate, &self.upstreams, reached)?;
+    pub(crate) async fn call(&self, ready: Ready, call: &Calling<'_>) -> Result<Answered, Trouble> {
+        let Ready { known, place, session, first } = ready;
         let params = message::call_params(call);
         let headers = call.tool.headers(call.arguments);
         let more: Vec<(&str, &str)> = headers.iter().map(|(name, value)| (&**name, value.as_str())).collect();
@@ -187,9 +209,7 @@ impl ToolServers {
         let sent = Sent { method: CALL, params: &params, progress, name, more: &more };
         let total = self.upstreams.times().total;
         let times = Times { first_token: total, idle: total, total };
-        let session = format!("{}/{}", call.agent, call.session);
-        let place = known.place(call.agent)?;
-        Ok(match self.ask(&known, &session, &sent, times).await? {
+        Ok(match self.ask(&known, &session, &sent, times, Some(first)).await? {
             Answered::Stream(events) => Answered::Stream(Box::new(events.at(place))),
             result @ Answered::Result(_) => result,
         })
@@ -204,11 +224,21 @@ impl ToolServers {
     /// know is begun anew, once: what was asked in it was not looked at. Where it may only be that, or nobody can tell,
     /// the session is begun anew as well, and what could have run is not asked again. A good answer that names a call is
     /// its tool's, whatever error it holds, and says nothing of the session.
-    async fn ask(&self, known: &Arc<Known>, session: &str, sent: &Sent<'_>, times: Times) -> Result<Answered, Trouble> {
+    async fn ask(
+        &self,
+        known: &Arc<Known>,
+        session: &str,
+        sent: &Sent<'_>,
+        times: Times,
+        mut first: Option<First>,
+    ) -> Result<Answered, Trouble> {
         let mut again = true;
         loop {
-            let era = self.era(known, session).await.map_err(|why| Trouble::Unmet(Box::new(why)))?;
-            let asked = self.exchange(known, &era, sent, times).await;
+            let (era, held) = match first.take() {
+                Some((era, held)) => (era, Some(held)),
+                None => (self.era(known, session).await.map_err(|why| Trouble::Unmet(Box::new(why)))?, None),
+            };
+            let asked = self.exchange(known, &era, sent, times, held).await;
             let Err(trouble) = &asked else { return asked };
             let is_of_another_era = trouble.is_of_another_era() && !(sent.method == CALL && trouble.is_good_answer());
             // Another release may run there by now, which speaks otherwise. Where there are sessions, what becomes of
@@ -260,7 +290,7 @@ impl ToolServers {
     /// Whether the server speaks without handshake.
     async fn discover(&self, known: &Arc<Known>) -> Result<bool, Trouble> {
         let sent = Sent::new("server/discover", "{}");
-        let answered = match self.exchange(known, &Era::Modern, &sent, SHORT).await {
+        let answered = match self.exchange(known, &Era::Modern, &sent, SHORT, None).await {
             Ok(answered) => whole(answered).await,
             Err(trouble) => Err(trouble),
         };
@@ -298,13 +328,14 @@ impl ToolServers {
         era: &Era,
         sent: &Sent<'_>,
         times: Times,
+        held: Option<Held>,
     ) -> Result<Answered, Trouble> {
         let id = known.next_id();
         let resume = Resume::new(self.upstreams.clone(), era.clone(), times);
         let questions = Questions::new(self.upstreams.clone(), era.clone());
         let is_call = sent.method == CALL;
         let mut call_off = if is_call { CallOff::new(self, known, era, id) } else { CallOff::never() };
-        let posted = self.post(known, era, sent, Some(id), times).await.inspect_err(|trouble| {
+        let posted = self.post_on(held, known, era, sent, Some(id), times).await.inspect_err(|trouble| {
             // Whoever answered, or was never asked, does nothing any more.
             if !matches!(trouble, Trouble::Failed(failed) if failed.was_sent) {
                 call_off.is_over();
@@ -323,11 +354,23 @@ impl ToolServers {
         sent: &Sent<'_>,
         id: Option<u64>,
         times: Times,
-    ) -> Result<crate::upstream::Posted, Trouble> {
+    ) -> Result<Posted, Trouble> {
+        self.post_on(None, known, era, sent, id, times).await
+    }
+
+    async fn post_on(
+        &self,
+        held: Option<Held>,
+        known: &Known,
+        era: &Era,
+        sent: &Sent<'_>,
+        id: Option<u64>,
+        times: Times,
+    ) -> Result<Posted, Trouble> {
         let body = message::body(era, sent, id);
         let name = sent.name.map(message::header_text);
         let headers = message::headers(era, sent, name.as_deref());
-        let posted = self.upstreams.post(known.endpoint(), &headers, body.as_bytes(), times).await;
+        let posted = self.upstreams.post_on(held, known.endpoint(), &headers, body.as_bytes(), times).await;
         let posted = posted.map_err(Trouble::Failed)?;
         let status = posted.status;
         // Who has forgotten a session says so in different ways: by 404, as the protocol has it; by 400 and an error

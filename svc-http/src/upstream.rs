@@ -50,6 +50,7 @@ pub use self::guard::{Charged, Ended, Finish, Guard, How, Outlive};
 use self::guard::{Counted, millis};
 pub use self::incoming::Incoming;
 use self::pool::Pool;
+pub(crate) use self::post::Held;
 pub use self::post::{Endpoint, Posted};
 pub use self::relay::{Begun, COST_TRAILER, Relay, RelayBody, Stoppable, Translate};
 pub use self::switch::{Stop, Switch, Switches};

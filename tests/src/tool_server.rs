@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
-use tokio::task::JoinHandle;
+use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::timeout;
 
 use crate::client::PATIENCE;
@@ -181,6 +181,21 @@ impl ToolServer {
         Self { address, shared, task }
     }
 
+    /// Has it go away: what is connected to it is cut, and nobody listens.
+    pub async fn leave(&mut self) {
+        self.task.abort();
+        let _ = (&mut self.task).await;
+    }
+
+    /// Has it listen where it did before it went.
+    ///
+    /// # Panics
+    /// Where its port is taken by now.
+    pub async fn come_back(&mut self) {
+        let listener = TcpListener::bind(self.address).await.expect("the port of before");
+        self.task = tokio::spawn(listen(listener, Arc::clone(&self.shared)));
+    }
+
     /// Its address as an MCP server.
     #[must_use]
     pub fn url(&self) -> String {
@@ -300,9 +315,10 @@ impl Drop for ToolServer {
 }
 
 async fn listen(listener: TcpListener, shared: Arc<Shared>) {
+    let mut served = JoinSet::new();
     while let Ok((stream, _)) = listener.accept().await {
         let shared = Arc::clone(&shared);
-        tokio::spawn(async move { serve(stream, &shared).await });
+        served.spawn(async move { serve(stream, &shared).await });
     }
 }
 

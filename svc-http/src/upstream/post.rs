@@ -4,13 +4,15 @@
 use std::future::poll_fn;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
 use http::HeaderName;
 use svc_core::value::Invalid;
 use svc_core::value::secret::Secret;
-use tokio::time::{Instant, timeout_at};
+use tokio::time::{Instant, timeout, timeout_at};
 
 use super::address::{Origin, judged};
+use super::connection::Connection;
 use super::failed::{Failed, Reason, without_keys};
 use super::framing::{self, Type};
 use super::guard::millis;
@@ -88,6 +90,9 @@ impl Endpoint {
     }
 }
 
+/// A connection to a server that is kept for one request, of which nothing has left.
+pub(crate) struct Held(Connection);
+
 /// A request as it goes out.
 #[derive(Clone, Copy)]
 struct Request<'a> {
@@ -109,9 +114,34 @@ impl Upstreams {
         body: &[u8],
         times: Times,
     ) -> Result<Posted, Failed> {
+        self.post_on(None, to, headers, body, times).await
+    }
+
+    /// A connection to the server on which the next post can go out, within this time: whatever keeps a request from leaving at
+    /// all has been found out by then.
+    ///
+    /// # Errors
+    /// [`Failed`]: there is none.
+    pub(crate) async fn hold(&self, to: &Endpoint, within: Duration) -> Result<Held, Failed> {
+        let connected = timeout(within, self.connect(&to.origin)).await.unwrap_or(Err(Reason::Connect));
+        connected.map(Held).map_err(Failed::new)
+    }
+
+    /// Posts on a connection that was held for it, unless that was closed meanwhile; else as [`post`](Self::post).
+    ///
+    /// # Errors
+    /// [`Failed`]: no answer, or none in time.
+    pub(crate) async fn post_on(
+        &self,
+        held: Option<Held>,
+        to: &Endpoint,
+        headers: &[(&str, &str)],
+        body: &[u8],
+        times: Times,
+    ) -> Result<Posted, Failed> {
         let own = [("content-type", "application/json"), ("accept", "application/json, text/event-stream")];
         let headers = [&own, headers].concat();
-        self.request(to, Request { method: "POST", headers: &headers, body }, times).await
+        self.request(held, to, Request { method: "POST", headers: &headers, body }, times).await
     }
 
     /// Asks for a stream of events, with further headers; else as [`post`](Self::post).
@@ -120,7 +150,7 @@ impl Upstreams {
     /// [`Failed`]: no answer, or none in time.
     pub async fn get_events(&self, to: &Endpoint, headers: &[(&str, &str)], times: Times) -> Result<Posted, Failed> {
         let headers = [&[("accept", "text/event-stream")], headers].concat();
-        self.request(to, Request { method: "GET", headers: &headers, body: &[] }, times).await
+        self.request(None, to, Request { method: "GET", headers: &headers, body: &[] }, times).await
     }
 
     /// Asks for something to be ended, with these headers; else as [`post`](Self::post).
@@ -128,16 +158,22 @@ impl Upstreams {
     /// # Errors
     /// [`Failed`]: no answer, or none in time.
     pub async fn delete(&self, to: &Endpoint, headers: &[(&str, &str)], times: Times) -> Result<Posted, Failed> {
-        self.request(to, Request { method: "DELETE", headers, body: &[] }, times).await
+        self.request(None, to, Request { method: "DELETE", headers, body: &[] }, times).await
     }
 
-    async fn request(&self, to: &Endpoint, request: Request<'_>, times: Times) -> Result<Posted, Failed> {
+    async fn request(
+        &self,
+        held: Option<Held>,
+        to: &Endpoint,
+        request: Request<'_>,
+        times: Times,
+    ) -> Result<Posted, Failed> {
         let started = Instant::now();
         let left = AtomicBool::new(false);
         let attempt = Attempt { started, left: &left };
         let until = started + times.total;
         let requested =
-            timeout_at(until.min(started + times.first_token), self.requested(to, request, times, &attempt));
+            timeout_at(until.min(started + times.first_token), self.requested(held, to, request, times, &attempt));
         let (head, incoming) = requested
             .await
             .unwrap_or_else(|_| Err(Failed::new(Reason::FirstToken)))
@@ -152,12 +188,17 @@ impl Upstreams {
 
     async fn requested(
         &self,
+        held: Option<Held>,
         to: &Endpoint,
         request: Request<'_>,
         times: Times,
         attempt: &Attempt<'_>,
     ) -> Result<(framing::Head, Incoming), Failed> {
-        let mut connection = self.connect(&to.origin).await.map_err(Failed::new)?;
+        let held = held.map(|Held(connection)| connection).and_then(|mut it| it.is_idle().then_some(it));
+        let mut connection = match held {
+            Some(held) => held,
+            None => self.connect(&to.origin).await.map_err(Failed::new)?,
+        };
         let Request { method, headers, body } = request;
         let more: Vec<(&str, &[u8])> = headers.iter().map(|(name, value)| (*name, value.as_bytes())).collect();
         let line = format!("{method} {}", to.target);

@@ -2,16 +2,23 @@
 
 use serde_json::{Value, json};
 use svc_core::value::Span;
-use svc_tests::client::Got;
+use svc_tests::client::{Got, bearer, request};
+use svc_tests::oauth::HOST;
 use svc_tests::tool_desk::{ToolDesk as Desk, calling, text};
-use svc_tests::tool_server::{Speaks, ToolServer};
+use svc_tests::tool_server::{Reply, Speaks, ToolServer};
+use tokio::io::AsyncWriteExt as _;
+use tokio::net::TcpStream;
 
 const ASKING: &str =
     r#"{"name":"Ask","actions":["mcp.call"],"limits":{"count":{"max":1,"period":"day"},"onLimit":"ask"}}"#;
 
 /// A desk whose agent's calls ask from now on.
 async fn desk() -> (Desk, String) {
-    let mut desk = Desk::with(Speaks::Modern, ASKING).await;
+    desk_of(Speaks::Modern).await
+}
+
+async fn desk_of(speaks: Speaks) -> (Desk, String) {
+    let mut desk = Desk::with(speaks, ASKING).await;
     let id = desk.server(json!({})).await["id"].as_str().unwrap().to_owned();
     assert_eq!(text(&desk.call("read_one", json!({ "id": "0" })).await), "done");
     (desk, id)
@@ -91,4 +98,64 @@ async fn an_approval_is_for_the_server_that_was_asked_about() {
     approve(&mut desk, &anew).await.ok();
     assert_eq!(text(&desk.call("read_one", arguments).await), "done");
     assert_eq!(other.calls().len(), 1);
+}
+
+/// A call that cannot be sent, as its server is gone, uses up no approval: the same call goes on once the server is back, and once.
+#[tokio::test]
+async fn an_approval_outlasts_a_server_that_is_away() {
+    for speaks in [Speaks::Modern, Speaks::Legacy { sessions: true }, Speaks::Legacy { sessions: false }] {
+        let (mut desk, _) = desk_of(speaks).await;
+        let arguments = json!({ "id": "1" });
+        let asked = action(&desk.call("read_one", arguments.clone()).await);
+        approve(&mut desk, &asked).await.ok();
+        desk.server.leave().await;
+        let _ = desk.server.heard();
+        for _ in 0..2 {
+            let refused = desk.call("read_one", arguments.clone()).await;
+            assert!(text(&refused).contains("gave no answer: no connection"), "{speaks:?} {refused}");
+        }
+        let seen = desk.api("GET", &format!("actions/{asked}"), None).await.ok();
+        assert!(seen.get("consumedAt").is_none() && seen["status"] == "allowed", "{speaks:?} {seen}");
+        desk.server.come_back().await;
+        assert_eq!(text(&desk.call("read_one", arguments.clone()).await), "done", "{speaks:?}");
+        let seen = desk.api("GET", &format!("actions/{asked}"), None).await.ok();
+        assert!(seen["consumedAt"].is_string(), "{speaks:?} {seen}");
+        let waits = desk.call("read_one", arguments).await;
+        assert!(text(&waits).contains("approval_required"), "{speaks:?} {waits}");
+        assert_eq!(desk.server.calls().len(), 1, "{speaks:?}");
+    }
+}
+
+/// Nor does a call for which there is no place at its server.
+#[tokio::test]
+async fn an_approval_outlasts_a_server_that_is_busy() {
+    let mut desk = Desk::new(Speaks::Modern).await;
+    desk.agent = desk.site.agent(&[
+        r#"{"name":"Ask","actions":["mcp.call"],"tools":{"allow":["crm/read_one"]},"limits":{"count":{"max":1,"period":"day"},"onLimit":"ask"}}"#,
+        r#"{"name":"Free","actions":["mcp.call"],"tools":{"allow":["crm/write_one"]}}"#,
+    ]);
+    desk.server(json!({})).await;
+    let arguments = json!({ "id": "1" });
+    assert_eq!(text(&desk.call("read_one", json!({ "id": "0" })).await), "done");
+    let asked = action(&desk.call("read_one", arguments.clone()).await);
+    approve(&mut desk, &asked).await.ok();
+    desk.server.reply(Reply::Stalled(vec![]));
+    let (credential, before) = (bearer(&desk.agent.key), desk.server.count());
+    let headers = [("host", HOST), ("authorization", &*credential), ("accept", "text/event-stream")];
+    let mut sockets = Vec::new();
+    for number in 0..64 {
+        let mut socket = TcpStream::connect(desk.site.address).await.unwrap();
+        let body = calling("write_one", json!({ "id": number.to_string() })).to_string();
+        socket.write_all(&request("POST", "/mcp/proxy/crm", &headers, body.as_bytes())).await.unwrap();
+        sockets.push(socket);
+    }
+    desk.server.until_heard(before + 64).await;
+    let refused = desk.call("read_one", arguments.clone()).await;
+    assert!(text(&refused).contains("gave no answer: too many of this agent's calls"), "{refused}");
+    drop(sockets);
+    desk.server.until_all_cut(64).await;
+    desk.server.reply(Reply::Text("done".to_owned()));
+    assert_eq!(text(&desk.call("read_one", arguments).await), "done");
+    let seen = desk.api("GET", &format!("actions/{asked}"), None).await.ok();
+    assert!(seen["consumedAt"].is_string(), "{seen}");
 }

@@ -43,7 +43,7 @@ use crate::dispatch::Call;
 use crate::headers::single;
 use crate::ops::GateService;
 use crate::ops::gate::Known;
-use crate::tool_server::{Definition, Definitions, ToolServers, Trouble, arguments_as_sent};
+use crate::tool_server::{Definition, Definitions, Ready, ToolServers, Trouble, arguments_as_sent};
 use crate::upstream::Upstreams;
 use crate::wire::action_request;
 use crate::wire::mcp::{self, Asked, Era, Request, ToolCall};
@@ -125,7 +125,8 @@ enum Called {
 
 /// Whether a call may go on.
 enum May {
-    Go(Decided),
+    /// By this decision; where that was used up for it, the call is ready to be sent.
+    Go(Decided, Option<Ready>),
     Not(Value),
 }
 
@@ -149,8 +150,10 @@ impl Open {
 
 /// What became of what the same call waited for.
 enum Before {
-    /// A person approved it, and this call has used that up.
-    Approved(Decided),
+    /// A person approved it, and this call, which is ready to be sent, has used that up.
+    Approved(Decided, Ready),
+    /// A person approved it, and the call cannot be sent, so that the approval stands.
+    Unready(Trouble),
     /// It waits still, or was denied, which is told once.
     Not(Decided),
     /// Nothing is left to do about it, or there is none.
@@ -237,8 +240,8 @@ impl Place<'_> {
         // Before it is asked about, so that a freeze that comes right after finds it.
         let seat = self.service.running.enter(self.key.binding.workspace, self.key.agent());
         let sent = arguments_as_sent(&self.call.body);
-        let decided = match self.may(&session, &asked, &sent).await? {
-            May::Go(decided) => decided,
+        let (decided, ready) = match self.may(&session, &asked, &sent).await? {
+            May::Go(decided, ready) => (decided, ready),
             May::Not(result) => return Ok(Called::Refused(result)),
         };
         let name = Name::new(self.known.digest, &self.call.headers, self.reached.server.id, id);
@@ -257,6 +260,7 @@ impl Place<'_> {
             session,
             action: decided.id(),
             seat,
+            ready,
             id: id.clone(),
             era,
             docs: self.docs.into(),
@@ -275,13 +279,14 @@ impl Place<'_> {
         let (agent, server) = (known.caller.agent, self.reached.server.id);
         let sought = Sought { agent, session, server, request: &request };
         service.proxied.waiting.recall(service, &same, &sought, now)?;
-        let decided = match self.before(&same, now).await? {
-            Before::Approved(decided) => return Ok(May::Go(decided)),
+        let decided = match self.before(&same, session, now).await? {
+            Before::Approved(decided, ready) => return Ok(May::Go(decided, Some(ready))),
+            Before::Unready(trouble) => return Ok(May::Not(mcp::refused(&self.unreachable(&trouble), self.docs))),
             Before::Not(decided) => decided,
             Before::Nothing => {
                 let decided = service.decide(known, request).await?;
                 if may_run(&decided) {
-                    return Ok(May::Go(decided));
+                    return Ok(May::Go(decided, None));
                 }
                 if decided.verb() == Verb::Ask {
                     service.proxied.waiting.put(same, decided.id(), now);
@@ -298,10 +303,10 @@ impl Place<'_> {
 
     /// What became of the actions that the same call waits for. Each is remembered until it is known to be over:
     /// whatever goes wrong on the way here, what a person has approved is found the next time.
-    async fn before(&self, same: &Digest, now: Timestamp) -> Result<Before, Refusal> {
+    async fn before(&self, same: &Digest, session: &SessionId, now: Timestamp) -> Result<Before, Refusal> {
         let Self { service, known, .. } = self;
-        let waiting = &service.proxied.waiting;
-        let mut told = None;
+        let (waiting, servers) = (&service.proxied.waiting, &service.proxied.servers);
+        let (mut told, mut ready) = (None, None);
         for action in waiting.of(same, now) {
             let decided = match service.action(known, action).await {
                 Ok(decided) => decided,
@@ -312,13 +317,21 @@ impl Place<'_> {
                 Err(refusal) => return Err(refusal),
             };
             if may_run(&decided) {
+                let sendable = match ready.take() {
+                    Some(ready) => ready,
+                    None => match servers.ready(&service.gate, &self.reached, session.as_str()).await {
+                        Ok(ready) => ready,
+                        Err(trouble) => return Ok(Before::Unready(trouble)),
+                    },
+                };
                 // What a person approved is used up by the call like by anybody else who is shown the receipt: once,
-                // wherever.
+                // wherever. Nothing gives that back, so that nothing is used up for a call that cannot be sent.
                 let is_ours = self.use_up(&decided).await?;
                 waiting.forget(same, action);
                 if is_ours {
-                    return Ok(Before::Approved(decided));
+                    return Ok(Before::Approved(decided, sendable));
                 }
+                ready = Some(sendable);
             } else if is_over(&decided) {
                 waiting.forget(same, action);
             } else if told.is_none() {

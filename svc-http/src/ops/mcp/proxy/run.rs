@@ -23,7 +23,7 @@ use super::{Proxied, relay};
 use crate::answer::Answer;
 use crate::ops::gateway::Seat;
 use crate::ops::{log, recorded, refusal};
-use crate::tool_server::{Answered, Calling, Definition, Trouble};
+use crate::tool_server::{Answered, Calling, Definition, Ready, Trouble};
 use crate::upstream::{Stop, Upstreams};
 use crate::wire::mcp::{self, Era, ToolCall};
 
@@ -42,6 +42,8 @@ pub(super) struct Run {
     pub(super) session: SessionId,
     pub(super) action: ActionId,
     pub(super) seat: Seat,
+    /// How it is sent, where that was made ready before.
+    pub(super) ready: Option<Ready>,
     pub(super) id: Value,
     pub(super) era: Era,
     pub(super) docs: Box<str>,
@@ -78,11 +80,10 @@ impl Run {
         upstreams.outlive(self.make()).await
     }
 
-    async fn make(self) -> Result<Answer, Refusal> {
+    async fn make(mut self) -> Result<Answer, Refusal> {
+        let ready = self.ready.take();
         let switch = self.seat.switch();
         let calling = Calling {
-            agent: self.reached.caller.agent,
-            session: self.session.as_str(),
             tool: &self.tool,
             arguments: &self.asked.arguments,
             sent: &self.sent,
@@ -92,7 +93,7 @@ impl Run {
             biased;
             stop = switch.cut_off() => return self.cut(stop).await.map(Answer::json),
             () = self.named.called_off() => return self.over(Err(Trouble::CalledOff)).await.map(Answer::json),
-            made = self.proxied.servers.call(&self.gate, &self.reached, &calling) => made,
+            made = self.called(ready, &calling) => made,
         };
         match made {
             Ok(Answered::Stream(events)) if self.takes_events => Ok(relay::answer(self, *events)),
@@ -113,6 +114,15 @@ impl Run {
             Ok(Answered::Result(result)) => self.over(Ok(result)).await.map(Answer::json),
             Err(trouble) => self.over(Err(trouble)).await.map(Answer::json),
         }
+    }
+
+    async fn called(&self, ready: Option<Ready>, calling: &Calling<'_>) -> Result<Answered, Trouble> {
+        let servers = &self.proxied.servers;
+        let ready = match ready {
+            Some(ready) => ready,
+            None => servers.ready(&self.gate, &self.reached, self.session.as_str()).await?,
+        };
+        servers.call(ready, calling).await
     }
 
     /// What is told in the place of a result that is waited for no longer.
