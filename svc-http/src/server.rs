@@ -68,6 +68,7 @@ pub struct Server {
     key_sets: Arc<KeySets>,
     providers: Arc<Providers>,
     slack: Arc<Slack>,
+    proxied: Arc<Proxied>,
 }
 
 impl Server {
@@ -122,7 +123,7 @@ impl Server {
         let (live, running) = (Arc::clone(&service.live), Arc::clone(&service.running));
         let (documents, key_sets) = (Arc::clone(&service.documents), Arc::clone(&service.key_sets));
         let (providers, slack) = (Arc::clone(&service.providers), Arc::clone(&service.slack));
-        let metrics = Arc::clone(&service.metrics);
+        let (metrics, proxied) = (Arc::clone(&service.metrics), Arc::clone(&service.proxied));
         let metrics_listener = config.metrics.map(listen_for_metrics).transpose()?;
         let shell = Shell::new(service, Settings::of(config, base_url)).map_err(io::Error::other)?;
         let shell = Arc::new(shell);
@@ -146,6 +147,7 @@ impl Server {
             key_sets,
             providers,
             slack,
+            proxied,
         })
     }
 
@@ -218,6 +220,9 @@ impl Server {
         deliveries.stop(drain.end).await;
         // What came of calls whose clients are gone is still to be kept.
         let _ = timeout_at(drain.end, self.upstreams.settled()).await;
+        // MCP servers keep a session until they are told that it is over.
+        self.proxied.servers.forget_all();
+        let _ = timeout_at(drain.end.min(Instant::now() + HANG_UP_TIME), self.upstreams.settled()).await;
         for task in [Some(watched), counted, cutting].into_iter().flatten() {
             task.abort();
         }
@@ -227,6 +232,9 @@ impl Server {
         self.gate.close();
     }
 }
+
+/// How long a server that stops waits for MCP servers to hear that their sessions have ended.
+const HANG_UP_TIME: Duration = Duration::from_secs(2);
 
 /// What is done when, once a server stops: all of it within one time.
 #[derive(Clone, Copy, Debug)]

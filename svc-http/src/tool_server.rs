@@ -220,6 +220,12 @@ impl ToolServers {
         self.known.forget(server);
     }
 
+    /// Forgets all servers, as this one stops: each is told that the sessions with it have ended, which [`Upstreams::settled`] waits
+    /// for.
+    pub(crate) fn forget_all(&self) {
+        self.known.forget_all();
+    }
+
     /// Asks in the era that the server speaks, and in a session where it wants one. A session that the server does not
     /// know is begun anew, once: what was asked in it was not looked at. Where it may only be that, or nobody can tell,
     /// the session is begun anew as well, and what could have run is not asked again. A good answer that names a call is
@@ -480,7 +486,8 @@ mod tests {
         let resolver = Arc::new(SystemResolver);
         let upstreams = Upstreams::new(&allowed, times, "gate.example.com", None, resolver, Trust::default());
         let endpoint = Endpoint::new(&upstreams, &url, None).unwrap();
-        let known = Known::new(UrlText::parse(&url).unwrap(), McpCredential::None, None, endpoint);
+        let url = UrlText::parse(&url).unwrap();
+        let known = Known::new(upstreams.clone(), url, McpCredential::None, None, endpoint);
         (ToolServers::new(upstreams), Arc::new(known), heard)
     }
 

@@ -94,7 +94,11 @@ impl Place<'_> {
         let id: McpServerId = call.param_id("mcs")?;
         let is_elsewhere = set.iter().any(|it| matches!(it, Set::Url(_) | Set::Credential(_)));
         let changed = self.edit(Edit::Change(id, set)).await?;
-        if is_elsewhere { shown(&self.look(&changed, None).await?) } else { shown(&changed) }
+        let changed = if is_elsewhere { self.look(&changed, None).await? } else { changed };
+        if !changed.server.enabled {
+            self.service.proxied.servers.forget(id);
+        }
+        shown(&changed)
     }
 
     async fn edit(&self, edit: Edit) -> Result<McpServerView, Refusal> {

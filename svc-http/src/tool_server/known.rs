@@ -18,6 +18,7 @@ use tokio::time::Instant;
 
 use super::concealed::conceal;
 use super::definition::Definitions;
+use super::hang_up::told;
 use super::message::{Era, Heard, hear, tells_of_other_tools};
 use super::places::{Place, Places};
 use super::trouble::{RpcError, Trouble};
@@ -36,13 +37,15 @@ const ANSWERS_MAX: usize = 64;
 #[derive(Debug, Default)]
 pub(super) struct KnownServers(Mutex<HashMap<McpServerId, Arc<Known>>>);
 
-/// What is known of one.
+/// What is known of one. Once nobody needs it any more, as the server was removed or is reached in another way by now, and the last of
+/// its calls is over, the server is told that the sessions with it have ended.
 #[derive(Debug)]
 pub(super) struct Known {
+    upstreams: Upstreams,
     url: UrlText,
     credential: McpCredential,
     secret: Option<Arc<McpSecret>>,
-    endpoint: Endpoint,
+    endpoint: Arc<Endpoint>,
     next_id: AtomicU64,
     turn: tokio::sync::Mutex<()>,
     failed: Mutex<Option<(Instant, Trouble)>>,
@@ -100,7 +103,8 @@ impl KnownServers {
         let header = header.as_ref().map(|(name, value)| (*name, value));
         let endpoint = Endpoint::new(upstreams, server.url.as_str(), header).map_err(|_| Trouble::Unusable)?;
         let secret = reached.secret.clone();
-        let known = Arc::new(Known::new(server.url.clone(), server.credential.clone(), secret, endpoint));
+        let (url, credential) = (server.url.clone(), server.credential.clone());
+        let known = Arc::new(Known::new(upstreams.clone(), url, credential, secret, endpoint));
         if all.len() >= SERVERS_MAX {
             let any = all.keys().next().copied();
             any.and_then(|it| all.remove(&it));
@@ -111,23 +115,32 @@ impl KnownServers {
 
     /// Forgets a server, and with it what it is shown.
     pub(super) fn forget(&self, server: McpServerId) {
-        held(&self.0).remove(&server);
+        let forgotten = held(&self.0).remove(&server);
+        drop(forgotten);
+    }
+
+    /// Forgets all of them.
+    pub(super) fn forget_all(&self) {
+        let forgotten = std::mem::take(&mut *held(&self.0));
+        drop(forgotten);
     }
 }
 
 impl Known {
     /// A server that nothing is known of yet, reached at `endpoint`.
     pub(super) fn new(
+        upstreams: Upstreams,
         url: UrlText,
         credential: McpCredential,
         secret: Option<Arc<McpSecret>>,
         endpoint: Endpoint,
     ) -> Self {
         Self {
+            upstreams,
             url,
             credential,
             secret,
-            endpoint,
+            endpoint: Arc::new(endpoint),
             next_id: AtomicU64::new(1),
             turn: tokio::sync::Mutex::default(),
             failed: Mutex::default(),
@@ -138,7 +151,7 @@ impl Known {
         }
     }
 
-    pub(super) const fn endpoint(&self) -> &Endpoint {
+    pub(super) const fn endpoint(&self) -> &Arc<Endpoint> {
         &self.endpoint
     }
 
@@ -266,6 +279,15 @@ impl Known {
     /// The sessions that were let go of and that the server is still to be told of, as which they are here no more.
     pub(super) fn take_ended(&self) -> Vec<Era> {
         std::mem::take(&mut held(&self.spoken).ended)
+    }
+}
+
+impl Drop for Known {
+    fn drop(&mut self) {
+        let spoken = self.spoken.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let running = std::mem::take(&mut spoken.sessions);
+        spoken.let_go(running.into_values().map(|(era, _)| era));
+        told(&self.upstreams, &self.endpoint, std::mem::take(&mut spoken.ended));
     }
 }
 

@@ -4,11 +4,13 @@
 use serde_json::{Value, json};
 use svc_core::value::Span;
 use svc_http::upstream::Allowed;
-use svc_tests::client::bearer;
+use svc_tests::client::{bearer, request};
 use svc_tests::oauth::HOST;
 use svc_tests::site::Fault;
 use svc_tests::tool_desk::{ToolDesk as Desk, calling, text};
-use svc_tests::tool_server::{Reply, Speaks};
+use svc_tests::tool_server::{Reply, Speaks, ToolServer};
+use tokio::io::AsyncWriteExt as _;
+use tokio::net::TcpStream;
 
 /// A call that names no session is compared with all that the agent has seen, also once such calls have brought
 /// something in themselves: what was read in a session by name is not forgotten by naming none.
@@ -147,6 +149,80 @@ async fn a_session_that_is_given_up_is_ended() {
     desk.server.forget_sessions();
     assert_eq!(text(&desk.call("read_one", json!({})).await), "done");
     assert!(desk.server.ended().is_empty(), "one that its server has forgotten has ended");
+}
+
+/// The sessions with a server that is needed no more are ended there, by the credential of before: where it was removed, is not used,
+/// or is reached elsewhere, and where this server stops.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_that_is_needed_no_more_is_told() {
+    for how in ["removed", "not used", "elsewhere", "another secret", "stopped"] {
+        let mut desk = Desk::new(Speaks::Legacy { sessions: true }).await;
+        let other = ToolServer::start(Speaks::Modern).await;
+        let credential = json!({ "type": "bearer", "secret": "of-the-server" });
+        let made = desk.server(json!({ "credential": credential })).await;
+        assert_eq!(text(&desk.call("read_one", json!({})).await), "done");
+        assert!(desk.server.ended().is_empty());
+        let (heard, count) = (desk.server.heard(), desk.server.count());
+        let path = format!("mcp-servers/{}", made["id"].as_str().unwrap());
+        let change = match how {
+            "not used" => json!({ "enabled": false }),
+            "elsewhere" => json!({ "url": other.url(), "credential": credential }),
+            _ => json!({ "credential": { "type": "bearer", "secret": "another-one" } }),
+        };
+        let server = match how {
+            "removed" => {
+                assert_eq!(desk.api("DELETE", &path, None).await.status, 204);
+                desk.server
+            }
+            "stopped" => {
+                let Desk { site, server, client, .. } = desk;
+                drop(client);
+                site.stop().await;
+                server
+            }
+            _ => {
+                desk.api("PATCH", &path, Some(&change)).await.ok();
+                desk.server
+            }
+        };
+        // One session is this server's own, the other the agent's; another secret is tried with a handshake and the list.
+        server.until_heard(count + if how == "another secret" { 6 } else { 2 }).await;
+        let ended = server.ended();
+        assert_eq!(ended.len(), 2, "{how} {ended:?}");
+        for end in ended {
+            for name in ["mcp-session-id", "mcp-protocol-version", "authorization"] {
+                assert!(
+                    end.header(name).is_some() && end.header(name) == heard.last().unwrap().header(name),
+                    "{how} {name}"
+                );
+            }
+        }
+    }
+}
+
+/// What runs in a session goes on to its end: only then is a server that was removed told that the session is over.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_session_lasts_as_long_as_its_calls() {
+    let mut desk = Desk::new(Speaks::Legacy { sessions: true }).await;
+    let made = desk.server(json!({})).await;
+    desk.server.reply(Reply::Stalled(vec![]));
+    let credential = bearer(&desk.agent.key);
+    let headers = [("host", HOST), ("authorization", &*credential), ("accept", "text/event-stream")];
+    let mut socket = TcpStream::connect(desk.site.address).await.unwrap();
+    let body = calling("read_one", json!({})).to_string();
+    let count = desk.server.count();
+    socket.write_all(&request("POST", "/mcp/proxy/crm", &headers, body.as_bytes())).await.unwrap();
+    // A handshake and the call.
+    desk.server.until_heard(count + 3).await;
+    let path = format!("mcp-servers/{}", made["id"].as_str().unwrap());
+    assert_eq!(desk.api("DELETE", &path, None).await.status, 204);
+    assert!(desk.server.ended().is_empty());
+    drop(socket);
+    desk.server.until_cut().await;
+    // The call is called off before.
+    desk.server.until_heard(count + 6).await;
+    assert_eq!(desk.server.ended().len(), 2);
+    assert!(desk.server.heard().iter().any(|it| it.method() == "notifications/cancelled"));
 }
 
 /// One call a day is allowed; more are asked about.
