@@ -48,7 +48,8 @@ use crate::upstream::{Failed, Held, Posted, Reason, Times, Type, Upstreams};
 
 /// Bytes of one message that are read.
 pub(crate) const MESSAGE_BYTES_MAX: usize = 8 << 20;
-/// For how long a list of tools is believed.
+/// For how long a list of tools is believed. So much later at most than by a stream of the server's own (`GET`), of which none is
+/// opened, is heard that it has others now.
 const LIST_LIFE: Span = Span::seconds(60);
 /// How long a server may take for anything but a call.
 const SHORT: Times =
