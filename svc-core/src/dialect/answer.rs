@@ -99,6 +99,8 @@ impl Answer {
         let usage = usage::believed(reported, text_bytes > 0 || calls);
         let mut service = Service::default();
         hear_service(root, &mut service);
+        let messages = choices.iter().flat_map(|it| it.items()).filter_map(|it| it.get("message"));
+        service.drew = messages.map(pictures).any(|it| it > 0);
         let (dialect, text) = (upstream, text.to_owned());
         Ok(Self {
             dialect,

@@ -213,7 +213,7 @@ fn an_error_that_says_nothing_is_none_beside_an_answer() {
 fn how_it_was_served_is_heard() {
     let usage = r#"{"input_tokens":1,"output_tokens":1,"service_tier":"standard","speed":"fast","inference_geo":"US"}"#;
     let word = |it: &str| Some(it.into());
-    let expected = Service { tier: word("standard"), speed: word("fast"), geo: word("us") };
+    let expected = Service { tier: word("standard"), speed: word("fast"), geo: word("us"), drew: false };
     let answer = format!(r#"{{"content":[{{"type":"text","text":"x"}}],"usage":{usage}}}"#);
     assert_eq!(Answer::read(MESSAGES, answer.as_bytes()).unwrap().service(), &expected);
     for (start, delta) in [(usage, "{}"), ("{}", usage)] {
@@ -282,6 +282,27 @@ fn thinking_that_is_not_shown_begins_an_answer() {
         let chunk = format!("data: {{\"choices\":[{{\"index\":0,\"delta\":{delta}}}]}}\n\n");
         stream.push(chunk.as_bytes(), &mut Vec::new()).unwrap();
         assert_eq!((stream.has_begun(), stream.has_token()), (has_begun, false), "{delta}");
+    }
+}
+
+/// Pictures that came are heard of, whole and streamed, whoever asked for them; what is none is not.
+#[test]
+fn pictures_that_came_are_heard_of() {
+    let picture = r#"{"type":"image_url","image_url":{"url":"data:image/png;base64,AAAA"}}"#;
+    for (message, drew) in [
+        (format!(r#"{{"content":"","images":[{picture}]}}"#), true),
+        (format!(r#"{{"content":[{{"type":"text","text":"x"}},{picture}]}}"#), true),
+        (r#"{"content":"x","images":[]}"#.to_owned(), false),
+        (r#"{"content":[{"type":"text","text":"x"}]}"#.to_owned(), false),
+    ] {
+        let whole = format!(r#"{{"choices":[{{"message":{message},"finish_reason":"stop"}}]}}"#);
+        assert_eq!(Answer::read(CHAT, whole.as_bytes()).unwrap().service().drew, drew, "{message}");
+        for client in [CHAT, MESSAGES] {
+            let text = format!("data: {{\"choices\":[{{\"index\":0,\"delta\":{message}}}]}}\n\n");
+            let (mut stream, mut out) = (Stream::new(CHAT, client, StreamOptions::default()), Vec::new());
+            stream.push(text.as_bytes(), &mut out).unwrap();
+            assert_eq!(stream.received().service.drew, drew, "{message}");
+        }
     }
 }
 

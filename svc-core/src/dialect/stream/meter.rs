@@ -2,7 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::super::answer::{arguments_len, hear_service, is_said_twice, server_tool_uses, server_tools_of_chat};
+use super::super::answer::{
+    arguments_len, hear_service, is_said_twice, pictures, server_tool_uses, server_tools_of_chat,
+};
 use super::super::check::ANSWERS_MAX;
 use super::super::doc::{Form, Value, length};
 use super::super::finish::Finish;
@@ -239,6 +241,7 @@ impl Meter {
         if own::cites_the_web(added) {
             self.received.server_tools.entry(own::SEARCH.into()).or_insert(1);
         }
+        self.received.service.drew |= pictures(added) > 0;
         let counts = |name: &Value<'_>| !(name.is("reasoning") && is_said_twice(added, "reasoning"));
         for (name, value) in added.members().filter(|(name, _)| counts(name)) {
             self.delta(name, value);

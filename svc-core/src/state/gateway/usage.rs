@@ -31,6 +31,8 @@ pub struct Service {
     pub speed: Option<Box<str>>,
     /// Where its model ran.
     pub geo: Option<Box<str>>,
+    /// Whether its answer has pictures, be it that nobody asked for any.
+    pub drew: bool,
 }
 
 impl Usage {

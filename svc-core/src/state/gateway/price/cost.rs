@@ -58,7 +58,7 @@ impl Fees {
     }
 
     /// The same once it has answered: what its provider says of how it has served counts before what was asked. One that tells
-    /// nothing of its speed has been as fast as it was asked to be.
+    /// nothing of its speed has been as fast as it was asked to be, and pictures count also where nobody asked for them.
     #[must_use]
     pub fn served(demand: &Demand, at: Dialect, told: &Service, tools: BTreeMap<Box<str>, u64>) -> Self {
         let sent = Self::sent(demand, at);
@@ -68,6 +68,7 @@ impl Fees {
         Self {
             service_tier: speed.map(Into::into).or_else(|| told.tier.clone()).or(asked),
             inference_geo: told.geo.clone().or(sent.inference_geo),
+            drawn: sent.drawn || told.drew,
             tools,
             ..sent
         }

@@ -342,7 +342,12 @@ fn a_place_to_run_at_is_a_part_of_the_prices() {
 
     let usage = Usage { input: 1, output: 1, ..Usage::default() };
     let word = |it: &str| (!it.is_empty()).then(|| it.into());
-    let told = |tier: &str, speed: &str, geo: &str| Service { tier: word(tier), speed: word(speed), geo: word(geo) };
+    let told = |tier: &str, speed: &str, geo: &str| Service {
+        tier: word(tier),
+        speed: word(speed),
+        geo: word(geo),
+        drew: false,
+    };
     for (asked, at, service, micros_) in [
         (&there, there.dialect, told("", "", ""), 20),
         (&there, there.dialect, told("standard", "", "global"), 18),
@@ -361,6 +366,19 @@ fn a_place_to_run_at_is_a_part_of_the_prices() {
         assert_eq!(Percent::new(part).unwrap().of(micros(whole)), micros(of));
     }
     assert!(Percent::new(0).is_err() && Percent::new(1_001).is_err());
+}
+
+/// Pictures that came cost what pictures do, also where nobody asked for them; without a price for them that is told.
+#[test]
+fn pictures_that_nobody_asked_for_have_their_price() {
+    let (plain, usage) = (plain(3_000_000, 15_000_000), Usage { output: 1_000, ..Usage::default() });
+    let cost = |prices: &Prices, drew: bool| {
+        let told = Service { drew, ..Service::default() };
+        prices.cost(&usage, &Fees { requests: 0, ..Fees::served(&demand(), Dialect::Chat, &told, BTreeMap::new()) })
+    };
+    let priced = Prices { image_output: Some(micros(30_000_000)), ..plain.clone() };
+    assert_eq!((cost(&plain, false), cost(&priced, false)), (Ok(micros(15_000)), Ok(micros(15_000))));
+    assert_eq!((cost(&plain, true), cost(&priced, true)), (Err(Unpriced::ImageOutput), Ok(micros(30_000))));
 }
 
 /// Prices of every kind.
