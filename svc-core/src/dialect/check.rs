@@ -20,6 +20,13 @@ pub(super) const ANSWERS_MAX: i64 = 128;
 /// By what a request of the messages shape names a conversation that the provider keeps.
 const THREAD: &str = "thread";
 
+/// Why a request names no part of the conversation that a provider keeps.
+const WHOLE: &str = "must be left out: every request holds the whole conversation";
+/// By what requests name content that Google keeps and puts before the conversation.
+const KEPT: [&str; 2] = ["cached_content", "cachedContent"];
+/// Within what: Google's own API of the chat shape has it in its extensions, gateways in the body itself.
+const KEPT_WITHIN: [&[&str]; 4] = [&[], &["google"], &["extra_body"], &["extra_body", "google"]];
+
 /// Every fault of a body that is an object.
 pub(super) fn faults(dialect: Dialect, purpose: Purpose, root: Value<'_>) -> Vec<FieldError> {
     let mut faults = Faults(Vec::new());
@@ -71,6 +78,14 @@ impl Faults {
         }
         if root.given("metadata").is_some_and(|it| it.form() != Form::Object) {
             self.add("metadata", "must be an object");
+        }
+        for within in KEPT_WITHIN {
+            let Some(object) = within.iter().try_fold(root, |it, name| it.given(name)) else { continue };
+            for name in KEPT.into_iter().filter(|it| object.given(it).is_some_and(|it| !it.is_empty_text())) {
+                let path = within.iter().copied().chain([name]).collect::<Vec<_>>().join(".");
+                // Nothing of it could be looked at, counted as what came from elsewhere, or sent to another provider.
+                self.add(path, WHOLE);
+            }
         }
     }
 
@@ -283,7 +298,7 @@ fn messages(faults: &mut Faults, purpose: Purpose, root: Value<'_>) {
     });
     if is_threaded(Dialect::Messages, root) {
         // What the messages lack may lie at the provider.
-        return faults.add(THREAD, "must be left out: every request holds the whole conversation");
+        return faults.add(THREAD, WHOLE);
     }
     let mut calls = BTreeSet::new();
     for (at, message) in faults.messages(root).into_iter().enumerate() {

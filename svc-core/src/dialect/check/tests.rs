@@ -61,6 +61,36 @@ fn a_conversation_at_the_provider_is_refused_as_such() {
     assert!(plain.call().is_none());
 }
 
+/// Content that Google keeps and a request names is refused in either shape, wherever such requests have it: nobody here has seen it.
+#[test]
+fn content_that_is_kept_elsewhere_is_refused() {
+    for (members, field) in [
+        (
+            r#""extra_body":{"google":{"cached_content":"cachedContents/1","thinking_config":{}}}"#,
+            "extra_body.google.cached_content",
+        ),
+        (r#""extra_body":{"cached_content":"cachedContents/1"}"#, "extra_body.cached_content"),
+        (r#""google":{"cachedContent":"cachedContents/1"}"#, "google.cachedContent"),
+        (r#""cached_content":"projects/p/locations/l/cachedContents/1""#, "cached_content"),
+        (r#""Cached_Content":"cachedContents/1""#, "Cached_Content"),
+    ] {
+        let body = format!(r#"{{"model":"m","max_tokens":9,{members},"messages":[{{"role":"user","content":"x"}}]}}"#);
+        for dialect in [Dialect::Chat, Dialect::Messages] {
+            let refusal = Body::read(dialect, body.as_bytes()).unwrap_err();
+            let fields: Vec<_> = refusal.errors().iter().map(|it| it.field.as_deref().unwrap_or("-")).collect();
+            assert_eq!((fields, refusal.type_()), (vec![field], "invalid_request"), "{members}");
+        }
+    }
+    for members in [
+        r#""extra_body":{"google":{"thinking_config":{"include_thoughts":true},"cached_content":null}}"#,
+        r#""extra_body":[],"google":"cached_content","cached_content":"""#,
+        r#""metadata":{"cached_content":"x"}"#,
+    ] {
+        let body = format!(r#"{{"model":"m","max_tokens":9,{members},"messages":[{{"role":"user","content":"x"}}]}}"#);
+        assert!(Body::read(Dialect::Chat, body.as_bytes()).is_ok(), "{members}");
+    }
+}
+
 /// An answer of the shape is one: a request for more is refused, in whatever way it is written, so that no provider makes them.
 #[test]
 fn more_than_one_answer_is_refused() {

@@ -14,6 +14,7 @@ const KNOWN: &[&str] = &[
     "audio",
     "budget_tokens",
     "cache_control",
+    "cached_content",
     "citations",
     "container",
     "content",
