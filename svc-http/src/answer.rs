@@ -80,6 +80,12 @@ impl Answer {
         Self { message: Some(id), ..self }
     }
 
+    /// The same, told not to be asked for again by clients that do so on their own.
+    #[must_use]
+    pub(crate) fn without_retry(self) -> Self {
+        self.with_header(X_SHOULD_RETRY, HeaderValue::from_static("false"))
+    }
+
     /// What it refuses with, where it does.
     #[must_use]
     pub fn refusal(&self) -> Option<&Refusal> {

@@ -4,6 +4,7 @@
 //! Exit 0 is done, 1 refused or failed, 2 a command line that was not understood; `svc receipt verify` has a 3 of its own.
 
 mod backup;
+mod barred;
 mod database;
 mod dev;
 mod doctor;

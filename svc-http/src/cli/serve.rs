@@ -8,6 +8,7 @@ use svc_http::serve::runtime;
 use svc_http::{Server, log};
 use svc_store::Gate;
 
+use super::barred::barred;
 use super::listen::{Bound, Stops, bind, try_metrics};
 use super::output::{Problem, named_data};
 use super::store::{Use, open_alone};
@@ -82,6 +83,7 @@ pub(crate) fn run(
         let mut stops = Stops::catch().map_err(no_runtime)?;
         let address = bound.address;
         let keys = gate.public_keys()?;
+        let barred = barred(config, base_url, address, &gate)?;
         let server = Server::with_keys(bound.listener, config, base_url, gate, keys).map_err(no_runtime)?;
         let server_metrics = server.metrics_address();
         let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
@@ -93,7 +95,10 @@ pub(crate) fn run(
         if let Ok(Some(address)) = server_metrics {
             tracing::info!(%address, "metrics are served");
         }
-        // Whoever waits for the first answer has read this line.
+        for seen in barred {
+            tracing::warn!("the provider {seen}: correct its `baseUrl`, or name the host in `outbound.allow`");
+        }
+        // Whoever waits for the first answer has read these lines.
         log::settle();
         let _noted = reached::note(config, base_url);
         announce()?;

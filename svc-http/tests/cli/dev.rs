@@ -425,6 +425,37 @@ fn a_server_without_a_workspace_says_so() {
     assert_eq!(serve.stop().0, Some(0));
 }
 
+/// A server says at its start which providers it would not call, such as the demonstration that `svc dev` has on loopback.
+#[test]
+fn a_start_tells_of_providers_that_are_not_called() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut dev = Server::start(folder.path(), "--json");
+    dev.line();
+    dev.stop();
+    let warned = |allow: Option<&str>| -> Vec<String> {
+        let mut command = svc(folder.path());
+        let mut serve = Server::spawn(
+            command.args(["serve", "--listen", "127.0.0.1:0"]).envs(allow.map(|it| ("SVC_OUTBOUND_ALLOW", it))),
+        );
+        let mut log = String::new();
+        while !log.contains("listening") {
+            assert!(serve.log.read_line(&mut log).unwrap() > 0, "{log}");
+        }
+        let (code, rest) = serve.stop();
+        assert_eq!(code, Some(0));
+        log.push_str(&rest);
+        let lines = log.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+        let warned = lines.filter(|it| it["level"] == "WARN").map(|it| text(&it, "message").to_owned());
+        warned.filter(|it| it.contains("is not called")).collect()
+    };
+    let told = warned(None);
+    assert_eq!(told.len(), 2, "{told:?}");
+    let (one, advice) =
+        ("the provider `demo` at 127.0.0.1 is not called: its address ", "name the host in `outbound.allow`");
+    assert!(told.iter().any(|it| it.starts_with(one) && it.ends_with(advice)), "{told:?}");
+    assert_eq!(warned(Some("127.0.0.1")), [""; 0]);
+}
+
 /// Callbacks to a loopback address by plain http are refused, unless the server was told to allow them.
 #[test]
 fn private_callbacks_are_for_servers_that_were_told_so() {

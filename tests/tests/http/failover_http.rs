@@ -1,10 +1,13 @@
 //! Where a call goes when its provider fails: over the ranked list, held to budgets at each attempt, and never once something
 //! was passed on.
 
+use std::sync::Arc;
+
 use serde_json::{Value, json};
 use svc_core::value::Span;
 use svc_tests::client::Got;
 use svc_tests::desk::{CHAT, Desk, Hand, MESSAGES, chat, header_of, streamed};
+use svc_tests::receiver::Names;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
 /// A desk where `messages/good-1` comes after a model at `chat` whose name turns the stand-in's knobs.
@@ -72,6 +75,29 @@ async fn a_failing_provider_is_passed_over() {
         assert_eq!(at["reservedMicros"], json!(0), "{at}");
         desk.site.audit();
     }
+}
+
+/// Where every provider is one whose address may not be called, clients are told not to repeat the call; where another one failed, it
+/// may answer the next time.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_address_that_may_not_be_called_is_not_tried_again() {
+    let names = Names::new();
+    names.set("inside.example", &[&["10.0.0.5"]]);
+    let known = Arc::clone(&names);
+    let mut desk = Desk::bare(|plan| plan.names = Some(known)).await;
+    let id = desk.upstream("inside", "chat", "https://inside.example/v1").await;
+    desk.model(&id, "m-1", 90, 3, 15).await;
+    desk.enforce().await;
+    for (path, body) in [(CHAT, chat("auto")), (CHAT, streamed("auto")), (MESSAGES, chat("auto"))] {
+        let got = desk.send(path, &[], body.to_string().as_bytes()).await;
+        assert_eq!((got.status, got.header("x-should-retry")), (502, Some("false")), "{}", got.text());
+        assert!(got.text().contains("the host's address may not be called"), "{}", got.text());
+    }
+    let url = desk.mock.chat_url();
+    let id = desk.upstream("broken", "chat", &url).await;
+    desk.model(&id, "m-2--status-500", 50, 2, 10).await;
+    let got = desk.send(CHAT, &[], chat("auto").to_string().as_bytes()).await;
+    assert_eq!((got.status, got.header("x-should-retry")), (502, None), "{}", got.text());
 }
 
 /// A no in the place of a stream's first token is as free as the same no as a status.

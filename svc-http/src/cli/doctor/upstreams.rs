@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, ToSocketAddrs as _};
-use std::sync::{Arc, mpsc};
+use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use svc_core::state::gateway::{Routing, Upstream, UpstreamKey};
@@ -11,17 +11,15 @@ use svc_core::store::{Range, Row as _};
 use svc_core::value::id::WorkspaceId;
 use svc_core::value::link::Index;
 use svc_http::config::Config;
-use svc_http::outbound::{SystemResolver, Trust};
 use svc_http::upstream::{Allowed, Upstreams};
 use svc_store::StoreError;
 use svc_store::seal::MasterKey;
 
 use super::Finding::{self, Broken, Odd, Well};
 use super::data::broken;
+use crate::cli::barred::{self, WORKSPACES_MAX, not_called};
 use crate::cli::database::{Database, Session, is_current};
 
-/// Workspaces whose providers are looked at.
-const WORKSPACES_MAX: usize = 100;
 /// How long the system may take to find all hosts together.
 const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -66,10 +64,8 @@ impl Doctor<'_> {
             return Ok(Well(format!("`{name}` is disabled")));
         }
         let outside = &self.config.outbound.allow;
-        if let Err(why) = self.judge(outside, url) {
-            let host = url::Url::parse(url).ok().and_then(|it| Some(it.host_str()?.to_owned())).unwrap_or_default();
-            let seen = format!("`{name}` at {host} is not called: its address {why}");
-            if self.judge(&Allowed::loopback(), url).is_ok() {
+        if let Some(seen) = not_called(&self.caller(outside), upstream) {
+            if not_called(&self.caller(&Allowed::loopback()), upstream).is_none() {
                 let advice = "Nothing for `svc dev`; for `svc serve`, name the host in `outbound.allow`.";
                 return Ok(Odd(seen, advice.to_owned()));
             }
@@ -103,17 +99,10 @@ impl Doctor<'_> {
         }
     }
 
-    /// The outbound guard, as a server with these settings has it, as far as an address's text goes.
-    fn judge(&self, allowed: &Allowed, url: &str) -> Result<(), svc_core::value::Invalid> {
-        self.caller(allowed).judge(url)
-    }
-
-    /// Who would call, in such a server.
+    /// Who would call, in a server with these settings.
     fn caller(&self, allowed: &Allowed) -> Upstreams {
-        let Config { listen, timeouts, .. } = self.config;
-        let own = self.config.base_url(*listen);
-        let resolver = Arc::new(SystemResolver);
-        Upstreams::new(allowed, timeouts.calls, own.authority(), Some(*listen), resolver, Trust::default())
+        let listen = self.config.listen;
+        barred::caller(self.config, &self.config.base_url(listen), listen, allowed)
     }
 
     /// Whether its key can be shown; one that has none needs none.

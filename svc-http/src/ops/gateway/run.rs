@@ -90,6 +90,8 @@ struct Missed {
     /// Whether it was to be asked at all: one without a form for the request, without room in a budget, or whose circuit is open
     /// has not failed.
     was_tried: bool,
+    /// Whether it may not be called: it fails until somebody changes it.
+    is_barred: bool,
 }
 
 /// What comes after a failed try.
@@ -181,7 +183,8 @@ impl Run {
                 sink.failed.push(Tried { attempt: attempt.clone(), used });
             }
             let was_tried = fits && failed.reason != Reason::Circuit;
-            tried.push(Missed { attempt, retry_after_s: failed.retry_after_s, was_tried });
+            let is_barred = matches!(failed.reason, Reason::Address | Reason::Refused);
+            tried.push(Missed { attempt, retry_after_s: failed.retry_after_s, was_tried, is_barred });
             match self.next(&mut ahead, &mut guard, &mut tried).await {
                 Next::Go(next) => place = next,
                 Next::Over => return self.over(guard, &tried, unfit).await,
@@ -232,7 +235,7 @@ impl Run {
                     }
                     let attempt = Attempt { error: Some(refusal.type_().into()), ..self.named(&to) };
                     sink.failed.push(Tried { attempt: attempt.clone(), used: None });
-                    tried.push(Missed { attempt, retry_after_s: None, was_tried: false });
+                    tried.push(Missed { attempt, retry_after_s: None, was_tried: false, is_barred: false });
                 }
             }
         }
@@ -385,7 +388,9 @@ impl Run {
             let soonest = u32::try_from(soonest.max(1)).unwrap_or(u32::MAX);
             return self.refused(guard, Refusal::upstreams_limited(attempted, soonest)).await;
         }
-        self.refused(guard, Refusal::upstream_failure(attempted)).await
+        let in_vain = !tried.is_empty() && tried.iter().all(|it| it.is_barred);
+        let answer = self.refused(guard, Refusal::upstream_failure(attempted)).await;
+        if in_vain { answer.without_retry() } else { answer }
     }
 
     /// An admitted call that ends without an answer: it can have cost something, so its client is told which one it was.
