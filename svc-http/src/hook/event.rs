@@ -81,7 +81,10 @@ impl Event {
         };
         let tool = Label::parse(tool).map_err(|_| Refused::new("`tool_name` is no name of 1 to 100 characters"))?;
         let moment = match kind.moment {
-            Moment::After { failed } => Moment::After { failed: failed || has_failed(input) },
+            Moment::After { failed } => {
+                let told = client == Client::Gemini && tool.as_str() == GEMINI_SHELL && tells_an_exit(input);
+                Moment::After { failed: failed || told || has_failed(input) }
+            }
             Moment::Before => Moment::Before,
         };
         Ok(Self {
@@ -196,6 +199,24 @@ fn has_failed(input: &Json) -> bool {
         || is_code("exitCode")
 }
 
+/// What Gemini CLI calls its tool that runs commands.
+const GEMINI_SHELL: &str = "run_shell_command";
+
+/// Whether the text that Gemini CLI tells its model of a command says that it ended by a signal or with an exit code: hooks are told of
+/// it in no other way. What it says itself stands in lines at the end, behind whatever the command has printed.
+fn tells_an_exit(input: &Json) -> bool {
+    let Some(content) = input.get("tool_response").and_then(|it| it.get("llmContent")) else { return false };
+    let parts = content.as_list().unwrap_or_default().iter().filter_map(|it| text(it, "text"));
+    let said = content.as_str().into_iter().chain(parts).collect::<Vec<_>>().join("\n");
+    let lines = said.lines().rev().map(str::trim).skip_while(|it| it.is_empty() || *it == "</untrusted_context>");
+    let told = lines.map_while(|line| {
+        let (name, value) = line.split_once(": ")?;
+        matches!(name, "Exit Code" | "Signal" | "Background PIDs" | "Process Group PGID").then_some((name, value))
+    });
+    let mut ends = told.filter(|(name, _)| matches!(*name, "Exit Code" | "Signal"));
+    ends.any(|(_, value)| value.parse::<i64>().is_ok_and(|it| it != 0))
+}
+
 fn projects(input: &Json) -> Vec<PathBuf> {
     let roots = input.get("workspace_roots").and_then(Json::as_list).unwrap_or_default();
     let said = text(input, "cwd").into_iter().chain(roots.iter().filter_map(Json::as_str));
@@ -275,6 +296,21 @@ mod tests {
             ("AfterTool", r#"{"error":{"message":"x"}}"#, true),
         ] {
             assert_eq!(after(event, response), Moment::After { failed }, "{event} {response}");
+        }
+        for (tool, content, failed) in [
+            ("run_shell_command", r#""Output: x\nExit Code: 1\nProcess Group PGID: 7""#, true),
+            ("run_shell_command", r#""<untrusted_context>\nOutput: x\nExit Code: 127\n</untrusted_context>""#, true),
+            ("run_shell_command", r#""Output: x\nSignal: 9\nBackground PIDs: 8, 9\nProcess Group PGID: 7""#, true),
+            ("run_shell_command", r#"[{"text":"Output: x\nExit Code: 1\nProcess Group PGID: 7"}]"#, true),
+            ("run_shell_command", r#""Output: Exit Code: 1\nall is well\nProcess Group PGID: 7""#, false),
+            ("run_shell_command", r#""Output: x\nExit Code: 0\nSignal: (none)\nProcess Group PGID: 7""#, false),
+            ("run_shell_command", r#""Output: Exit Code: 1""#, false),
+            ("read_file", r#""x\nExit Code: 1""#, false),
+        ] {
+            let text = format!(
+                r#"{{"session_id":"s","hook_event_name":"AfterTool","tool_name":"{tool}","tool_response":{{"llmContent":{content}}}}}"#
+            );
+            assert_eq!(read(&text).unwrap().moment, Moment::After { failed }, "{content}");
         }
         for (output, failed) in [(r#"{\"exitCode\":0}"#, false), (r#"{\"exitCode\":1}"#, true), ("no JSON", false)] {
             let text = format!(
