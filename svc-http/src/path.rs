@@ -18,7 +18,7 @@ pub(crate) fn in_one_form(uri: Uri) -> Uri {
 /// A path with its unreserved characters as themselves; `None` where they are so already.
 fn decoded(path: &str) -> Option<String> {
     let mut parts = path.split('%');
-    let mut whole = parts.next()?.to_owned();
+    let mut whole = parts.next().filter(|it| it.len() < path.len())?.to_owned();
     for part in parts {
         let sent = part.get(..2).filter(|it| it.bytes().all(|it| it.is_ascii_hexdigit()));
         let byte = sent.and_then(|it| u8::from_str_radix(it, 16).ok());
