@@ -11,6 +11,8 @@ use svc_core::rules::people::applications::{
 };
 use svc_core::rules::people::by::{By, Person};
 use svc_core::rules::people::keys::NewKey;
+use svc_core::rules::people::members::RemoveMember;
+use svc_core::rules::people::register_agent::RemoveAgent;
 use svc_core::rules::people::teams::{KeepTeam, RemoveTeam};
 use svc_core::state::gate::{Agent, LimitsChange, Mandate, PerPeriod, Set, TermsChange, Tier};
 use svc_core::state::people::{
@@ -176,6 +178,40 @@ fn a_change_that_is_refused_leaves_the_application_waiting() {
     let id = office.ask(office.member, Change::Mandate(wish(true))).unwrap().id;
     office.approve(office.admin, id).unwrap();
     assert_eq!(office.agent().mandates.len(), 2);
+}
+
+/// What somebody asked for is asked no more once they are removed; of what is about an agent that was removed, or was asked by
+/// somebody who is no member, nothing is made, and it can be denied still.
+#[test]
+fn an_application_ends_with_who_asked() {
+    let mut office = office();
+    let (workspace, member, admin) = (office.world.workspace(), office.member, office.admin);
+    let (first, decided) = (office.tier(), office.tier());
+    office.deny(admin, decided).unwrap();
+    let remove = RemoveMember { workspace, by: By::Person(admin), principal: member.principal };
+    office.world.run(remove).unwrap();
+    assert!(matches!(office.state(first), ApplicationState::Withdrawn { .. }), "{:?}", office.state(first));
+    assert!(matches!(office.state(decided), ApplicationState::Denied(_)));
+    assert_eq!(office.actors("application.withdrawn"), office.actors("member.removed"));
+    assert!(office.world.row::<Principal>(member.principal).applications.is_empty());
+    assert_eq!(office.approve(admin, first).unwrap_err().reason(), Some("withdrawn"));
+    // As one of an earlier release stands, which ended nothing.
+    office.world.edit::<Application>(first, |it| it.state = ApplicationState::Waiting);
+    let refused = office.approve(admin, first).unwrap_err();
+    assert_eq!(
+        (refused.kind(), refused.reason()),
+        (Kind::NotAllowed, Some("whoever asked is a member no more: deny it"))
+    );
+    office.deny(admin, first).unwrap();
+    let owner = office.world.owner();
+    let change = Change::Tier { agent: office.agent.agent, tier: Tier::Trusted };
+    let of_agent = office.ask(owner, change).unwrap().id;
+    let agent = office.agent.agent;
+    office.world.run(RemoveAgent { workspace, by: By::Program, agent }).unwrap();
+    let refused = office.approve(admin, of_agent).unwrap_err();
+    assert_eq!((refused.kind(), refused.reason()), (Kind::NotAllowed, Some("the agent was removed: deny it")));
+    office.deny(admin, of_agent).unwrap();
+    office.world.audit().assert_clean("after who asked was removed");
 }
 
 /// A tier that the agent has already is nothing to decide; whoever may not read the agent does not learn its tier by asking.

@@ -264,9 +264,11 @@ enum Made {
 ///
 /// # Errors
 /// `separation_of_duties` for one's own, whatever the role; those of [`entitled`]; `not_found`; `not_allowed` with the outcome
-/// where it no longer waits; what the change is refused with, and then it waits on.
+/// where it no longer waits, and where who asked or the agent is not here any more; what the change is refused with, and then it
+/// waits on.
 pub fn approve_application(scope: &mut Scope<'_>, asked: &ApproveApplication) -> Result<Option<Approved>, Halt> {
     let application = open(scope, &asked.by, asked.application)?;
+    is_still_meant(scope, &application)?;
     let decision = Decision { at: scope.now(), by: asked.by.principal, note: asked.note.clone() };
     let made = match make(scope, asked, &application.change)? {
         Made::Done(made) => made.map(|it| *it),
@@ -455,6 +457,39 @@ pub fn is_not_own(scope: &mut Scope<'_>, by: &Person, id: ApplicationId) -> Resu
         return Err(Refusal::duties_never("nobody decides an application of their own").into());
     }
     Ok(())
+}
+
+/// That whoever asked is a member, and the agent that it is about is here.
+fn is_still_meant(scope: &mut Scope<'_>, application: &Application) -> Result<(), Halt> {
+    if scope.get::<Principal>(application.by)?.is_none_or(|it| it.membership().is_none()) {
+        return Err(Refusal::not_allowed("whoever asked is a member no more: deny it").into());
+    }
+    if let Some(id) = application.change.agent()
+        && scope.get::<Agent>(id)?.is_none_or(|it| it.is_removed())
+    {
+        return Err(Refusal::not_allowed("the agent was removed: deny it").into());
+    }
+    Ok(())
+}
+
+/// Ends what somebody who is removed has asked for and nobody has decided, and gives them without it. What a second owner is asked
+/// stays: the question is the first owner's, and their answer decides it.
+///
+/// # Errors
+/// [`Halt::Load`] alone.
+pub(super) fn end_with(scope: &mut Scope<'_>, person: &Principal, actor: &Actor) -> Result<Principal, Halt> {
+    let now = scope.now();
+    let mut applications = Vec::new();
+    for id in still_waiting(scope, person)? {
+        let Some(application) = scope.get::<Application>(id)?.filter(|it| it.pending(now).is_none()) else {
+            applications.push(id);
+            continue;
+        };
+        let application = Application::clone(&application).ended(ApplicationState::Withdrawn { at: now });
+        record(scope, &application, "application.withdrawn", actor.clone(), None);
+        scope.put(application);
+    }
+    Ok(Principal { applications, ..person.clone() })
 }
 
 fn own(scope: &mut Scope<'_>, workspace: WorkspaceId, id: ApplicationId) -> Result<Arc<Application>, Halt> {

@@ -7,6 +7,7 @@
 use std::sync::Arc;
 
 use super::accounts::{account_for, join, principal_for};
+use super::applications::end_with;
 use super::by::{By, entitled};
 use super::links::{give_link, void_link};
 use super::owners::{self, Asked};
@@ -322,8 +323,9 @@ pub struct RemoveMember {
     pub principal: PrincipalId,
 }
 
-/// Removes a member: they are nobody here from this commit on, in no session, and keys that count for them are void. Agents
-/// that act for them stay and pass to their sponsors ([`super::leave`]); without one they wait for an owner.
+/// Removes a member: they are nobody here from this commit on, in no session, keys that count for them are void, and what they
+/// asked for is asked no more. Agents that act for them stay and pass to their sponsors ([`super::leave`]); without one they wait
+/// for an owner.
 ///
 /// # Errors
 /// Those of [`entitled`], `not_found`, `forbidden` where an owner is concerned and the caller is none, `second_owner_required`
@@ -363,7 +365,7 @@ pub(super) fn remove(scope: &mut Scope<'_>, principal: &Principal, actor: &Actor
     let ended =
         Member { state: MemberState::Disabled, ended_at: Some(scope.now()), owner_change: None, ..member.clone() };
     let following = Some(scope.now());
-    let principal = Principal { member: Some(ended), following, ..Principal::clone(&principal) };
+    let principal = Principal { member: Some(ended), following, ..end_with(scope, &principal, actor)? };
     scope.put(principal.clone());
     let data = told(&principal).finish();
     let fact = Fact { kind: "member.removed", actor: actor.clone(), subject: Subject::Principal(principal.id), data };

@@ -190,7 +190,7 @@ pub enum ApplicationState {
     Approved(Decision),
     /// The change was not made.
     Denied(Decision),
-    /// Whoever made it took it back.
+    /// Whoever made it took it back, or is a member no more.
     Withdrawn {
         /// When.
         at: Timestamp,
@@ -224,6 +224,17 @@ impl Change {
             Self::Tier { .. } => "tier",
             Self::Role(_) => "role",
             Self::BudgetRaise(_) => "budget_raise",
+        }
+    }
+
+    /// The agent that it changes, where it changes one.
+    #[must_use]
+    pub fn agent(&self) -> Option<AgentId> {
+        match self {
+            Self::Mandate(wish) => Some(wish.agent),
+            Self::ChangedMandate(wish) => Some(wish.agent),
+            Self::Tier { agent, .. } => Some(*agent),
+            Self::Agent(_) | Self::Role(_) | Self::BudgetRaise(_) => None,
         }
     }
 
