@@ -195,9 +195,14 @@ function Decide({ act, of, close, done }) {
   const { say } = usePlace();
   const [title, submit, what] = ACTS[act];
   const words = useWords(act === "approve" ? wordsOf(of) : []);
-  const run = async (/** @type {Record<string, string>} */ { note }) => {
+  const [broadens, setBroadens] = useState(false);
+  const run = async (/** @type {Record<string, string>} */ { note, confirmBroaden }) => {
     if (act === "withdraw") return api("DELETE", `applications/${of.id}`);
-    return (await words.look()) ?? api("POST", `applications/${of.id}/${act}`, note?.trim() ? { note } : {});
+    const changed = await words.look();
+    if (changed) return changed;
+    const got = await api("POST", `applications/${of.id}/${act}`, { ...(note?.trim() && { note }), ...(confirmBroaden && { confirmBroaden: true }) });
+    if (got?.error?.type === "confirm_broaden") setBroadens(true);
+    return got;
   };
   const ran = (/** @type {any} */ got) => {
     if (got.status !== 202) say(act === "approve" ? "The change is made." : act === "deny" ? "It is denied." : "It is taken back.");
@@ -209,6 +214,7 @@ function Decide({ act, of, close, done }) {
       <p>${what}</p>
       <${Form} act=${run} submit=${submit} kind=${act === "approve" ? "main" : "danger"} cancel=${close} done=${ran}>
         ${act !== "withdraw" && html`<${Field} name="note" as="lines" label=${act === "deny" ? "Why not" : "Note"} hint="Whoever asked can read it." />`}
+        ${broadens && html`<div class="note"><p>Another mandate of this agent says which merchants may be paid; this one would let it pay any.</p><${Field} as="check" name="confirmBroaden" label="Any merchant is meant" /></div>`}
       <//>`}<//>
   <//>`;
 }

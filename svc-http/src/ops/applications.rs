@@ -72,10 +72,11 @@ fn asked(service: &GateService, by: &Person, call: &Call) -> Result<wire::NewApp
 /// Makes the change; an agent that was asked for comes with its first key, which is shown this once. Where a second owner
 /// has to agree to the decider's own change, the answer is 202 and says so.
 async fn approve(service: &GateService, by: Person, call: &Call) -> Result<Answer, Refusal> {
-    let (note, application) = (wire::read_note(&call.body)?, call.param_id("app")?);
+    let wire::Yes { note, confirm_broaden } = wire::read_yes(&call.body)?;
+    let application = call.param_id("app")?;
     let key = draw(KEY_PREFIX).map_err(refusal)?;
     let (plans, new) = (service.plans, NewKey::of(key.text.expose()));
-    let mut approve = ApproveApplication { by, application, note, key: new, plans, counted: None };
+    let mut approve = ApproveApplication { by, application, note, confirm_broaden, key: new, plans, counted: None };
     let done = approved(service, &mut approve).await?;
     let mut shown = wire::write(&done.application, service.gate.now(), &service.base_url);
     if let (Some(made), Some(members)) = (&done.made, shown.as_object_mut()) {

@@ -71,6 +71,7 @@ pub(super) const ROUTES: &[Route] = &[
     Route {
         op: Op::Applications(ApplicationsOp::Approve),
         path: "/api/w/{wid}/applications/{app}/approve",
+        request: Some("ApplicationApproval"),
         success: &[200, 202],
         refusals: &[
             Kind::NotAllowed,

@@ -12,6 +12,7 @@ pub(super) fn all() -> Vec<(&'static str, Value)> {
         ("ApplicationPage", page()),
         ("NewApplication", new_application()),
         ("ApplicationDecision", json!({ "type": "object", "properties": { "note": note() } })),
+        ("ApplicationApproval", approval()),
         ("TierChange", object(&[("tier", tier())], &["tier"])),
     ]
 }
@@ -25,6 +26,12 @@ fn page() -> Value {
             "nextCursor": { "type": ["string", "null"] },
         },
     })
+}
+
+fn approval() -> Value {
+    let confirm = "That a mandate is meant which lets the agent go anywhere beside a narrower one; what whoever asked said of it counts too.";
+    let confirm = with_description(json!({ "type": "boolean" }), confirm);
+    json!({ "type": "object", "properties": { "note": note(), "confirmBroaden": confirm } })
 }
 
 fn note() -> Value {

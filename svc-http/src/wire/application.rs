@@ -24,6 +24,15 @@ pub struct NewApplication {
     pub reason: Note,
 }
 
+/// An application is approved.
+#[derive(Debug)]
+pub struct Yes {
+    /// What they say.
+    pub note: Option<Note>,
+    /// Whether they mean a mandate that broadens what an agent may do.
+    pub confirm_broaden: bool,
+}
+
 /// What an application may ask for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
@@ -163,6 +172,18 @@ pub fn read_note(body: &[u8]) -> Result<Option<Note>, Refusal> {
     let mut fields = Fields::of(&json)?;
     let note = fields.optional("note", |it| Note::parse(text(it)?));
     fields.finish(Some(note))
+}
+
+/// Reads `{ note?, confirmBroaden? }`; nothing at all is that too.
+///
+/// # Errors
+/// As [`read_note`].
+pub fn read_yes(body: &[u8]) -> Result<Yes, Refusal> {
+    let json = parse_or_empty(body)?;
+    let mut fields = Fields::of(&json)?;
+    let note = fields.optional("note", |it| Note::parse(text(it)?));
+    let confirm_broaden = fields.optional("confirmBroaden", truth).unwrap_or_default();
+    fields.finish(Some(Yes { note, confirm_broaden }))
 }
 
 /// An application as it stands at `now`; one that waits for a second owner names the question to them.

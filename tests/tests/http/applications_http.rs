@@ -140,6 +140,26 @@ async fn an_approved_agent_comes_with_its_key() {
     end(office).await;
 }
 
+/// A mandate that broadens what an agent may do is meant where whoever decides says so, whatever was asked.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_decides_confirms_that_a_mandate_broadens() {
+    let (mut office, _, member, agent) = open().await;
+    let narrow = json!({ "name": "One shop", "actions": ["crm.*"], "merchants": { "allow": ["shop.example.com"] } });
+    office.ask("POST", &format!("agents/{agent}/mandates"), narrow).await.made();
+    let change = json!({ "name": "Anywhere", "actions": ["crm.*"] });
+    let body = json!({ "kind": "mandate", "target": agent, "change": change, "reason": "we buy elsewhere" });
+    let asked = office.ask_as(&member, "POST", "applications", body).await.made();
+    for unsaid in [Value::Null, json!({ "confirmBroaden": false })] {
+        let refused = office.ask("POST", &path(&asked, "/approve"), unsaid).await;
+        assert_eq!((refused.status, refused.kind().as_str()), (409, "confirm_broaden"), "{}", refused.text());
+    }
+    let wrong = office.ask("POST", &path(&asked, "/approve"), json!({ "confirmBroaden": "yes" })).await;
+    assert_eq!(wrong.refusal(), (400, "invalid_request".to_owned(), vec!["confirmBroaden".to_owned()]));
+    let done = office.ask("POST", &path(&asked, "/approve"), json!({ "confirmBroaden": true })).await.ok();
+    assert_eq!(text(&done["state"]), "approved");
+    end(office).await;
+}
+
 /// Everybody sees their own applications, owners and admins all of them; nobody decides their own.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn one_sees_ones_own_and_decides_those_of_others() {

@@ -70,10 +70,14 @@ impl Office {
     }
 
     fn approve(&mut self, by: Person, application: ApplicationId) -> Result<Approved, Refusal> {
+        let done = self.world.run(self.yes(by, application, false))?;
+        Ok(done.expect("nothing has to be counted"))
+    }
+
+    fn yes(&self, by: Person, application: ApplicationId, confirm_broaden: bool) -> ApproveApplication {
         let key = NewKey::of("ask_of_the_new_agent");
         let (note, plans) = (Some(note("fine")), Plans::default());
-        let done = self.world.run(ApproveApplication { by, application, note, key, plans, counted: None })?;
-        Ok(done.expect("nothing has to be counted"))
+        ApproveApplication { by, application, note, confirm_broaden, key, plans, counted: None }
     }
 
     fn role(&mut self, who: Person) -> Role {
@@ -169,15 +173,25 @@ fn a_change_that_is_refused_leaves_the_application_waiting() {
     office.member = world.person(Role::Owner);
     office.admin = world.person(Role::Admin);
     (office.world, office.agent) = (world, agent);
+    let narrow = office.agent().mandates[0].id;
     let wish =
         |confirm_broaden| MandateWish { agent: agent.agent, wish: Wish::Whole(Box::new(terms(PAY))), confirm_broaden };
     let id = office.ask(office.member, Change::Mandate(wish(false))).unwrap().id;
     assert_eq!(office.approve(office.admin, id).unwrap_err().kind(), Kind::ConfirmBroaden);
     assert_eq!(office.state(id), ApplicationState::Waiting);
     assert_eq!((office.agent().mandates.len(), office.actors("application.approved").len()), (1, 0));
+    // Who decides says that it is meant, or whoever asked did.
+    office.world.run(office.yes(office.admin, id, true)).unwrap();
+    assert_eq!(office.agent().mandates.len(), 2);
     let id = office.ask(office.member, Change::Mandate(wish(true))).unwrap().id;
     office.approve(office.admin, id).unwrap();
-    assert_eq!(office.agent().mandates.len(), 2);
+    assert_eq!(office.agent().mandates.len(), 3);
+    let change = TermsChange { merchants: Set::Clear, ..TermsChange::default() };
+    let wish = MandateChangeWish { agent: agent.agent, mandate: narrow, change, paused: None, confirm_broaden: false };
+    let id = office.ask(office.member, Change::ChangedMandate(Box::new(wish))).unwrap().id;
+    assert_eq!(office.approve(office.admin, id).unwrap_err().kind(), Kind::ConfirmBroaden);
+    office.world.run(office.yes(office.admin, id, true)).unwrap().unwrap();
+    assert!(matches!(office.state(id), ApplicationState::Approved(_)));
 }
 
 /// What somebody asked for is asked no more once they are removed; of what is about an agent that was removed, or was asked by
@@ -489,6 +503,7 @@ fn a_change_of_a_mandate_can_be_asked_for() {
         by: admin,
         application,
         note: None,
+        confirm_broaden: false,
         key: NewKey::of("unused"),
         plans: Plans::default(),
         counted: None,

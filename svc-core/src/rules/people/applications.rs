@@ -229,6 +229,8 @@ pub struct ApproveApplication {
     pub application: ApplicationId,
     /// What they say.
     pub note: Option<Note>,
+    /// Whether they mean a mandate that lets the agent go anywhere beside a narrower one, whatever whoever asked said of it.
+    pub confirm_broaden: bool,
     /// The first key of an agent that is asked for.
     pub key: NewKey,
     /// What plans allow.
@@ -358,6 +360,7 @@ pub fn plan(scope: &mut Scope<'_>, asked: &ApproveApplication) -> Result<Option<
 fn change_of(asked: &ApproveApplication, wish: &MandateChangeWish) -> ChangeMandate {
     let MandateChangeWish { agent, mandate, change, paused, confirm_broaden } = wish.clone();
     let (workspace, by, counted) = (asked.by.workspace, By::Person(asked.by), asked.counted.clone());
+    let confirm_broaden = confirm_broaden || asked.confirm_broaden;
     ChangeMandate { workspace, by, agent, mandate, change, paused, confirm_broaden, counted }
 }
 
@@ -381,7 +384,7 @@ fn make(scope: &mut Scope<'_>, asked: &ApproveApplication, change: &Change) -> R
             return Ok(Made::Done(Some(Box::new(register_agent(scope, &register)?))));
         }
         Change::Mandate(MandateWish { agent, wish, confirm_broaden }) => {
-            let (agent, content, confirm_broaden) = (*agent, content(wish), *confirm_broaden);
+            let (agent, content, confirm_broaden) = (*agent, content(wish), *confirm_broaden || asked.confirm_broaden);
             let plans = asked.plans;
             grant_mandate(scope, &GrantMandate { workspace, by, agent, content, confirm_broaden, plans })?;
         }
