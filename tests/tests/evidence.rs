@@ -19,7 +19,7 @@ use svc_core::state::evidence::bundle::{Verdict, seal_text};
 use svc_core::state::evidence::note::Checkpoint;
 use svc_core::state::gate::receipt::{DalekSigner, PublicKey};
 use svc_core::state::gate::{
-    Agent, DrillPoint, DrillState, DrillStep, MerchantsChange, Set, TermsChange, Tier, ToolsChange,
+    Action, Agent, DrillPoint, DrillState, DrillStep, MerchantsChange, Set, TermsChange, Tier, ToolsChange,
 };
 use svc_core::state::people::{Application, Change, Principal, Purpose, Role, Roster, SigningKey, SigningUse};
 use svc_core::store::{Record, Row as _};
@@ -293,6 +293,28 @@ fn an_erasure_leaves_the_tree_whole() {
     assert!(text.contains("\"kind\":\"erasure\""));
     let stranger = Target::Action(svc_core::value::Id::from_bits(77));
     assert!(ledger.gate.erase(workspace, &By::Program, stranger).is_err());
+}
+
+/// What waits for a person keeps its texts, for nobody says yes to what nobody can read; decided, or past its time, it is erased as
+/// any other.
+#[test]
+fn what_waits_for_a_person_is_not_erased() {
+    let mut ledger = Ledger::new();
+    let (workspace, person) = (ledger.agent.workspace, ledger.world.person(Role::Admin));
+    let asked: Vec<_> = (0..2).map(|_| ledger.world.authorize(&ledger.agent, request("crm.read")).id()).collect();
+    let erase = |ledger: &Ledger, id| ledger.gate.erase(workspace, &By::Program, Target::Action(id));
+    for id in &asked {
+        let why = format!("{:?}", erase(&ledger, *id).unwrap_err());
+        assert!(why.contains("decide it, or let it expire"), "{why}");
+        let row = ledger.world.row::<Action>(*id);
+        assert!(!row.erased && row.summary.as_str() != "[erased]", "{row:?}");
+    }
+    let decide = ledger.world.decision(&person, asked[0], Choice::Deny);
+    ledger.world.run(decide).unwrap();
+    assert_eq!(erase(&ledger, asked[0]).unwrap(), 1);
+    ledger.world.advance(Span::hours(25));
+    assert_eq!(erase(&ledger, asked[1]).unwrap(), 1);
+    assert!(ledger.world.row::<Action>(asked[1]).erased);
 }
 
 /// What a person wrote and what they are called is gone from every row once they have left and are erased, also from approvals,

@@ -18,7 +18,7 @@ use super::{Erasure, setup};
 /// server takes it in by itself, the log too.
 ///
 /// # Errors
-/// [`Problem`] where there is no workspace, or it has no such action.
+/// [`Problem`] where there is no workspace, or it has no such action, or the action waits for a person.
 pub(crate) fn run(config: &Config, wish: &Erasure) -> Result<ExitCode, Problem> {
     let gate = open(config, &config.base_url(config.listen), Missing::Refuse, Use::Command)?;
     let workspace = setup::made(config, &gate)?;
@@ -30,6 +30,10 @@ pub(crate) fn run(config: &Config, wish: &Erasure) -> Result<ExitCode, Problem> 
     let erased = gate.erase(workspace.id, &By::Program, target).map_err(|failure| match &failure {
         Failure::Refused(refusal) if refusal.kind() == Kind::NotFound => {
             Problem::new(format!("this workspace has no {named}"), "Check the id; nothing was erased.")
+        }
+        Failure::Refused(refusal) if refusal.kind() == Kind::NotAllowed => {
+            let why = refusal.reason().unwrap_or("it is in use");
+            Problem::new(format!("{named} is not erased: {why}"), "Nothing was erased.")
         }
         _ => failure.into(),
     })?;

@@ -6,7 +6,7 @@ use crate::rules::edge::integrations::unlink;
 use crate::rules::people::by::{self, By};
 use crate::rules::people::owners;
 use crate::state::evidence::{Disclosure, Fact, Subject};
-use crate::state::gate::{Action, Agent, Approval, Payload};
+use crate::state::gate::{Action, Agent, Approval, Payload, State};
 use crate::state::people::{Account, Application, EmailUse, Hold, Principal, Right, SsoLink};
 use crate::store::{Key, Row as _};
 use crate::turn::{Halt, Scope};
@@ -46,7 +46,8 @@ pub struct Erase {
 /// Erases, records that it was done, and gives how many rows lost their texts.
 ///
 /// # Errors
-/// `forbidden` or `missing_scope` where the caller may not, `not_found` where the workspace has no such action or principal.
+/// `forbidden` or `missing_scope` where the caller may not, `not_found` where the workspace has no such action or principal,
+/// `not_allowed` where the action waits for a person, who decides by its texts.
 pub fn erase(scope: &mut Scope<'_>, asked: &Erase) -> Result<u64, Halt> {
     by::entitled(scope, &asked.by, asked.workspace, Right::Erase)?;
     let own = |row: &Disclosure| row.workspace == asked.workspace && concerns(row, asked.target);
@@ -93,6 +94,12 @@ pub(super) fn let_go(
 
 fn erase_action(scope: &mut Scope<'_>, workspace: WorkspaceId, id: ActionId) -> Result<u64, Halt> {
     let action = scope.get::<Action>(id)?.filter(|it| it.workspace == workspace).ok_or_else(Refusal::not_found)?;
+    // Nobody says yes to what nobody can read.
+    if matches!(action.state, State::Pending { expires_at } if scope.now() < expires_at) {
+        return Err(
+            Refusal::not_allowed("it waits for a person: decide it, or let it expire, and erase it then").into()
+        );
+    }
     strip(scope, &action)
 }
 
