@@ -241,7 +241,7 @@ function Change({ of, close, done }) {
   return html`<${Dialog} title="Change this budget" close=${close}>
     <p><strong><${Over} of=${was} /></strong>, ${PERIODS.find((it) => it[0] === was.period)?.[1].toLowerCase()}. What it is over and its period stay; for another there is a new budget.</p>
     <${Form} act=${change} submit="Save" cancel=${close} done=${changed}>
-      <${Field} name="amount" label="Amount (USD)" value=${typed(was.amount)} needed more=${{ inputmode: "decimal" }} hint=${was.period === "total" ? "From now on; where it was raised to more, it keeps that." : "From now on, the running period included; one that was raised to more keeps that."} />
+      <${Field} name="amount" label="Amount (USD)" value=${typed(was.amount)} needed more=${{ inputmode: "decimal" }} hint=${was.period === "total" ? "From now on, whatever it was raised to." : "From now on, the running period included, whatever that was raised to."} />
       <${Ladder} of=${was.ladder} />
       <${Owner} value=${was.owner} />
       <${Others} of=${others.map((part) => [PARTS[part], part === "amount" ? html`<${Dollars} micros=${known.amount} />` : part === "owner" ? html`<${Who} id=${known.owner} />` : stepped(known).join(", ")])} />

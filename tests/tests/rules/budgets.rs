@@ -1,5 +1,5 @@
 //! Budgets: made, changed, raised, asked of persons.
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may panic")]
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "a test may panic")]
 
 use svc_core::refusal::Kind;
 use svc_core::refusal::Refusal;
@@ -12,7 +12,7 @@ use svc_core::rules::gateway::raising::ask_for_raise;
 use svc_core::rules::people::by::By;
 use svc_core::rules::people::by::Person;
 use svc_core::rules::people::members::RemoveMember;
-use svc_core::state::gate::{Approval, ApprovalState};
+use svc_core::state::gate::{Approval, ApprovalState, ApprovalSubject};
 use svc_core::state::gateway::{Budget, BudgetPeriod, BudgetScope, BudgetUse, Ladder, Mode};
 use svc_core::state::gateway::{Payer, Rung, Step};
 use svc_core::state::people::Role;
@@ -199,7 +199,8 @@ fn who_may_make_change_and_read_budgets() {
     }
 }
 
-/// A changed amount holds at once; a period that was raised to more keeps that; what was spent stays.
+/// A changed amount holds at once, also in a period that was raised to more, and where it says what the budget said before; what was
+/// spent stays.
 #[test]
 fn a_change_holds_in_the_running_period() {
     let mut world = World::new();
@@ -218,8 +219,17 @@ fn a_change_holds_in_the_running_period() {
     let more = raise(&world, By::Program, id, 3_000);
     world.run(more).unwrap();
     let view = world.run(change(500, Ladder::of(vec![Rung { at: 50, step: Step::Observe }]).ok())).unwrap();
-    assert_eq!(view.used.allocation(&view.budget).get(), 3_000);
+    assert_eq!((view.used.spent.get(), view.used.allocation(&view.budget).get()), (1_000, 500));
     assert!(!view.budget.ladder.refuses());
+    let more = raise(&world, By::Program, id, 3_000);
+    world.run(more).unwrap();
+    let none = ChangeBudget { amount: None, ..change(0, Some(Ladder::default())) };
+    let view = world.run(none).unwrap();
+    assert_eq!(view.used.allocation(&view.budget).get(), 3_000, "nothing was said of the amount");
+    let view = world.run(change(500, None)).unwrap();
+    assert_eq!(view.used.allocation(&view.budget).get(), 500);
+    let lowered = changes(&mut world).pop();
+    assert_eq!(lowered.as_deref(), Some(r#"{"new":{"allocationMicros":500},"old":{"allocationMicros":3000}}"#));
     world.advance(Span::hours(24));
     let view = world.engine().read(|scope| read_budget(scope, &By::Program, workspace, id)).unwrap();
     assert_eq!((view.used.spent.get(), view.used.allocation(&view.budget).get()), (0, 500), "a new period");
@@ -301,12 +311,49 @@ fn the_ledger_says_what_changed_of_a_budget() {
     let id = made(&mut world, 5).budget.id;
     let (workspace, by, amount) = (world.workspace(), By::Program, Some(MicroUsd::new(6)));
     world.run(ChangeBudget { workspace, by, budget: id, amount, ladder: None, owner: None }).unwrap();
+    assert_eq!(changes(&mut world), [r#"{"new":{"amount":6},"old":{"amount":5}}"#]);
+}
+
+/// What the ledger was told of changes, by the commits that wrote it.
+fn changes(world: &mut World) -> Vec<String> {
     let rows = world.rows();
-    let told = rows.iter().find_map(|(_, _, it)| match it {
-        Record::Entry(it) if &*it.kind == "budget.changed" => Some(it.data.to_string()),
-        _ => None,
-    });
-    assert_eq!(told.as_deref(), Some(r#"{"new":{"amount":6},"old":{"amount":5}}"#));
+    let mut told: Vec<_> = rows
+        .iter()
+        .filter_map(|(_, at, it)| match it {
+            Record::Entry(it) if &*it.kind == "budget.changed" => Some((*at, it.data.to_string())),
+            _ => None,
+        })
+        .collect();
+    told.sort();
+    told.into_iter().map(|it| it.1).collect()
+}
+
+/// A question that waits asks for no more than the amount that the budget was changed to, and a yes brings that.
+#[test]
+fn a_question_follows_an_amount_that_is_lowered() {
+    let mut world = World::new();
+    let id = full(&mut world);
+    let approval = asked(&mut world, id);
+    let workspace = world.workspace();
+    let change = |amount: u64| ChangeBudget {
+        workspace,
+        by: By::Program,
+        budget: id,
+        amount: Some(MicroUsd::new(amount)),
+        ladder: None,
+        owner: None,
+    };
+    let more = |world: &mut World| match &world.row::<Approval>(approval).subject {
+        ApprovalSubject::Budget(it) => it.more.get(),
+        other => panic!("another subject: {other:?}"),
+    };
+    for (amount, asks) in [(5_000, 1_000), (100, 100), (300, 100)] {
+        world.run(change(amount)).unwrap();
+        assert_eq!(more(&mut world), asks, "{amount}");
+    }
+    let admin = world.person(Role::Admin);
+    decide(&mut world, &admin, approval, Choice::Approve).unwrap();
+    assert_eq!(world.row::<BudgetUse>(id).raised, Some(MicroUsd::new(400)));
 }
 
 /// A no stands for the rest of the period; a question that nobody answered may be asked again.

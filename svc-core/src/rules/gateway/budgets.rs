@@ -103,7 +103,7 @@ pub struct ChangeBudget {
     pub by: By,
     /// Which one.
     pub budget: BudgetId,
-    /// What may be spent in a period from now on, the running one included; a period that was raised to more keeps that.
+    /// What may be spent in a period from now on, the running one included, whatever that was raised to.
     pub amount: Option<MicroUsd>,
     /// Its steps.
     pub ladder: Option<Ladder>,
@@ -129,13 +129,17 @@ pub fn change_budget(scope: &mut Scope<'_>, asked: &ChangeBudget) -> Result<Budg
         owner: asked.owner.unwrap_or(before.owner),
         ..Budget::clone(&before)
     };
-    if after == *before {
+    let raised = used.raised.filter(|_| asked.amount.is_some()).map(|_| used.allocation(&before));
+    if after == *before && raised.is_none() {
         return shown(scope, before, used);
     }
-    let data = changed(&told(&before)?, &told(&after)?);
+    let data = changed(&told_at(&before, raised)?, &told_at(&after, raised.map(|_| after.amount))?);
     record(scope, &asked.by, "budget.changed", &after, data);
+    if asked.amount.is_some() {
+        raising::lower_asked(scope, &used, after.amount)?;
+    }
     // Its steps stand elsewhere now, so each may be told again.
-    let used = BudgetUse { told: None, ..used };
+    let used = BudgetUse { told: None, raised: used.raised.filter(|_| asked.amount.is_none()), ..used };
     scope.put(after.clone());
     scope.put(used.clone());
     shown(scope, Arc::new(after), used)
@@ -399,9 +403,15 @@ pub(super) fn amount(micros: MicroUsd) -> i64 {
 
 /// What a budget says, for the ledger.
 fn told(budget: &Budget) -> Result<Json, Halt> {
+    told_at(budget, None)
+}
+
+/// The same with the running period's own allocation, where it has one.
+fn told_at(budget: &Budget, allocation: Option<MicroUsd>) -> Result<Json, Halt> {
     let rungs = budget.ladder.rungs().iter().map(|it| ToldRung { at: it.at.into(), step: it.step.as_str() });
     as_json(&Told {
         id: budget.id,
+        allocation_micros: allocation.map(amount),
         amount: amount(budget.amount),
         ladder: rungs.collect(),
         owner: budget.owner,
@@ -416,6 +426,8 @@ fn told(budget: &Budget) -> Result<Json, Halt> {
 #[serde(rename_all = "camelCase")]
 struct Told<'a> {
     id: BudgetId,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    allocation_micros: Option<i64>,
     amount: i64,
     ladder: Vec<ToldRung>,
     owner: PrincipalId,

@@ -128,6 +128,18 @@ pub(in crate::rules) fn raise_asked(
     Ok(())
 }
 
+/// What waits asks for the budget's amount once more: of an amount that was lowered meanwhile, for no more than that.
+pub(super) fn lower_asked(scope: &mut Scope<'_>, used: &BudgetUse, most: MicroUsd) -> Result<(), Halt> {
+    let Some(approval) = waiting(scope, used)? else { return Ok(()) };
+    if let ApprovalSubject::Budget(asked) = &approval.subject
+        && asked.more > most
+    {
+        let subject = ApprovalSubject::Budget(AskedBudget { more: most, ..asked.clone() });
+        scope.put(Approval { subject, ..Approval::clone(&approval) });
+    }
+    Ok(())
+}
+
 /// Ends the question of a budget that is removed.
 pub(super) fn end_asked(scope: &mut Scope<'_>, used: &BudgetUse, actor: &Actor) -> Result<(), Halt> {
     let Some(approval) = waiting(scope, used)? else { return Ok(()) };
