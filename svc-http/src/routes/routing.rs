@@ -119,7 +119,7 @@ pub(super) const ROUTES: &[Route] = &[
         content: Content::Empty,
         success: &[204],
         refusals: &[Kind::NotAllowed],
-        summary: "Remove a provider that has no models any more, and its key",
+        summary: "Remove a provider that has no models any more and that no class or profile names, and its key",
         ..UPSTREAM
     },
     Route {
@@ -180,7 +180,8 @@ pub(super) const ROUTES: &[Route] = &[
         path: "/api/w/{wid}/models/{provider}/{model}",
         content: Content::Empty,
         success: &[204],
-        summary: "Remove a model",
+        refusals: &[Kind::NotAllowed],
+        summary: "Remove a model that no class and no profile names",
         ..MODEL
     },
     Route {

@@ -9,9 +9,12 @@ use svc_core::rules::gateway::routing::{Edit, EditRouting, Edited, Set};
 use svc_core::rules::gateway::upstreams::{self, NewKey, SealedHeader, UPSTREAMS_MAX};
 use svc_core::rules::people::by::By;
 use svc_core::rules::people::keys::{CreateKey, NewKey as NewGatewayKey, RevokeKey};
-use svc_core::state::gateway::{BoundKeys, BudgetAt, BudgetScope, Dialect, Mode, Quality, Routing, UpstreamKey};
+use svc_core::state::gateway::{
+    BoundKeys, BudgetAt, BudgetScope, Constraints, Dialect, Mode, Quality, Routing, TaskStatus, UpstreamKey, Yields,
+};
 use svc_core::state::people::{KeyScope, Workspace};
-use svc_core::store::Record;
+use svc_core::store::{Record, Row as _};
+use svc_core::testing::people;
 use svc_core::testing::world::World;
 use svc_core::value::id::UpstreamId;
 use svc_core::value::text::{ClassId, Label, ModelName, UpstreamName, UrlText};
@@ -265,6 +268,105 @@ fn what_is_in_use_stays() {
     let id = create_upstream(&mut world, "one");
     edit(&mut world, Edit::CreateModel(new_model(id, "m"))).unwrap();
     assert_eq!(edit(&mut world, Edit::RemoveUpstream(id)).unwrap_err().kind(), Kind::NotAllowed);
+}
+
+fn place(provider: &str, model: &str) -> Place {
+    Place { provider: provider.into(), model: model.into() }
+}
+
+/// A class that names this provider and these models, and a profile that names the provider.
+fn confined(world: &mut World, provider: &str, models: &[&str]) {
+    let limits = |models: Vec<Box<str>>| [Limit::Providers(vec![provider.into()]), Limit::Models(models)];
+    let named = models.iter().map(|it| (*it).into()).collect();
+    edit(world, Edit::CreateClass(class("a"), limits(named).map(classes::Set::Limit).into())).unwrap();
+    let mut set = vec![profiles::Set::Name(Label::parse("Strict").unwrap())];
+    set.extend(limits(Vec::new()).map(profiles::Set::Limit));
+    edit(world, Edit::CreateProfile(set)).unwrap();
+}
+
+/// A provider's new name stands in every list that had the old one, in the same commit and in the ledger, and its models' yields go
+/// with it: a provider that is given the old name is in none of them.
+#[test]
+fn a_providers_new_name_is_taken_into_every_list() {
+    let (mut world, _) = calm(&[PAY]);
+    let workspace = world.workspace();
+    let (id, other) = (create_upstream(&mut world, "one"), create_upstream(&mut world, "two"));
+    for (at, name) in [(id, "m"), (id, "both"), (other, "one/both"), (other, "one/their")] {
+        edit(&mut world, Edit::CreateModel(new_model(at, name))).unwrap();
+    }
+    confined(&mut world, "one", &["two/one/both", "one/m", "one/both", "one/their", "m"]);
+    let mut yields = Yields::new(workspace);
+    yields.add(None, "one/m", 1, TaskStatus::Accepted);
+    yields.add(None, "two/one/m", 1, TaskStatus::Accepted);
+    people::write(world.engine().store(), vec![Yields::wrap(yields.into())]);
+    let renamed = vec![upstreams::Set::Name(UpstreamName::parse("uno").unwrap())];
+    let routing = edit(&mut world, Edit::ChangeUpstream(id, renamed)).unwrap().routing;
+    let asked = &routing.class(&class("a")).unwrap().constraints;
+    let models: Vec<&str> = asked.models.iter().map(|it| &**it).collect();
+    // What is a model's own id as well means that one still.
+    assert_eq!(models, ["two/one/both", "uno/m", "one/both", "uno/both", "one/their", "m"]);
+    let providers = |asked: &Constraints| asked.providers.iter().map(|it| it.to_string()).collect::<Vec<_>>();
+    assert_eq!(
+        (providers(asked), providers(&routing.profiles[0].constraints)),
+        (vec!["uno".into()], vec!["uno".into()])
+    );
+    let told = told(&mut world);
+    let kinds: Vec<&str> = told.iter().map(|it| it.0.as_str()).collect();
+    for kind in ["upstream.changed", "task_class.changed", "policy_profile.changed"] {
+        assert_eq!(kinds.iter().filter(|it| **it == kind).count(), 1, "{kind}");
+    }
+    let lines: Vec<String> = world.row::<Yields>(workspace).lines.iter().map(|it| it.model.to_string()).collect();
+    assert_eq!(lines, ["uno/m", "two/one/m"]);
+    let new = edit(&mut world, Edit::CreateUpstream(upstream("one"))).unwrap().upstream.unwrap();
+    let routing = edit(&mut world, Edit::CreateModel(new_model(new, "m"))).unwrap().routing;
+    assert!(!routing.class(&class("a")).unwrap().constraints.providers.contains("one"));
+    world.audit();
+}
+
+/// A provider or model that a class or profile names is not removed, and no alias taken away that one names, until that names it no
+/// more; a name that a list has of a provider that is gone is given to none.
+#[test]
+fn what_a_list_names_stays() {
+    let (mut world, _) = calm(&[PAY]);
+    let workspace = world.workspace();
+    let id = create_upstream(&mut world, "one");
+    let aliased =
+        |names: &[&str]| vec![models::Set::Aliases(names.iter().map(|it| ModelName::parse(it).unwrap()).collect())];
+    let mut new = new_model(id, "m");
+    new.set = aliased(&["fast", "free"]);
+    edit(&mut world, Edit::CreateModel(new)).unwrap();
+    confined(&mut world, "one", &["one/fast"]);
+    let refused = edit(&mut world, Edit::RemoveModel(place("one", "m"))).unwrap_err();
+    let why = "task class `a` names it, as `one/fast`";
+    assert_eq!((refused.kind(), refused.reason()), (Kind::NotAllowed, Some(why)));
+    let refused = edit(&mut world, Edit::ChangeModel(place("one", "m"), aliased(&[]))).unwrap_err();
+    assert_eq!((refused.kind(), fields(&refused)), (Kind::InvalidRequest, vec!["aliases"]));
+    edit(&mut world, Edit::ChangeModel(place("one", "m"), aliased(&["fast"]))).unwrap();
+    let any = |limit| vec![classes::Set::Limit(limit)];
+    edit(&mut world, Edit::ChangeClass(class("a"), any(Limit::Models(Vec::new())))).unwrap();
+    edit(&mut world, Edit::RemoveModel(place("one", "m"))).unwrap();
+    let refused = edit(&mut world, Edit::RemoveUpstream(id)).unwrap_err();
+    assert_eq!((refused.kind(), refused.reason()), (Kind::NotAllowed, Some("task class `a` names it")));
+    edit(&mut world, Edit::ChangeClass(class("a"), any(Limit::Providers(Vec::new())))).unwrap();
+    let refused = edit(&mut world, Edit::RemoveUpstream(id)).unwrap_err();
+    assert_eq!(refused.reason(), Some("policy profile `Strict` names it"));
+    // As an earlier release left it, which removed what was named.
+    world.edit::<Routing>(workspace, |it| {
+        it.upstreams.clear();
+        it.classes[0].constraints.models = vec!["two/m".into()];
+    });
+    let other = edit(&mut world, Edit::CreateUpstream(upstream("three"))).unwrap().upstream.unwrap();
+    for name in ["one", "two"] {
+        let refused = edit(&mut world, Edit::CreateUpstream(upstream(name))).unwrap_err();
+        assert_eq!((refused.kind(), fields(&refused)), (Kind::InvalidUpstream, vec!["name"]), "{name}");
+        let renamed = vec![upstreams::Set::Name(UpstreamName::parse(name).unwrap())];
+        assert_eq!(fields(&edit(&mut world, Edit::ChangeUpstream(other, renamed)).unwrap_err()), ["name"], "{name}");
+    }
+    world.edit::<Routing>(workspace, |it| {
+        it.profiles.clear();
+        it.classes.clear();
+    });
+    edit(&mut world, Edit::CreateUpstream(upstream("one"))).unwrap();
 }
 
 /// A workspace has so many of each and no more, and what people call things is in the ledger as a commitment.

@@ -8,6 +8,7 @@ pub mod classes;
 pub mod finish;
 pub mod list_models;
 pub mod models;
+mod named;
 pub mod observe;
 pub mod outcome;
 pub mod payer;

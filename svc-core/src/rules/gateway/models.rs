@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::named;
 use super::routing::{NO_CLASS, Work, stamp};
 use super::told::ToldModel;
 use crate::refusal::{FieldError, Refusal};
@@ -142,7 +143,8 @@ pub(super) fn change(work: &mut Work<'_, '_>, place: &Place, set: &[Set]) -> Res
     let before = found(work, place)?;
     let mut after = before.clone();
     apply(work, &mut after, set);
-    let faults = wrong(work, &after, Some(&before));
+    let mut faults = wrong(work, &after, Some(&before));
+    faults.extend(named::lost_alias(&work.routing, &before, &after));
     if !faults.is_empty() {
         return Err(Refusal::invalid_request(faults).into());
     }
@@ -158,6 +160,7 @@ pub(super) fn change(work: &mut Work<'_, '_>, place: &Place, set: &[Set]) -> Res
 
 pub(super) fn remove(work: &mut Work<'_, '_>, place: &Place) -> Result<(), Halt> {
     let gone = found(work, place)?;
+    named::model_is_free(&work.routing, &gone)?;
     let subject = subject(work, &gone);
     work.removed("model.removed", subject);
     work.routing.models.retain(|it| it.upstream != gone.upstream || it.name != gone.name);

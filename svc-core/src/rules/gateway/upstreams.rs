@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::named;
 use super::routing::{Work, stamp};
 use super::told::ToldUpstream;
 use crate::refusal::{FieldError, Refusal};
@@ -86,6 +87,7 @@ pub(super) fn create(work: &mut Work<'_, '_>, set: &[Set]) -> Result<UpstreamId,
         faults.push(FieldError::whole(format!("a workspace has at most {UPSTREAMS_MAX} upstreams")));
     }
     faults.extend(taken(work, name.as_ref(), None));
+    faults.extend(name.as_ref().and_then(|it| named::kept_for(&work.routing, it)));
     faults.extend(unsent(&BTreeMap::new(), set, false));
     let (Some(name), Some(dialect), Some(base_url), true) = (name, kind, url, faults.is_empty()) else {
         return Err(Refusal::invalid_upstream(faults).into());
@@ -127,6 +129,7 @@ pub(super) fn change(work: &mut Work<'_, '_>, id: UpstreamId, set: &[Set]) -> Re
     let shows_key = set.iter().any(|it| matches!(it, Set::Key(_)));
     let moves = address.is_some_and(|it| it.origin() != before.upstream.base_url.origin());
     let mut faults: Vec<FieldError> = taken(work, name, Some(id)).into_iter().collect();
+    faults.extend(name.and_then(|it| named::kept_for(&work.routing, it)));
     if moves && !shows_key {
         faults.push(FieldError::new("apiKey", SENT_AGAIN));
     }
@@ -152,16 +155,17 @@ pub(super) fn change(work: &mut Work<'_, '_>, id: UpstreamId, set: &[Set]) -> Re
     if after.secrets != stored {
         work.scope.put(after.secrets);
     }
-    Ok(())
+    named::rename(work, id, &before.upstream.name)
 }
 
 pub(super) fn remove(work: &mut Work<'_, '_>, id: UpstreamId) -> Result<(), Halt> {
-    work.routing.upstream(id).ok_or_else(Refusal::not_found)?;
+    let name = work.routing.upstream(id).map(|it| it.name.clone()).ok_or_else(Refusal::not_found)?;
     work.scope.get::<UpstreamKey>(id)?;
     let models = work.routing.models.iter().filter(|it| it.upstream == id).count();
     if models > 0 {
         return Err(Refusal::not_allowed(format!("{models} of its models are still here")).into());
     }
+    named::provider_is_free(&work.routing, &name)?;
     work.removed("upstream.removed", Subject::Upstream(id));
     work.routing.upstreams.retain(|it| it.id != id);
     work.scope.delete::<UpstreamKey>(id);

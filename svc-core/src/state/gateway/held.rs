@@ -132,12 +132,16 @@ impl Routing {
     /// without.
     #[must_use]
     pub fn names_a_model(&self, name: &str) -> bool {
-        self.models.iter().any(|model| {
-            let provider = self.upstream(model.upstream).map(|it| it.name.as_str());
-            let own = provider.and_then(|it| name.strip_prefix(it)?.strip_prefix('/'));
-            let mut names = std::iter::once(&model.name).chain(&model.aliases).map(|it| it.as_str());
-            names.any(|it| it == name || Some(it) == own)
-        })
+        self.models.iter().any(|it| self.bears(it, name))
+    }
+
+    /// Whether a name in a list of models is that of this one.
+    #[must_use]
+    pub fn bears(&self, model: &super::Model, name: &str) -> bool {
+        let provider = self.upstream(model.upstream).map(|it| it.name.as_str());
+        let own = provider.and_then(|it| name.strip_prefix(it)?.strip_prefix('/'));
+        let mut names = std::iter::once(&model.name).chain(&model.aliases).map(|it| it.as_str());
+        names.any(|it| it == name || Some(it) == own)
     }
 
     /// Whether policy acts on calls of a key with this profile.

@@ -94,6 +94,21 @@ impl Yields {
         }
     }
 
+    /// The same where a provider has another name. What models of an earlier one of that name have yielded is nobody's.
+    #[must_use]
+    pub fn renamed(mut self, old: &str, new: &str) -> Self {
+        let below = |model: &str, provider: &str| -> Option<Box<str>> {
+            Some(model.strip_prefix(provider)?.strip_prefix('/')?.into())
+        };
+        self.lines.retain(|it| below(&it.model, new).is_none());
+        for line in &mut self.lines {
+            if let Some(own) = below(&line.model, old) {
+                line.model = format!("{new}/{own}").into();
+            }
+        }
+        self
+    }
+
     /// Lets go of what counts no more on `day`.
     fn tidy(&mut self, day: i64) {
         for line in &mut self.lines {
