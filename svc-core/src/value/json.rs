@@ -51,7 +51,7 @@ impl Json {
         let text = std::str::from_utf8(bytes)
             .map_err(|fault| Malformed(format!("is not UTF-8 from byte {} on", fault.valid_up_to())))?;
         let mut json = read(text).or_else(|why| within_doubles(text).map_or(Err(why), |it| read(&it)))?;
-        if json.has(&|it| it.is_beyond_words()) {
+        if json.has(&|it| it.may_be_literal()) {
             mark(&mut json, text, &mut literals(text));
         }
         Ok(json)
@@ -527,6 +527,24 @@ pub(super) mod tests {
             assert!(!read(text).has_out_of_range(), "{text}");
         }
         assert_eq!(canonical(&read("100000000000000000000")), canonical(&read("1e20")));
+    }
+
+    /// The integer `-0` is 0, wherever it stands and whatever else is said; one with a fraction or an exponent is no integer.
+    #[test]
+    fn zero_below_zero_is_zero() {
+        for text in ["-0", "[-0]", r#"{"a":[1,-0],"b":"-0"}"#, "[-0,9223372036854775808]", "[99999999999999999999,-0]"]
+        {
+            let json = read(text);
+            let zero = |it: &Number| matches!(it, Number::Int(0));
+            assert!(json.has(&|it| zero(&it)), "{text}: {json:?}");
+            assert!(!json.has(&|it| matches!(it, Number::Float(_))), "{text}: {json:?}");
+        }
+        assert_eq!(read("-0").as_int(), Some(0));
+        assert_eq!(read("[-0,9223372036854775808]").as_list().unwrap()[0].as_int(), Some(0));
+        for text in ["-0.0", "-0e0", "-0E1"] {
+            assert_eq!(read(text).as_int(), None, "{text}");
+            assert!(!read(&format!("[{text},1e400]")).as_list().unwrap()[0].has_out_of_range(), "{text}");
+        }
     }
 
     /// A number beyond all doubles is JSON, however it is written, and says that no reader gets it right; it is written as the double

@@ -43,16 +43,17 @@ impl Number {
         !matches!(self, Self::Float(_)) && !self.is_safe()
     }
 
-    /// Whether it is a double where an integer literal would be one too.
-    pub(super) fn is_beyond_words(self) -> bool {
+    /// Whether it is a double where an integer literal would be one too: a large one, or a zero below zero.
+    pub(super) fn may_be_literal(self) -> bool {
         const BOUND: f64 = 9_223_372_036_854_775_808.0;
-        matches!(self, Self::Float(value) if value.0.abs() >= BOUND)
+        matches!(self, Self::Float(value) if value.0.abs() >= BOUND || (value.0 == 0.0 && value.0.is_sign_negative()))
     }
 
     /// The same, by its literal: the reader gives a double for whatever is no small integer.
     pub(super) fn as_written(self, literal: &str) -> Self {
         match self {
             Self::Float(value) if is_beyond_doubles(literal) => Self::Huge(Finite(f64::MAX.copysign(value.0))),
+            Self::Float(_) if literal == "-0" => Self::Int(0),
             Self::Float(value) if !literal.contains(['.', 'e', 'E']) => Self::Huge(value),
             Self::Int(_) | Self::Big(_) | Self::Float(_) | Self::Huge(_) => self,
         }
