@@ -17,10 +17,7 @@ use super::{Fields, parse, text};
 pub fn read(body: &[u8], guard: &Outbound) -> Result<UrlText, Refusal> {
     let json = parse(body)?;
     let mut fields = Fields::of(&json)?;
-    let url = fields.required("url", |it| {
-        let url = OutboundUrl::parse(text(it)?, guard)?;
-        UrlText::parse(url.as_str())
-    });
+    let url = fields.required("url", |it| OutboundUrl::of_text(text(it)?, guard));
     fields.finish(url)
 }
 
@@ -58,5 +55,25 @@ const fn told(state: &JobState) -> &'static str {
         JobState::Waiting { .. } | JobState::Sending { .. } | JobState::Replaced { .. } => "waiting",
         JobState::Delivered { .. } => "delivered",
         JobState::Failed { .. } => "failed",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test may panic")]
+    use svc_core::state::edge::outbound::Private;
+
+    use super::*;
+
+    /// White space around an address is no part of it; within it is a fault.
+    #[test]
+    fn an_address_is_trimmed() {
+        let guard = Outbound { private: Private::Nowhere, own_host: "svc.example".into() };
+        let url = read(br#"{"url":" \t https://agent.example.com/cb \n"}"#, &guard).unwrap();
+        assert_eq!(url.as_str(), "https://agent.example.com/cb");
+        for bad in [r#"{"url":"https://agent.example.com/c b"}"#, r#"{"url":"  "}"#] {
+            let fault = read(bad.as_bytes(), &guard).unwrap_err();
+            assert_eq!(fault.errors()[0].field.as_deref(), Some("url"), "{bad}");
+        }
     }
 }

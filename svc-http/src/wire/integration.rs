@@ -103,7 +103,7 @@ pub fn read_test(body: &[u8], guard: &Outbound) -> Result<Option<UrlText>, Refus
     let json = parse_or_empty(body)?;
     let mut fields = Fields::of(&json)?;
     fields.only(&["url"]);
-    let url = fields.optional("url", |it| UrlText::try_from(OutboundUrl::parse(text(it)?, guard)?));
+    let url = fields.optional("url", |it| OutboundUrl::of_text(text(it)?, guard));
     fields.finish(Some(url))
 }
 
@@ -192,6 +192,23 @@ mod tests {
     #![allow(clippy::unwrap_used, reason = "a test may panic")]
     use super::*;
     use svc_core::state::edge::outbound::Private;
+
+    /// White space around an address is no part of it, wherever an integration names one.
+    #[test]
+    fn addresses_are_trimmed() {
+        let guard = Outbound { private: Private::Nowhere, own_host: "svc.example".into() };
+        let url = read_test(br#"{"url":" https://a.example.com/x\n"}"#, &guard).unwrap();
+        assert_eq!(url.as_ref().map(UrlText::as_str), Some("https://a.example.com/x"));
+        let guards = Guards { receivers: &guard, providers: &guard };
+        for (kind, member) in [(IntegrationKind::Chat, "url"), (IntegrationKind::Ssf, "jwksUrl")] {
+            let body = format!(r#"{{"config":{{"{member}":" https://a.example.com/x "}}}}"#);
+            let told = format!("{:?}", read_change(body.as_bytes(), Some(kind), guards).unwrap());
+            assert!(
+                told.contains("\"https://a.example.com/x\"") || told.contains("(https://a.example.com/x)"),
+                "{told}"
+            );
+        }
+    }
 
     /// `null` returns `enabled` to what an integration begins with; what is not named stays.
     #[test]

@@ -115,6 +115,14 @@ impl OutboundUrl {
         Ok(Self(url))
     }
 
+    /// Reads a URL that is one of a body's texts: as these are, it is taken without the white space around it.
+    ///
+    /// # Errors
+    /// As [`parse`](Self::parse).
+    pub fn of_text(text: &str, policy: &Outbound) -> Result<UrlText, Invalid> {
+        Self::parse(text.trim(), policy)?.try_into()
+    }
+
     /// The URL, normalised.
     #[must_use]
     pub fn as_str(&self) -> &str {

@@ -91,7 +91,7 @@ fn address(config: &mut Fields<'_>, name: &str, guard: &Outbound) -> Option<Opti
     if config.is_null(name) {
         return Some(None);
     }
-    config.optional(name, |it| UrlText::try_from(OutboundUrl::parse(text(it)?, guard)?)).map(Some)
+    config.optional(name, |it| OutboundUrl::of_text(text(it)?, guard)).map(Some)
 }
 
 fn bot_token(config: &mut Fields<'_>) -> Option<Option<Secret<String>>> {
@@ -212,7 +212,7 @@ fn signals(config: &mut Fields<'_>, guard: &Outbound) -> ConfigChange {
     };
     let (issuer, audience) = (name("issuer"), name("audience"));
     let keys_gone = KeysGone { url: config.is_null("jwksUrl"), set: config.is_null("jwks") };
-    let url = config.optional("jwksUrl", |it| UrlText::try_from(OutboundUrl::parse(text(it)?, guard)?));
+    let url = config.optional("jwksUrl", |it| OutboundUrl::of_text(text(it)?, guard));
     let set = config.optional("jwks", key_set);
     if url.is_some() && set.is_some() {
         config.fault("jwks", Invalid::new("must not be sent beside `jwksUrl`: keys come from one place"));
