@@ -45,11 +45,12 @@ const CLOSED: [&str; 33] = [
     "UpstreamChange",
 ];
 
-/// Members of changes that `null` does not take away.
-const KEPT: [(&str, &[&str]); 4] = [
+/// Members of changes that `null` does not take away, and that of an outcome, where it says that somebody's sum was lost.
+const KEPT: [(&str, &[&str]); 5] = [
     ("AgentChange", &["name", "tier"]),
     ("BudgetChange", &["amount", "ladder", "owner"]),
     ("MandateChange", &["actions", "name", "state"]),
+    ("Outcome", &["amount"]),
     ("SettingsChange", &["name"]),
 ];
 
