@@ -6,8 +6,11 @@ use std::task::Poll;
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
+use http::HeaderMap;
+use http::header::TRANSFER_ENCODING;
 use http_body::Body;
 use http_body_util::BodyExt;
+use svc_core::refusal::FieldError;
 
 /// Why a body could not be had. `ended` says whether the rest of it was read past, so that the connection can go on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,6 +29,18 @@ pub(crate) enum BodyFault {
 /// Bytes read past, beyond the limit, so that a client that writes on hears the refusal, and on HTTP/1 another request may follow
 /// on its connection: one that is cut off while it writes loses what it was told.
 pub(crate) const DRAIN_MAX: usize = 4 * 1024 * 1024;
+
+/// Checks that a body of HTTP/1.1 is transferred as this server reads it: as it is, or in chunks (RFC 9112, 6.1). What came in
+/// another coding before the chunks would be taken for what was meant.
+///
+/// # Errors
+/// The fault, with the header as field.
+pub(crate) fn is_transferred_plainly(headers: &HeaderMap) -> Result<(), FieldError> {
+    let mut codings = headers.get_all(TRANSFER_ENCODING).into_iter().map(|it| it.as_bytes().trim_ascii());
+    let is_plain = codings.next().is_none_or(|it| it.eq_ignore_ascii_case(b"chunked")) && codings.next().is_none();
+    let clause = "must be `chunked` alone, or absent";
+    if is_plain { Ok(()) } else { Err(FieldError::new(TRANSFER_ENCODING.as_str(), clause)) }
+}
 
 /// The whole body, of at most `max` bytes, within `time`. Nothing is copied where it arrives in one piece.
 ///

@@ -424,6 +424,11 @@ impl<S: Service> Shell<S> {
         body: &mut B,
         reply: &mut Reply,
     ) -> Result<Bytes, Refusal> {
+        if let Err(fault) = body::is_transferred_plainly(headers) {
+            // What is behind the head may end elsewhere than it seems.
+            reply.close = true;
+            return Err(Refusal::invalid_request(vec![fault]));
+        }
         let body = self.whole_body(route, wire, body, reply).await?;
         headers::body_is_plain(headers).map_err(|it| Refusal::invalid_request(vec![it]))?;
         if route.is_console() && route.is_write() && !body.is_empty() {

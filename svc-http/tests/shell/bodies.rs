@@ -35,6 +35,24 @@ async fn the_limit_is_exact_and_the_connection_goes_on() {
     }
 }
 
+/// A body in another transfer coding than chunks alone is not carried out, and ends the connection.
+#[tokio::test]
+async fn other_transfer_codings_are_refused() {
+    let server = small().await;
+    for coding in ["gzip, chunked", "foo, chunked", "chunked, chunked", "chunked\r\ntransfer-encoding: chunked"] {
+        let mut client = server.client().await;
+        let sent = chunked(&[4]).replace("transfer-encoding: chunked", &format!("transfer-encoding: {coding}"));
+        client.send(&sent).await;
+        let got = client.answer().await;
+        assert_eq!((got.status, got.error().as_str()), (400, "invalid_request"), "{coding}");
+        assert_eq!(got.json()["error"]["errors"][0]["field"], "transfer-encoding", "{coding}");
+        assert_eq!(got.header("connection"), Some("close"), "{coding}");
+    }
+    let mut client = server.client().await;
+    client.send(&chunked(&[4]).replace("chunked", "Chunked")).await;
+    assert_eq!(client.answer().await.status, 200);
+}
+
 /// The usual limit holds too: a megabyte and one byte.
 #[tokio::test]
 async fn a_megabyte_and_one_byte_is_too_large() {
