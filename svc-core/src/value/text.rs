@@ -180,6 +180,16 @@ impl Hash for Email {
     }
 }
 
+/// Whether a text is a segment of a path that a client of URLs takes for the place it is at, or for the one above, also where it is
+/// percent-encoded (URL Standard, 4.4): what has such a name is found by none.
+#[must_use]
+pub fn is_dots(text: &str) -> bool {
+    matches!(text, "." | "..")
+}
+
+/// What whoever wants such a name is told.
+pub const NO_DOTS: &str = "must be neither `.` nor `..`: no path would lead there";
+
 /// The text without the white space around it, if so many characters are left and none controls.
 fn trimmed(text: &str, min: usize, max: usize) -> Option<Arc<str>> {
     exact(text.trim(), min, max)

@@ -199,6 +199,11 @@ fn every_fault_is_told_at_once() {
     ];
     let refused = edit(&mut world, Edit::CreateModel(bad)).unwrap_err();
     assert_eq!((refused.kind(), fields(&refused)), (Kind::InvalidRequest, vec!["id", "maxOutput", "quality.no.such"]));
+    for dots in [".", ".."] {
+        let refused = edit(&mut world, Edit::CreateModel(new_model(id, dots))).unwrap_err();
+        assert_eq!((refused.kind(), fields(&refused)), (Kind::InvalidRequest, vec!["id"]), "no path leads to `{dots}`");
+    }
+    edit(&mut world, Edit::CreateModel(new_model(id, "..."))).unwrap();
     let refused = edit(&mut world, Edit::Change(vec![Set::DefaultClass(Some(class("no.such")))])).unwrap_err();
     assert_eq!(fields(&refused), ["defaultTaskClass"]);
     for gone in [

@@ -11,7 +11,7 @@ use crate::state::gateway::listing::{ModelListing, find};
 use crate::state::gateway::{Capability, Figures, Model, Prices, Quality, Retention, Upstream};
 use crate::turn::Halt;
 use crate::value::id::UpstreamId;
-use crate::value::text::ModelName;
+use crate::value::text::{ModelName, NO_DOTS, is_dots};
 
 /// Models of one workspace.
 pub const MODELS_MAX: usize = 2_000;
@@ -76,6 +76,9 @@ pub(super) fn create(work: &mut Work<'_, '_>, new: &NewModel) -> Result<(), Halt
     let upstream = work.routing.upstream(new.upstream).cloned();
     if upstream.is_none() {
         faults.push(FieldError::new("upstreamId", "names no upstream of this workspace"));
+    }
+    if is_dots(new.name.as_str()) {
+        faults.push(FieldError::new("id", NO_DOTS));
     }
     if work.routing.models.len() >= MODELS_MAX {
         faults.push(FieldError::whole(format!("a workspace has at most {MODELS_MAX} models")));

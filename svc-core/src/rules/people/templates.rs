@@ -14,7 +14,7 @@ use crate::turn::{Halt, Scope};
 use crate::value::canonical::Object;
 use crate::value::id::WorkspaceId;
 use crate::value::json::Json;
-use crate::value::text::Label;
+use crate::value::text::{Label, NO_DOTS, is_dots};
 
 /// Adds a template, or changes what one says.
 #[derive(Clone, Debug)]
@@ -34,7 +34,7 @@ pub struct KeepTemplate {
 /// Adds or changes a template.
 ///
 /// # Errors
-/// Those of [`entitled`]; `not_found` where one that is to be changed is not there; `invalid_request` where the name is taken;
+/// Those of [`entitled`]; `not_found` where one that is to be changed is not there; `invalid_request` where the name is taken, or no path would lead to it;
 /// `invalid_mandate` naming every fault, under `mandate`.
 pub fn keep_template(scope: &mut Scope<'_>, asked: &KeepTemplate) -> Result<Arc<WorkspaceTemplate>, Halt> {
     entitled(scope, &asked.by, asked.workspace, Right::ManageTemplates)?;
@@ -46,6 +46,9 @@ pub fn keep_template(scope: &mut Scope<'_>, asked: &KeepTemplate) -> Result<Arc<
     }
     if !asked.is_there && (before.is_some() || Template::find(asked.name.as_str()).is_some()) {
         return Err(Refusal::invalid_field("name", "is the name of another template").into());
+    }
+    if !asked.is_there && is_dots(asked.name.as_str()) {
+        return Err(Refusal::invalid_field("name", NO_DOTS).into());
     }
     let terms = asked.terms.clone().in_currency(workspace.settings.currency);
     let faults: Vec<FieldError> = terms.faults(scope.now()).into_iter().map(|it| it.within("mandate")).collect();
