@@ -8,12 +8,14 @@ use svc_core::rules::edge::integrations::{
     ChangeIntegration, CreateIntegration, NewSecret, RemoveIntegration, RotateIntegration, TestIntegration,
 };
 use svc_core::rules::people::by::By;
+use svc_core::rules::people::members::RemoveMember;
 use svc_core::state::edge::{
     ConfigChange, Integration, IntegrationKind, IntegrationSlot, Job, JobState, Tried, Trouble,
 };
+use svc_core::state::people::Role;
 use svc_core::store::Record;
 use svc_core::testing::world::{World, payment};
-use svc_core::value::id::{DeliveryId, IntegrationId};
+use svc_core::value::id::{DeliveryId, IntegrationId, PrincipalId};
 use svc_core::value::text::UrlText;
 use svc_core::value::{Id as _, Span};
 
@@ -55,6 +57,37 @@ fn finish(world: &mut World, claimed: &Claimed, error: Option<Trouble>) -> Arc<J
     world
         .run(FinishDelivery { job: claimed.job.id, claim: claimed.job.claims, tried, wait_s: None, posted: None })
         .unwrap()
+}
+
+/// Mail names members. Once none of them is one any more, it tells nobody and says so: at the last one's removal, at the next news
+/// where an earlier release noted nothing, and until others are named.
+#[test]
+fn mail_that_names_nobody_who_is_here_says_so() {
+    let (mut world, agent) = calm(&[]);
+    let workspace = world.workspace();
+    let people = [world.person(Role::Admin), world.person(Role::Admin)].map(|it| it.principal);
+    let to = |ids: &[PrincipalId]| ConfigChange { to: Some(ids.into()), ..ConfigChange::default() };
+    let mail = super::tell::make(&mut world, IntegrationKind::Mail, to(&people));
+    let stands = |world: &mut World| {
+        let row = world.row::<Integration>(mail.slot);
+        (row.state(), row.last_error.is_some())
+    };
+    for (gone, state) in people.into_iter().zip([("ok", false), ("failing", true)]) {
+        world.run(RemoveMember { workspace, by: By::Program, principal: gone }).unwrap();
+        assert_eq!(stands(&mut world), state);
+    }
+    let change =
+        |config: ConfigChange| ChangeIntegration { by: By::Program, workspace, id: mail.id, enabled: None, config };
+    let other = world.person(Role::Admin).principal;
+    let refused = world.run(change(to(&[other, people[0]]))).unwrap_err();
+    assert_eq!((refused.kind(), refused.errors()[0].field.as_deref()), (Kind::InvalidRequest, Some("config.to.1")));
+    world.edit::<Integration>(mail.slot, |it| (it.failing, it.last_error) = (false, None));
+    world.authorize(&agent, payment(100, "EUR", "a.example"));
+    super::tell::spread(&mut world);
+    assert_eq!(stands(&mut world), ("failing", true), "the news told nobody");
+    world.run(change(to(&[other]))).unwrap();
+    assert_eq!(stands(&mut world), ("ok", false));
+    world.audit();
 }
 
 fn hints(claimed: &Claimed) -> Vec<&str> {

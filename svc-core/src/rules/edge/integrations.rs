@@ -8,8 +8,8 @@ use crate::refusal::{FieldError, Refusal};
 use crate::rules::people::by::{By, entitled};
 use crate::rules::people::owners;
 use crate::state::edge::{
-    ConfigChange, Integration, IntegrationConfig, IntegrationKind, IntegrationSlot, Job, LinkedMember, NamesKey,
-    OVERLAP_MAX_HOURS, SealedSecret, SignalKeys, Work,
+    ConfigChange, Integration, IntegrationConfig, IntegrationKind, IntegrationSlot, Job, LinkedMember, MailConfig,
+    NamesKey, OVERLAP_MAX_HOURS, SealedSecret, SignalKeys, Work,
 };
 use crate::state::evidence::{Fact, Subject};
 use crate::state::people::{Principal, Right, Role, Workspace};
@@ -137,7 +137,11 @@ pub fn change_integration(scope: &mut Scope<'_>, asked: &ChangeIntegration) -> R
     }
     is_spared(scope, &asked.by, &before)?;
     let before = keyed(scope, Integration::clone(&before));
-    let after = Integration { enabled, config, ..before.clone() };
+    // Mail that named nobody who is here names others now.
+    let named_anew = before.slot.kind == IntegrationKind::Mail && config != before.config;
+    let failing = before.failing && !named_anew;
+    let last_error = before.last_error.clone().filter(|_| !named_anew);
+    let after = Integration { enabled, config, failing, last_error, ..before.clone() };
     let data = Object::new().raw("old", &told(&before)).raw("new", &told(&after)).finish();
     record(scope, &asked.by, "integration.changed", &after, data);
     keep(scope, asked.workspace, after.slot.kind, Some(&after))?;
@@ -264,14 +268,39 @@ fn told(integration: &Integration) -> String {
     .finish()
 }
 
-/// That whoever is named to be told is of this workspace.
+/// Notes of a workspace's mail that nobody whom it names is a member any more: whoever it is for, nobody is told.
+///
+/// # Errors
+/// [`Halt::Load`] alone.
+pub(in crate::rules) fn note_forsaken(scope: &mut Scope<'_>, workspace: WorkspaceId) -> Result<(), Halt> {
+    let tells = scope.get::<Workspace>(workspace)?.is_some_and(|it| it.told_over.contains(&IntegrationKind::Mail));
+    if !tells {
+        return Ok(());
+    }
+    let slot = IntegrationSlot { workspace, kind: IntegrationKind::Mail };
+    let Some(mail) = scope.get::<Integration>(slot)? else { return Ok(()) };
+    let IntegrationConfig::Mail(MailConfig { to }) = &mail.config else { return Ok(()) };
+    scope.want(&to.iter().map(|it| Principal::key(*it)).collect::<Vec<_>>())?;
+    for id in to {
+        if scope.get::<Principal>(*id)?.is_some_and(|it| it.membership().is_some()) {
+            return Ok(());
+        }
+    }
+    if !to.is_empty() && !mail.failing {
+        let why = Some("nobody whom `config.to` names is a member".into());
+        scope.put(Integration { failing: true, last_error: why, ..Integration::clone(&mail) });
+    }
+    Ok(())
+}
+
+/// That whoever is named to be told is a member of this workspace.
 fn are_known(scope: &mut Scope<'_>, workspace: WorkspaceId, change: &ConfigChange) -> Result<(), Halt> {
     let named = change.to.as_deref().unwrap_or_default();
     scope.want(&named.iter().map(|it| Principal::key(*it)).collect::<Vec<_>>())?;
     let mut faults = Vec::new();
     for (place, id) in named.iter().enumerate() {
-        if scope.get::<Principal>(*id)?.is_none_or(|it| it.workspace != workspace) {
-            faults.push(FieldError::new(format!("config.to.{place}"), "must be a principal of this workspace"));
+        if scope.get::<Principal>(*id)?.is_none_or(|it| it.workspace != workspace || it.membership().is_none()) {
+            faults.push(FieldError::new(format!("config.to.{place}"), "must be a member of this workspace"));
         }
     }
     if faults.is_empty() { Ok(()) } else { Err(Refusal::invalid_request(faults).into()) }

@@ -6,6 +6,7 @@
 use std::sync::Arc;
 
 use super::deliver::Claimed;
+use super::integrations::note_forsaken;
 use crate::refusal::Refusal;
 use crate::rules::gate::asked::{Stands, Who, may_decide, question_for};
 use crate::state::edge::{
@@ -54,6 +55,7 @@ pub fn spread(scope: &mut Scope<'_>, asked: &SpreadNews) -> Result<Option<Claime
     }
     if asked.behind.is_none() {
         rooms(scope, &workspace, news)?;
+        note_forsaken(scope, workspace.id)?;
     }
     let each = each(&workspace, news, asked.mails);
     for kind in &each {

@@ -14,6 +14,7 @@ use super::owners::{self, Asked};
 use super::sessions::{Ended, end_others};
 use super::teams::{change_teams, fits};
 use crate::refusal::Refusal;
+use crate::rules::edge::integrations::note_forsaken;
 use crate::rules::gate::freeze::touch;
 use crate::state::edge::{IntegrationKind, Job, News, Work};
 use crate::state::evidence::{Actor, Fact, Subject};
@@ -367,6 +368,7 @@ pub(super) fn remove(scope: &mut Scope<'_>, principal: &Principal, actor: &Actor
     let following = Some(scope.now());
     let principal = Principal { member: Some(ended), following, ..end_with(scope, &principal, actor)? };
     scope.put(principal.clone());
+    note_forsaken(scope, principal.workspace)?;
     let data = told(&principal).finish();
     let fact = Fact { kind: "member.removed", actor: actor.clone(), subject: Subject::Principal(principal.id), data };
     scope.append(principal.workspace, fact);
