@@ -388,7 +388,7 @@ impl Job {
     }
 
     /// The job at its end, which holds no secret any more.
-    fn ended(mut self, state: JobState) -> Self {
+    pub(super) fn ended(mut self, state: JobState) -> Self {
         if let Work::Message { news, .. } = &mut self.work {
             news.let_go();
         }
@@ -416,23 +416,6 @@ impl Job {
             JobState::Sending { .. } | JobState::Delivered { .. } | JobState::Replaced { .. } => {}
         }
         self
-    }
-
-    /// The job with another address in its place, unless it has come to its end.
-    #[must_use]
-    pub fn replaced(self, now: Timestamp) -> Self {
-        if self.due().is_some() { self.ended(JobState::Replaced { at: now }) } else { self }
-    }
-
-    /// The job with another in its place, also where it was given up already.
-    #[must_use]
-    pub fn given_way(self, now: Timestamp) -> Self {
-        match self.state {
-            JobState::Waiting { .. } | JobState::Sending { .. } | JobState::Failed { .. } => {
-                self.ended(JobState::Replaced { at: now })
-            }
-            JobState::Delivered { .. } | JobState::Replaced { .. } => self,
-        }
     }
 
     /// What the last try came to.

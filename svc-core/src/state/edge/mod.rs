@@ -8,6 +8,7 @@ mod mcp;
 mod news;
 pub mod outbound;
 mod received;
+mod replaced;
 mod signature;
 
 pub use config::{
