@@ -142,7 +142,8 @@ fn what_is_decided_already_is_told_at_once() {
     assert!(matches!(first.state, JobState::Replaced { .. }));
 }
 
-/// One has a call at a time; a call that was replaced while it was made stays replaced, and what was delivered stays so.
+/// One has a call at a time; a call that was replaced while it was made stays replaced, with the try that was made and what came of
+/// it, and what was delivered stays so.
 #[test]
 fn a_call_has_one_caller_and_one_end() {
     let (mut world, agent) = calm(&[PAY]);
@@ -151,7 +152,14 @@ fn a_call_has_one_caller_and_one_end() {
     let claimed = claim(&mut world, first).unwrap();
     assert!(claim(&mut world, first).is_none());
     let second = register(&mut world, &agent, action, "https://hooks.example.com/b").callback.id.into();
-    assert!(matches!(finish(&mut world, &claimed, None).state, JobState::Replaced { .. }));
+    let lost: Arc<Job> = world.row(first);
+    let tries = |job: &Job| job.attempts.iter().map(|it| (it.tried.status, it.tried.error)).collect::<Vec<_>>();
+    assert_eq!(tries(&lost), [(None, Some(Trouble::Interrupted))], "it is under way, or was lost");
+    for error in [None, Some(Trouble::Answer)] {
+        let told = finish(&mut world, &claimed, error);
+        assert!(matches!(told.state, JobState::Replaced { .. }));
+        assert_eq!(tries(&told), [(Some(204), None)], "it came back, once");
+    }
     let claimed = claim(&mut world, second).unwrap();
     assert!(matches!(finish(&mut world, &claimed, None).state, JobState::Delivered { .. }));
     register(&mut world, &agent, action, "https://hooks.example.com/c");

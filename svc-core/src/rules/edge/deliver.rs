@@ -108,14 +108,21 @@ pub struct FinishDelivery {
 /// The longest wait that somebody who is called can ask for.
 const WAIT_MAX: Span = Span::hours(1);
 
-/// Ends a job, or puts it off to its next try. What comes back after its lease, or after the address was replaced, changes
-/// nothing.
+/// Ends a job, or puts it off to its next try. What comes back after its lease changes nothing; after the address was replaced, it
+/// is noted of the try that was made, and the job stays replaced.
 ///
 /// # Errors
 /// `not_found` where there is no such job.
 pub fn finish(scope: &mut Scope<'_>, asked: &FinishDelivery) -> Result<Arc<Job>, Halt> {
     let now = scope.now();
     let job = scope.get::<Job>(asked.job)?.ok_or_else(Refusal::not_found)?;
+    if job.claims == asked.claim && matches!(job.state, JobState::Replaced { .. }) {
+        let noted = Job::clone(&job).came_back(asked.tried);
+        if noted != *job {
+            scope.put(noted.clone());
+        }
+        return Ok(Arc::new(noted));
+    }
     if job.claims != asked.claim || !matches!(job.state, JobState::Sending { .. }) {
         return Ok(job);
     }

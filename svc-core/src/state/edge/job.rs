@@ -458,7 +458,7 @@ impl Job {
         }
     }
 
-    fn remember(&mut self, at: Timestamp, tried: Tried) {
+    pub(super) fn remember(&mut self, at: Timestamp, tried: Tried) {
         if self.attempts.len() >= ATTEMPTS_KEPT {
             self.attempts.remove(0);
         }
