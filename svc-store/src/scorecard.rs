@@ -219,12 +219,31 @@ fn ratios_text(counts: &Counts) -> String {
     format!("[{}]", items.join(","))
 }
 
+/// What was allowed and what was posted. Records of the window that take back more than was posted in it, of what earlier windows
+/// had, leave nothing: nobody has spent less.
 fn amounts_text(counts: &Counts) -> String {
     let items: Vec<String> = counts
         .money()
         .map(|(currency, allowed, settled)| {
-            Object::new().text("currency", currency).int("allowed", allowed).int("settled", settled).finish()
+            Object::new().text("currency", currency).int("allowed", allowed).int("settled", settled.max(0)).finish()
         })
         .collect();
     format!("[{}]", items.join(","))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A correction of an earlier window takes back what was posted in this one, and no more.
+    #[test]
+    fn no_amount_is_below_zero() {
+        let mut counts = Counts::default();
+        counts.lapse("EUR", 500);
+        counts.lapse("USD", 300);
+        counts.lapse("EUR", -700);
+        counts.lapse("USD", -100);
+        let told = r#"[{"allowed":0,"currency":"EUR","settled":0},{"allowed":0,"currency":"USD","settled":200}]"#;
+        assert_eq!(amounts_text(&counts), told);
+    }
 }

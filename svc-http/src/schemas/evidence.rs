@@ -171,6 +171,6 @@ fn scorecard() -> Value {
     json!({
         "type": "object",
         "required": ["scorecard"],
-        "properties": { "scorecard": { "type": "string", "description": "A compact JWS of type svc-scorecard+jwt." } },
+        "properties": { "scorecard": { "type": "string", "description": "A compact JWS of type svc-scorecard+jwt. Its amounts are by the day of the record; what records take back of what was posted before the window comes off, and `settled` is never below 0." } },
     })
 }
