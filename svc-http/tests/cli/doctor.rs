@@ -324,6 +324,33 @@ fn a_taken_address_is_found() {
     assert_eq!(of(&checks(folder.path(), "--config my.toml").1, "listen address").0, "fail");
 }
 
+/// A server of this data that answers at its address is as it should be; one of other data is in the way.
+#[test]
+fn a_server_of_other_data_is_no_own() {
+    let (own, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let mut server = Server::start(own.path(), "--json");
+    let home: Value = serde_json::from_str(&server.line()).unwrap();
+    let base = home["baseUrl"].as_str().unwrap().to_owned();
+    let address = base.strip_prefix("http://").unwrap();
+    let look = |folder: &Path| {
+        let settings = format!("listen = \"{address}\"\ndata = \"svc-data\"\n");
+        fs::write(folder.join("my.toml"), settings).unwrap();
+        let (_, state, message) =
+            checks(folder, "--config my.toml").1.into_iter().find(|it| it.0 == "listen address").unwrap();
+        (state, message)
+    };
+    let wanted = |state: &str, message: String| (state.to_owned(), message);
+    assert_eq!(look(own.path()), wanted("ok", format!("a svc server answers at {address}|")));
+    let foreign = format!(
+        "a svc server of other data answers at {address}|Stop it, or set `listen` to another address; or name its data directory."
+    );
+    assert_eq!(look(other.path()), wanted("fail", foreign.clone()), "there is no data yet");
+    fs::remove_file(other.path().join("my.toml")).unwrap();
+    assert_eq!(run(other.path(), "init").code, 0);
+    assert_eq!(look(other.path()), wanted("fail", foreign));
+    server.stop();
+}
+
 /// A server that others reach, but whose base address is loopback, is worth a look.
 #[test]
 fn a_loopback_base_of_a_public_server_is_worth_a_look() {

@@ -66,6 +66,14 @@ pub(super) fn keys(config: &Config) -> Finding {
     }
 }
 
+/// Whether a server that tells these keys is that of this data; `None` where it cannot be told.
+pub(super) fn is_own(config: &Config, jwks: &str) -> Option<bool> {
+    if !is_current(config) {
+        return matches!(schema_of(config), Ok(0) | Err(StoreError::NoData { .. })).then_some(false);
+    }
+    opened(config).ok().map(|kid| kid.is_some_and(|kid| jwks.contains(&format!("\"{kid}\""))))
+}
+
 /// Whether anybody can have a key at all, where there is a database of this release that can be read.
 pub(super) fn workspace(config: &Config, named: &str) -> Option<Finding> {
     if !is_current(config) {

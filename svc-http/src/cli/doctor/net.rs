@@ -7,22 +7,26 @@ use std::time::{Duration, Instant};
 use svc_http::config::Config;
 
 use super::Finding::{self, Broken, Well};
-use super::broken;
+use super::{broken, data};
 use crate::cli::listen::refused;
 
 /// How long a server that listens there may take to say who it is.
 const PATIENCE: Duration = Duration::from_secs(2);
 /// How much of its answer is read.
-const ANSWER_MAX: usize = 4_096;
+const ANSWER_MAX: usize = 64 * 1_024;
 
-/// Whether the address can be listened on, or a server of ours does.
+/// Whether the address can be listened on, or the server of this data does.
 pub(super) fn listen(config: &Config) -> Finding {
     let address = config.listen;
     match TcpListener::bind(address) {
         Ok(_) => Well(format!("{address} is free")),
-        Err(error) if error.kind() == io::ErrorKind::AddrInUse => match is_ours(address) {
-            Ok(true) => Well(format!("a svc server answers at {address}")),
-            Ok(false) | Err(_) => Broken(
+        Err(error) if error.kind() == io::ErrorKind::AddrInUse => match keys_of(address).ok().flatten() {
+            Some(keys) if data::is_own(config, &keys) == Some(false) => Broken(
+                format!("a svc server of other data answers at {address}"),
+                "Stop it, or set `listen` to another address; or name its data directory.".to_owned(),
+            ),
+            Some(_) => Well(format!("a svc server answers at {address}")),
+            None => Broken(
                 format!("another program listens on {address}"),
                 "Stop it, or set `listen` to another address.".to_owned(),
             ),
@@ -48,17 +52,19 @@ pub(super) fn metrics(config: &Config) -> Option<Finding> {
 
 /// Whether what listens there has a metric of this server's.
 fn serves_metrics(address: SocketAddr) -> io::Result<bool> {
-    Ok(asked(address, "/metrics")?.contains("\n# help svc_"))
+    Ok(asked(address, "/metrics")?.to_ascii_lowercase().contains("\n# help svc_"))
 }
 
-/// Whether what listens there answers as this server does: with the header that every answer of it carries.
-fn is_ours(address: SocketAddr) -> io::Result<bool> {
+/// The keys of what listens there, as it tells them, where it answers as this server does: with the header that every answer of it
+/// carries.
+fn keys_of(address: SocketAddr) -> io::Result<Option<String>> {
     let answer = asked(address, "/.well-known/jwks.json")?;
-    let (head, _) = answer.split_once("\r\n\r\n").unwrap_or((&answer, ""));
-    Ok(head.lines().any(|line| line.starts_with("svc-version:")))
+    let (head, body) = answer.split_once("\r\n\r\n").unwrap_or((&answer, ""));
+    let is_svc = head.lines().any(|line| line.to_ascii_lowercase().starts_with("svc-version:"));
+    Ok(is_svc.then(|| body.to_owned()))
 }
 
-/// The beginning of what listens there answers to a request for `path`, in lower case.
+/// The beginning of what listens there answers to a request for `path`.
 fn asked(address: SocketAddr, path: &str) -> io::Result<String> {
     let mut stream = TcpStream::connect_timeout(&address, PATIENCE)?;
     stream.set_read_timeout(Some(PATIENCE))?;
@@ -72,5 +78,5 @@ fn asked(address: SocketAddr, path: &str) -> io::Result<String> {
             Ok(read) => answer.extend(part.iter().take(read)),
         }
     }
-    Ok(String::from_utf8_lossy(&answer).to_ascii_lowercase())
+    Ok(String::from_utf8_lossy(&answer).into_owned())
 }
