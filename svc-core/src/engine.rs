@@ -1,5 +1,6 @@
 //! Store, clock, entropy and keys in one hand: single-threaded, for tests and for embedders without threads.
 
+pub mod naming;
 pub mod select;
 
 use std::sync::Arc;

@@ -4,8 +4,10 @@
 //! **Invariant:** nothing is decided here. What was found is checked in the commit that freezes.
 
 use svc_core::engine::Failure;
+use svc_core::engine::naming::told_apart;
 use svc_core::engine::select::{Look, Selected, select};
 use svc_core::refusal::{Kind, Refusal};
+use svc_core::rules::edge::mcp_servers::Looked;
 use svc_core::rules::gate::asked::Question;
 use svc_core::rules::gate::decide::{Choice, DecideApproval};
 use svc_core::rules::gate::fleet::{Everyone, Fleet, FreezeFleet};
@@ -65,6 +67,17 @@ impl Gate {
         let now = self.now();
         let mut reader = Reader(self.core().readers.open().map_err(Failure::Load)?);
         select(&mut reader, workspace, selector, now).map_err(Failure::Load)
+    }
+
+    /// Whether a mandate of `workspace` means other tools where an MCP server is called `new` instead of `old`. It looks through all
+    /// agents: run it where it may take its time.
+    ///
+    /// # Errors
+    /// Rows could not be read.
+    pub fn told_apart(&self, workspace: WorkspaceId, old: &str, new: &str) -> Result<Looked, Failure<StoreError>> {
+        let now = self.now();
+        let mut reader = Reader(self.core().readers.open().map_err(Failure::Load)?);
+        told_apart(&mut reader, workspace, (old, new), now).map_err(Failure::Load)
     }
 
     /// Stops the agents that a selector means, and waits for it. Once it answers, none of them is allowed anything.

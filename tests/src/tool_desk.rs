@@ -134,7 +134,7 @@ impl ToolDesk {
         let sealed = self.site.gate.seal(&McpSecret::purpose(workspace), secret.as_bytes()).unwrap();
         let shown = NewCredential::Bearer(NewSecret { sealed: sealed.into(), hint: "last".into() });
         let edit = Edit::Change(server, vec![Set::Credential(shown)]);
-        self.site.gate.execute(EditMcpServers { by: By::Program, workspace, edit }).unwrap();
+        self.site.gate.execute(EditMcpServers { by: By::Program, workspace, edit, looked: None }).unwrap();
     }
 
     /// Notes that the server of this id tells of this tool alone, and accepts it.

@@ -18,7 +18,7 @@ use crate::value::{Id, Timestamp};
 /// Agents that are shown of a selection.
 pub const SHOWN_MAX: usize = 100;
 /// Agents that one scan takes.
-const PAGE: usize = 1_000;
+pub(super) const PAGE: usize = 1_000;
 
 /// Rows to look at: a session of a store, or a reader's snapshot.
 pub trait Look {
@@ -142,12 +142,12 @@ fn meant<L: Look>(
     Ok(agents.into_iter().filter(is_meant).collect())
 }
 
-fn load<R: Row, L: Look>(rows: &mut L, ids: &[R::Id]) -> Result<Vec<Arc<R>>, L::Error> {
+pub(super) fn load<R: Row, L: Look>(rows: &mut L, ids: &[R::Id]) -> Result<Vec<Arc<R>>, L::Error> {
     let keys: Vec<Key> = ids.iter().map(|id| R::key(*id)).collect();
     let loaded = rows.load(&keys)?;
     Ok(loaded.iter().filter_map(peel::<R>).collect())
 }
 
-fn peel<R: Row>(row: &Loaded) -> Option<Arc<R>> {
+pub(super) fn peel<R: Row>(row: &Loaded) -> Option<Arc<R>> {
     row.record.as_ref().and_then(|it: &Record| R::peel(it)).cloned()
 }

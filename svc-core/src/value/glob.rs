@@ -76,6 +76,12 @@ impl ToolGlob {
         let all = server.chain(name.split('/')).all(|part| globs.next().is_some_and(|glob| part_covers(glob, part)));
         all && globs.next().is_none()
     }
+
+    /// Whether it means tools of one of two servers and not of the other, by their names.
+    #[must_use]
+    pub fn tells_servers_apart(&self, one: &str, other: &str) -> bool {
+        self.0.split_once('/').is_some_and(|(server, _)| part_covers(server, one) != part_covers(server, other))
+    }
 }
 
 plumbing!(ToolGlob);
@@ -142,6 +148,23 @@ mod tests {
             ("Crm/*", "crm/read", false),
         ] {
             assert_eq!(covers(glob, tool), covered, "{glob} {tool}");
+        }
+    }
+
+    /// Two servers are told apart by what stands before the first slash, where one is covered and the other is not.
+    #[test]
+    fn two_servers_are_told_apart_by_name() {
+        for (glob, apart) in [
+            ("crm/*", true),
+            ("erp/read", true),
+            ("c*/read", true),
+            ("*/read", false),
+            ("*r*/read", false),
+            ("mail/*", false),
+            ("crm", false),
+            ("c*", false),
+        ] {
+            assert_eq!(ToolGlob::parse(glob).unwrap().tells_servers_apart("crm", "erp"), apart, "{glob}");
         }
     }
 

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use svc_core::refusal::Refusal;
+use svc_core::refusal::{Kind, Refusal};
 use svc_core::rules::edge::integrations::NewSecret;
 use svc_core::rules::edge::mcp_servers::{
-    Edit, EditMcpServers, McpServerView, NewCredential, Set, own_mcp_server, read_mcp_servers,
+    Edit, EditMcpServers, Looked, McpServerView, NewCredential, Set, own_mcp_server, read_mcp_servers,
 };
 use svc_core::rules::edge::mcp_tools::{AcceptTools, NoteTools, Over};
 use svc_core::rules::edge::proxied::Reached;
@@ -25,6 +25,9 @@ use crate::secrets::hint;
 use crate::upstream::Endpoint;
 use crate::wire::mcp_server::{self as wire, Shown};
 use crate::wire::page::Query;
+
+/// How often the mandates are looked through for a server's other name, while they keep changing.
+const LOOKS_MAX: u32 = 16;
 
 /// Answers a route of this family.
 ///
@@ -93,7 +96,7 @@ impl Place<'_> {
         let set = self.settings(call, false)?;
         let id: McpServerId = call.param_id("mcs")?;
         let is_elsewhere = set.iter().any(|it| matches!(it, Set::Url(_) | Set::Credential(_)));
-        let changed = self.edit(Edit::Change(id, set)).await?;
+        let changed = self.renamed(id, set).await?;
         let changed = if is_elsewhere { self.look(&changed, None).await? } else { changed };
         if !changed.server.enabled {
             self.service.proxied.servers.forget(id);
@@ -102,7 +105,34 @@ impl Place<'_> {
     }
 
     async fn edit(&self, edit: Edit) -> Result<McpServerView, Refusal> {
-        self.service.run(EditMcpServers { by: self.by.clone(), workspace: self.workspace, edit }).await
+        self.edit_by(edit, None).await
+    }
+
+    async fn edit_by(&self, edit: Edit, looked: Option<Looked>) -> Result<McpServerView, Refusal> {
+        let (by, workspace) = (self.by.clone(), self.workspace);
+        self.service.run(EditMcpServers { by, workspace, edit, looked }).await
+    }
+
+    /// Changes a server; where it is to have another name, the mandates are looked through for what goes by the one it has, again
+    /// where they have changed meanwhile.
+    async fn renamed(&self, id: McpServerId, set: Vec<Set>) -> Result<McpServerView, Refusal> {
+        let new = set.iter().rev().find_map(|it| if let Set::Name(name) = it { Some(name.clone()) } else { None });
+        let Some(new) = new else { return self.edit(Edit::Change(id, set)).await };
+        for _ in 0..LOOKS_MAX {
+            let old = self.service.read(|scope| own_mcp_server(scope, &self.by, self.workspace, id))?.server.name;
+            if old == new {
+                break;
+            }
+            let (gate, workspace, to) = (self.service.gate.clone(), self.workspace, new.clone());
+            let look = move || gate.told_apart(workspace, old.as_str(), to.as_str());
+            let looked = tokio::task::spawn_blocking(look).await.map_err(|_| Refusal::internal())?.map_err(refusal)?;
+            match self.edit_by(Edit::Change(id, set.clone()), Some(looked)).await {
+                Err(moved) if moved.kind() == Kind::NotReady => {}
+                done => return done,
+            }
+        }
+        // As it was named already, or the mandates change faster than they can be looked through, which is told.
+        self.edit(Edit::Change(id, set)).await
     }
 
     /// Asks a server for its tools and notes what it tells. Whoever makes a server accepts what it begins with.

@@ -53,6 +53,7 @@ pub(super) const ROUTES: &[Route] = &[
         method: Method::PATCH,
         path: "/api/w/{wid}/mcp-servers/{mcs}",
         request: Some("McpServerChange"),
+        refusals: &[Kind::NotAllowed],
         summary: "Change what is named of an MCP server; `null` returns a member to its default",
         ..SERVERS
     },

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use svc_core::engine::Failure;
+use svc_core::engine::naming::told_apart;
 use svc_core::refusal::{Kind, Refusal};
 use svc_core::rules::edge::integrations::NewSecret;
 use svc_core::rules::edge::mcp_servers::{
@@ -13,13 +14,18 @@ use svc_core::rules::people::by::By;
 use svc_core::state::edge::{
     MCP_SERVERS_MAX, McpCredential, McpSecret, McpServers, McpState, McpTools, TOOL_GLOBS_MAX, ToolFilter,
 };
+use svc_core::state::gate::Agent;
+use svc_core::state::gateway::{Routing, ToolRule};
 use svc_core::state::people::Role;
 use svc_core::store::{Record, Row};
 use svc_core::testing::world::World;
 use svc_core::turn::Scope;
+use svc_core::value::Timestamp;
 use svc_core::value::digest::Digest;
 use svc_core::value::id::McpServerId;
-use svc_core::value::text::{ServerName, UrlText};
+use svc_core::value::text::{ServerName, Source, UrlText};
+
+use super::calm;
 
 const HTTPS: &str = "https://crm.example.com/mcp";
 
@@ -29,7 +35,47 @@ fn named(name: &str) -> Vec<Set> {
 
 fn edit(world: &mut World, by: By, edit: Edit) -> Result<McpServerView, Refusal> {
     let workspace = world.workspace();
-    world.run(EditMcpServers { by, workspace, edit })
+    world.run(EditMcpServers { by, workspace, edit, looked: None })
+}
+
+/// Gives a server another name, by a look through the mandates.
+fn rename(world: &mut World, id: McpServerId, (old, new): (&str, &str)) -> Result<McpServerView, Refusal> {
+    let (workspace, now) = (world.workspace(), world.now());
+    let looked = Some(told_apart(world.engine().store(), workspace, (old, new), now).unwrap());
+    let edit = Edit::Change(id, vec![Set::Name(ServerName::parse(new).unwrap())]);
+    world.run(EditMcpServers { by: By::Program, workspace, edit, looked })
+}
+
+/// A server has another name where no mandate and no rule of the tool table tells the two apart, by a look that holds still: a denial
+/// of its tools would be one no more, and tools that nobody meant would be allowed.
+#[test]
+fn a_name_that_something_goes_by_stays() {
+    let denies = r#"{"name":"Tools","actions":["tool.call"],"tools":{"deny":["crm/drop*"]}}"#;
+    let allows = r#"{"name":"Tools","actions":["mcp.call"],"tools":{"allow":["erp/*"]}}"#;
+    let (mut world, agent) = calm(&[denies, allows]);
+    let (id, workspace) = (made(&mut world), world.workspace());
+    let mandates: Vec<_> = world.row::<Agent>(agent.agent).mandates.iter().map(|it| it.id).collect();
+    let told = |refused: Refusal| (refused.kind(), refused.reason().unwrap_or_default().to_owned());
+    for (new, of) in [("other", mandates[0]), ("erp", mandates[0])] {
+        let (kind, why) = told(rename(&mut world, id, ("crm", new)).unwrap_err());
+        assert!(kind == Kind::NotAllowed && why.contains(&of.to_string()), "{new}: {why}");
+    }
+    world.edit::<Agent>(agent.agent, |it| it.mandates.retain(|it| it.id == mandates[1]));
+    let (kind, why) = told(rename(&mut world, id, ("crm", "erp")).unwrap_err());
+    assert!(kind == Kind::NotAllowed && why.contains(&mandates[1].to_string()), "{why}");
+    note(&mut world, id, Some(&[("read", "{}")]), Some(By::Program)).unwrap();
+    let rule = ToolRule { tool: "mcp__other__*".into(), source: Source::parse("web").unwrap(), sink: true };
+    world.edit::<Routing>(workspace, |it| it.tools = Some(vec![rule]));
+    let (kind, why) = told(rename(&mut world, id, ("crm", "other")).unwrap_err());
+    assert!(kind == Kind::NotAllowed && why.contains("tool table"), "{why}");
+    world.edit::<Routing>(workspace, |it| it.tools = None);
+    let name = || Edit::Change(id, vec![Set::Name(ServerName::parse("other").unwrap())]);
+    let unlooked = edit(&mut world, By::Program, name()).unwrap_err();
+    let looked = Some(told_apart(world.engine().store(), workspace, ("crm", "other"), Timestamp::default()).unwrap());
+    world.agent().register();
+    let late = world.run(EditMcpServers { by: By::Program, workspace, edit: name(), looked }).unwrap_err();
+    assert_eq!([unlooked.kind(), late.kind()], [Kind::NotReady; 2]);
+    assert_eq!(rename(&mut world, id, ("crm", "other")).unwrap().server.name.as_str(), "other");
 }
 
 fn made(world: &mut World) -> McpServerId {

@@ -14,11 +14,13 @@ use crate::state::edge::{
     MCP_SERVERS_MAX, McpCredential, McpSecret, McpServer, McpServers, McpTools, TOOL_GLOBS_MAX, ToolFilter,
 };
 use crate::state::evidence::{Fact, Subject};
-use crate::state::people::{Right, Workspace};
+use crate::state::gateway::Routing;
+use crate::state::gateway::route::name_of_mcp_tool;
+use crate::state::people::{Right, Roster, Workspace};
 use crate::store::Row;
 use crate::turn::{Halt, Scope};
 use crate::value::canonical::{Object, canonical};
-use crate::value::id::{McpServerId, WorkspaceId};
+use crate::value::id::{MandateId, McpServerId, WorkspaceId};
 use crate::value::text::{ServerName, UrlText};
 
 /// Changes a workspace's MCP servers.
@@ -30,6 +32,17 @@ pub struct EditMcpServers {
     pub workspace: WorkspaceId,
     /// The change.
     pub edit: Edit,
+    /// What a look through the mandates has found of a server's other name, where the change gives it one.
+    pub looked: Option<Looked>,
+}
+
+/// Whether a mandate means other tools where a server has another name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Looked {
+    /// The guard row's epoch before the look: what was found holds as long as it stands.
+    pub epoch: u64,
+    /// A mandate that does.
+    pub mandate: Option<MandateId>,
 }
 
 /// One change. What is named twice in a list of settings has the last value.
@@ -81,7 +94,8 @@ pub struct McpServerView {
 /// Changes a workspace's MCP servers, and gives the one that was made, changed or removed.
 ///
 /// # Errors
-/// Those of [`entitled`]; `not_found` for what is not there; `invalid_request` with every fault.
+/// Those of [`entitled`]; `not_found` for what is not there; `invalid_request` with every fault; `not_allowed` for another name where
+/// a mandate or the tool table goes by the one it has; `not_ready` where the mandates were not looked through, or have changed since.
 pub fn edit_mcp_servers(scope: &mut Scope<'_>, asked: &EditMcpServers) -> Result<McpServerView, Halt> {
     entitled(scope, &asked.by, asked.workspace, Right::ManageIntegrations)?;
     scope.want(&[Workspace::key(asked.workspace), McpServers::key(asked.workspace)])?;
@@ -156,6 +170,9 @@ fn change(
     }
     let mut after = before.clone();
     apply(scope, asked.workspace, &mut after, set)?;
+    if after.name != before.name {
+        is_free(scope, asked, id, (before.name.as_str(), after.name.as_str()))?;
+    }
     if after == before {
         return Ok(after);
     }
@@ -171,6 +188,35 @@ fn change(
         }
     }
     Ok(after)
+}
+
+/// That nothing goes by a server's name: whoever denied its tools, or let them alone be called, did so by that.
+fn is_free(
+    scope: &mut Scope<'_>,
+    asked: &EditMcpServers,
+    id: McpServerId,
+    (old, new): (&str, &str),
+) -> Result<(), Halt> {
+    scope.want(&[Roster::key(asked.workspace), Routing::key(asked.workspace), McpTools::key(id)])?;
+    let roster = scope.get::<Roster>(asked.workspace)?.ok_or_else(Refusal::internal)?;
+    let looked = asked.looked.filter(|it| it.epoch == roster.epoch).ok_or_else(Refusal::not_ready)?;
+    if let Some(mandate) = looked.mandate {
+        let why = format!("mandate {mandate} tells the two names apart: change it first, or make another server");
+        return Err(Refusal::not_allowed(why).into());
+    }
+    let (routing, known) = (scope.get::<Routing>(asked.workspace)?, scope.get::<McpTools>(id)?);
+    if let (Some(routing), Some(known)) = (routing, known) {
+        let meaning = |server, tool: &str| {
+            let name = name_of_mcp_tool(server, tool);
+            let meant = routing.meaning_of(&name);
+            (meant.source.to_owned(), meant.sink)
+        };
+        if let Some(tool) = known.tools.keys().find(|it| meaning(old, it) != meaning(new, it)) {
+            let why = format!("the tool table tells the two names of `{tool}` apart: change it first");
+            return Err(Refusal::not_allowed(why).into());
+        }
+    }
+    Ok(())
 }
 
 fn remove(

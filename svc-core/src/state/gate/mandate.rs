@@ -299,6 +299,13 @@ impl Terms {
         self.tools.as_ref().and_then(|it| it.deny.as_deref()).unwrap_or_default()
     }
 
+    /// Whether a list of tools means those of an MCP server called `old` and not those of one called `new`, or the other way round.
+    #[must_use]
+    pub fn tells_servers_apart(&self, old: &str, new: &str) -> bool {
+        let lists = self.tools.iter().flat_map(|it| it.allow.iter().chain(&it.deny));
+        lists.flatten().any(|it| it.tells_servers_apart(old, new))
+    }
+
     /// The limits, or none at all.
     #[must_use]
     pub fn limits(&self) -> &Limits {
