@@ -54,7 +54,10 @@ pub(crate) fn run(loaded: &Loaded, to: &Path, json: bool) -> Result<ExitCode, Pr
     }
     note(&format!(
         "Keep `{key}` too, at another place: without it nothing in the backup that is sealed can be opened.\n\
-         To restore, put the file into an empty data directory as `svc.db`, with that key beside it, and start the server.\n"
+         To restore, put the file into an empty data directory as `svc.db`, with that key beside it, and start the server.\n\
+         What happened after the copy is forgotten then: receipts that were used are good again, stops and revocations since are\n\
+         undone. Before anybody is let in, run `svc key rotate --use receipt --compromised` on it and freeze all agents; the\n\
+         README has the steps (\"Restoring a backup\").\n"
     ));
     Ok(ExitCode::SUCCESS)
 }

@@ -14,6 +14,7 @@ fn a_backup_is_a_database_of_its_own() {
     assert_eq!(code, 0, "{err}");
     assert!(out.starts_with("copy.db holds the database, "), "{out}");
     assert!(err.starts_with("Keep `svc-data/master.key` too, at another place"), "{err}");
+    assert!(err.contains("receipts that were used are good again, stops and revocations since are\nundone"), "{err}");
     // The key may be given otherwise: what is named is where this one stands.
     let key = fs::read_to_string(folder.path().join("svc-data/master.key")).unwrap();
     let given =
