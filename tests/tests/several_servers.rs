@@ -354,7 +354,9 @@ async fn a_start_says_what_is_wrong_with_the_database() {
     let (well, said) = run(&["doctor"], &home.database.address()).await;
     assert!(well && said.contains("keeps what it confirms"), "{said}");
     let (well, said) = run(&["serve"], "postgres://svc:hunter2@127.0.0.1:1/svc").await;
-    assert!(!well && said.contains("cannot be reached"), "{said}");
+    assert!(!well && said.contains("svc: postgres://127.0.0.1:1/svc: the database server cannot be reached"), "{said}");
+    let (well, said) = run(&["init"], &home.database.address()).await;
+    assert!(well && said.starts_with("postgres:///") && said.contains("/svc was ready already"), "{said}");
     let (well, said) = run(&["serve"], "postgres://svc:hunter2@db.example.com/svc?sslmode=prefer").await;
     assert!(!well && said.contains("sslmode"), "{said}");
     let (well, said) = run(&["dev"], &home.database.address()).await;

@@ -7,6 +7,8 @@ use svc_http::config::Config;
 use svc_store::postgres::{self, PostgresStore, Terms};
 use svc_store::{Backend as _, SqliteStore, StoreError, sqlite};
 
+use super::output::Problem;
+
 /// A session of it.
 pub(crate) type Session = Box<dyn Store<Error = StoreError> + Send>;
 
@@ -120,6 +122,12 @@ pub(crate) fn place(config: &Config) -> String {
         return place;
     }
     config.database().display().to_string()
+}
+
+/// Why it cannot be opened. Of a file the store's own words name the place; of a database server they do not, and this does.
+pub(crate) fn unopened(config: &Config, error: StoreError) -> Problem {
+    let problem = Problem::from(error);
+    if config.postgres.is_some() { problem.at(&place(config)) } else { problem }
 }
 
 /// That this process alone makes what a first start makes, of all that have the same database server; `None` where there is none,

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use svc_core::value::text::Email;
 use svc_http::config::Config;
 
-use super::database::FirstStart;
+use super::database::{FirstStart, place};
 use super::output::{Problem, named_data, writable};
 use super::store::{Missing, Use, open};
 use super::welcome::tell_unseen;
@@ -28,7 +28,11 @@ pub(crate) fn run(config: &Config, owner: &Email, json: bool) -> Result<ExitCode
     if json {
         home.print(&format!("{}\n", home.as_json(base_url.as_str())))?;
     } else {
-        let (data, named) = (config.data.display(), named_data(config));
+        let data = match config.postgres {
+            Some(_) => place(config),
+            None => config.data.display().to_string(),
+        };
+        let named = named_data(config);
         let (done, next) = match home.keys {
             Some(_) => (
                 format!("{data} is ready"),

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use serde_json::json;
 use svc_http::config::Config;
 
-use super::database::{self, Database};
+use super::database::{self, Database, unopened};
 use super::output::{Problem, print, print_json};
 
 /// Migrates and tells from which schema to which.
@@ -13,7 +13,7 @@ use super::output::{Problem, print, print_json};
 /// # Errors
 /// [`Problem`] where there is no database, it is newer than this release, a server works on an older one, or it cannot be written.
 pub(crate) fn run(config: &Config, json: bool) -> Result<ExitCode, Problem> {
-    let from = database::schema_of(config)?;
+    let from = database::schema_of(config).map_err(|error| unopened(config, error))?;
     // A database server has its tables from the first that asks; a file is made by a first start alone.
     drop(if config.postgres.is_some() { Database::make(config) } else { Database::existing(config) }?);
     let to = database::schema_of(config)?;

@@ -47,6 +47,14 @@ impl Problem {
         self
     }
 
+    /// The same, with the place of which it is said before the first fault.
+    pub(crate) fn at(mut self, place: &str) -> Self {
+        if let Some((what, _)) = self.0.first_mut() {
+            *what = format!("{place}: {what}");
+        }
+        self
+    }
+
     /// Tells it on standard error: `svc: ` and the fault, and below it what to do.
     pub(crate) fn tell(&self) -> ExitCode {
         let mut text = String::new();

@@ -18,7 +18,7 @@ use svc_store::newest::{CLOCK_SLACK, newest_record};
 use svc_store::seal::MasterKey;
 use svc_store::{Gate, Settings, StoreError, SystemClock};
 
-use super::database::Database;
+use super::database::{Database, unopened};
 use super::occupancy::Occupancy;
 use super::output::Problem;
 
@@ -100,7 +100,8 @@ pub(crate) fn open(config: &Config, base_url: &BaseUrl, missing: Missing, purpos
             }
         }
         Missing::Refuse => Database::existing(config),
-    }?;
+    }
+    .map_err(|error| unopened(config, error))?;
     let master = config.master_key.as_ref().map(|key| MasterKey::parse(key.expose())).transpose()?;
     let (now, issuer) = (clock::now(), base_url.as_str());
     let signer = receipt_signer(&mut *store.writer()?, &config.data, master.clone(), now, issuer, &signer)?;

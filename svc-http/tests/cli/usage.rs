@@ -71,6 +71,20 @@ fn faults_of_the_settings_are_exit_1() {
     );
 }
 
+/// A database server that does not answer is named, host and port, and its password is not.
+#[test]
+fn a_database_server_that_is_away_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    for command in ["serve --listen 127.0.0.1:0", "init", "migrate", "sign-in-link ada@example.com"] {
+        let mut asked = svc(folder.path());
+        asked.args(command.split(' ')).env("SVC_STORE_URL", "postgres://svc:hunter2@127.0.0.1:1/gate");
+        let Ran { code, err, .. } = asked.output().unwrap().into();
+        assert_eq!(code, 1, "{command}: {err}");
+        let told = "svc: postgres://127.0.0.1:1/gate: the database server cannot be reached: ";
+        assert!(err.contains(told) && !err.contains("hunter2"), "{command}: {err}");
+    }
+}
+
 /// Every command takes `--config` and `--data`, and its help names those that it reads; every one that prints a result takes
 /// `--json`.
 #[test]
