@@ -74,7 +74,7 @@ pub enum Op {
     ReportRun,
     /// Verifies a receipt and consumes it.
     Verify,
-    /// The public keys that receipts are signed with.
+    /// The public keys of receipts, checkpoints and scorecards.
     Keys,
     /// Whether the process is alive.
     Health,

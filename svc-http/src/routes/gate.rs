@@ -73,7 +73,7 @@ pub(super) const ROUTES: &[Route] = &[
         op: Op::Keys,
         path: "/.well-known/jwks.json",
         content: Content::Json("Jwks"),
-        summary: "The public keys that receipts are signed with",
+        summary: "The public keys of receipts, checkpoints and scorecards",
         ..OPEN
     },
     Route {
