@@ -5,10 +5,12 @@ use std::process::ExitCode;
 use svc_http::config::{BaseUrl, Config, Loaded};
 use svc_http::outbound::Trust;
 use svc_http::serve::runtime;
-use svc_http::{Server, log};
-use svc_store::Gate;
+use svc_http::{Server, log, telemetry};
+use svc_store::{Gate, StoreError};
+use tokio::time::timeout;
 
 use super::barred::barred;
+use super::database::{place, schema_of, unopened};
 use super::listen::{Bound, Stops, bind, try_metrics};
 use super::output::{Problem, named_data};
 use super::store::{Use, open_alone};
@@ -24,10 +26,21 @@ pub(crate) fn serve(loaded: Loaded) -> Result<ExitCode, Problem> {
     try_metrics(&config)?;
     roots(&config)?;
     let base_url = config.base_url(bound.address);
+    let is_new = match schema_of(&config) {
+        // Else it would be waited for twice.
+        Err(error @ StoreError::Unreachable(_)) => return Err(unopened(&config, error)),
+        found => matches!(found, Ok(0) | Err(StoreError::NoData { .. })),
+    };
     let (gate, _alone) = open_alone(&config, &base_url, Use::Server)?;
     if config.may_lose && config.postgres.is_some() {
         tracing::warn!(
             "`store.mayLose` is set: the database may lose what it has confirmed, and single use and ceilings with it; it is for tests alone"
+        );
+    }
+    if is_new {
+        tracing::warn!(
+            "made a new, empty gate in {}, where there was none: if there should have been one, stop the server and see that this is the right place",
+            place(&config)
         );
     }
     if setup::is_empty(&gate)? {

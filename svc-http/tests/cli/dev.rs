@@ -416,6 +416,7 @@ fn a_server_without_a_workspace_says_so() {
         warned,
         [
             "`SVC_SERVICE_HOST` in the environment is passed over: container platforms set names like it",
+            "made a new, empty gate in svc-data/svc.db, where there was none: if there should have been one, stop the server and see that this is the right place",
             "there is no workspace yet, so no key is known: stop the server, run `svc init`, start it again",
         ]
     );
