@@ -17,7 +17,7 @@ use svc_core::value::secret::Secret;
 
 use crate::error::StoreError;
 use crate::lasting::with_causes;
-use crate::seal::{MASTER_KEY, MasterKey, random};
+use crate::seal::{MASTER_KEY, MasterKey, mode_open_to_others, random};
 
 /// The text of a new key for an agent, to be shown once: 32 random bytes behind `ask_`. What is kept of it,
 /// [`NewKey::of`](svc_core::rules::people::keys::NewKey::of) takes from it.
@@ -61,7 +61,10 @@ pub fn receipt_signer<S: Store + ?Sized>(
     let master = match master {
         Some(master) => master,
         None => match MasterKey::read(directory)? {
-            Some(master) => master,
+            Some(master) => {
+                warn_where_open(directory);
+                master
+            }
             None if rows.is_empty() => MasterKey::make(directory)?,
             None => return Err(StoreError::MasterKeyMissing { path: directory.join(MASTER_KEY) }),
         },
@@ -73,7 +76,15 @@ pub fn receipt_signer<S: Store + ?Sized>(
             rows.push(keep(store, made)?);
         }
     }
-    Ok(Arc::new(KeyRing::open(rows, master, issuer, make)?))
+    Ok(Arc::new(KeyRing::open(rows, master, issuer.as_str(), make)?))
+}
+
+/// Tells of a master key that others can read, as whoever has it and a copy of the database can sign receipts.
+fn warn_where_open(directory: &Path) {
+    if let Some(mode) = mode_open_to_others(directory) {
+        let path = directory.join(MASTER_KEY).display().to_string();
+        tracing::warn!(path, mode = format!("{mode:03o}"), "others can read or write the master key: `chmod 600` it");
+    }
 }
 
 /// The rotation that has a key of `purpose` follow those that there are: from 24 hours on, for which it is published before it

@@ -134,6 +134,21 @@ impl std::fmt::Debug for MasterKey {
     }
 }
 
+/// The mode of the master key's file in a data directory, where others than its user may do anything with it.
+pub(crate) fn mode_open_to_others(directory: &Path) -> Option<u32> {
+    #[cfg(unix)]
+    {
+        let data = fs::metadata(directory.join(MASTER_KEY)).ok()?;
+        let mode = std::os::unix::fs::MetadataExt::mode(&data) & 0o777;
+        (mode & 0o077 != 0).then_some(mode)
+    }
+    #[cfg(not(unix))]
+    {
+        let _ = directory;
+        None
+    }
+}
+
 /// Random bytes of the operating system, wiped when they are dropped.
 pub(crate) fn random<const N: usize>() -> Result<Zeroizing<[u8; N]>, StoreError> {
     let mut bytes = Zeroizing::new([0; N]);
@@ -257,6 +272,21 @@ mod tests {
         {
             let mode = std::os::unix::fs::MetadataExt::mode(&fs::metadata(dir.path().join(MASTER_KEY)).unwrap());
             assert_eq!(mode & 0o777, 0o600);
+        }
+    }
+
+    /// A key's file that others may read or write is told from one that is its user's alone, and from none.
+    #[cfg(unix)]
+    #[test]
+    fn a_key_that_others_can_read_is_seen() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let dir = tempfile::tempdir().unwrap();
+        assert_eq!(mode_open_to_others(dir.path()), None);
+        MasterKey::make(dir.path()).unwrap();
+        assert_eq!(mode_open_to_others(dir.path()), None);
+        for mode in [0o644, 0o640, 0o602] {
+            fs::set_permissions(dir.path().join(MASTER_KEY), fs::Permissions::from_mode(mode)).unwrap();
+            assert_eq!(mode_open_to_others(dir.path()), Some(mode));
         }
     }
 

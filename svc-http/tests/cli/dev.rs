@@ -1,7 +1,7 @@
 use std::fs;
 use std::io::BufRead as _;
 use std::net::TcpListener;
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::Path;
 use std::process::Command;
 
@@ -455,6 +455,20 @@ fn a_start_tells_of_providers_that_are_not_called() {
         ("the provider `demo` at 127.0.0.1 is not called: its address ", "name the host in `outbound.allow`");
     assert!(told.iter().any(|it| it.starts_with(one) && it.ends_with(advice)), "{told:?}");
     assert_eq!(warned(Some("127.0.0.1")), [""; 0]);
+}
+
+/// A start says that others can read the master key, and nothing of one that is its user's alone.
+#[test]
+fn a_start_warns_of_a_key_that_others_can_read() {
+    let folder = tempfile::tempdir().unwrap();
+    assert_eq!(run(folder.path(), "init").code, 0);
+    for (mode, told) in [(0o600, None), (0o640, Some("640"))] {
+        fs::set_permissions(folder.path().join("svc-data/master.key"), fs::Permissions::from_mode(mode)).unwrap();
+        let log = Server::first_words(svc(folder.path()).args(["serve", "--listen", "127.0.0.1:0"]));
+        let lines = log.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+        let warned = lines.into_iter().find(|it| it["level"] == "WARN" && it["path"] == "svc-data/master.key");
+        assert_eq!(warned.as_ref().and_then(|it| it["mode"].as_str()), told, "{log}");
+    }
 }
 
 /// Callbacks to a loopback address by plain http are refused, unless the server was told to allow them.

@@ -28,6 +28,16 @@ impl Server {
         Self { child, out: BufReader::new(out), log: BufReader::new(log) }
     }
 
+    /// What a server says in its log until it listens; it is stopped then.
+    pub(crate) fn first_words(command: &mut Command) -> String {
+        let mut server = Self::spawn(command);
+        let mut log = String::new();
+        while !log.contains("listening") {
+            assert!(server.log.read_line(&mut log).unwrap() > 0, "{log}");
+        }
+        log
+    }
+
     /// The next line of standard output.
     pub(crate) fn line(&mut self) -> String {
         let mut line = String::new();
