@@ -15,6 +15,20 @@ use svc_core::state::gateway::Call;
 
 use crate::trace::Trace;
 
+/// Variables of the environment that name a collector.
+const ENDPOINTS: [&str; 2] = ["OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT"];
+
+/// The variable of the environment that names a collector, where this build sends nothing to one.
+#[must_use]
+pub fn unheeded() -> Option<&'static str> {
+    if cfg!(feature = "otel") { None } else { collector() }
+}
+
+/// The variable that names a collector, where one does.
+fn collector() -> Option<&'static str> {
+    ENDPOINTS.into_iter().find(|it| std::env::var_os(it).is_some_and(|it| !it.is_empty()))
+}
+
 /// Who is sent spans.
 #[derive(Debug, Default)]
 pub struct Telemetry {

@@ -76,6 +76,9 @@ pub(crate) fn begin(loaded: Loaded) -> Config {
     for warning in &loaded.warnings {
         tracing::warn!("{warning}");
     }
+    if let Some(name) = telemetry::unheeded() {
+        tracing::warn!("`{name}` is set and nothing is sent there: this program was built without the feature `otel`");
+    }
     loaded.config
 }
 

@@ -15,9 +15,6 @@ use svc_core::state::gateway::{Call, CallEnd, CallState};
 
 use crate::trace::Trace;
 
-/// Variables of the environment that name a collector.
-const ENDPOINTS: [&str; 2] = ["OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT"];
-
 /// Where spans go. They wait in a bounded queue and are sent in batches by a thread of their own; what does not fit is lost.
 #[derive(Debug)]
 pub(super) struct Spans {
@@ -28,7 +25,7 @@ pub(super) struct Spans {
 impl Spans {
     /// A sender to the collector that the environment names; `None` where it names none.
     pub(super) fn from_environment() -> io::Result<Option<Self>> {
-        if !ENDPOINTS.iter().any(|it| std::env::var_os(it).is_some_and(|it| !it.is_empty())) {
+        if super::collector().is_none() {
             return Ok(None);
         }
         let exporter = SpanExporter::builder().with_http().build();

@@ -471,6 +471,17 @@ fn a_start_warns_of_a_key_that_others_can_read() {
     }
 }
 
+/// A start says that nothing is sent to the collector that the environment names, where the program is built without sending.
+#[test]
+fn a_start_warns_of_a_collector_that_it_does_not_send_to() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut command = svc(folder.path());
+    command.args(["serve", "--listen", "127.0.0.1:0"]).env("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:9");
+    let log = Server::first_words(&mut command);
+    let told = "`OTEL_EXPORTER_OTLP_ENDPOINT` is set and nothing is sent there";
+    assert_eq!(log.contains(told), !cfg!(feature = "otel"), "{log}");
+}
+
 /// Callbacks to a loopback address by plain http are refused, unless the server was told to allow them.
 #[test]
 fn private_callbacks_are_for_servers_that_were_told_so() {
