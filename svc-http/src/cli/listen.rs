@@ -57,10 +57,11 @@ pub(crate) fn refused(key: &str, address: SocketAddr, error: &io::Error) -> Prob
     }
 }
 
-/// SIGTERM and SIGINT, caught from the moment this is made.
+/// SIGTERM, SIGINT and SIGHUP, which a terminal that is closed sends, caught from the moment this is made.
 pub(crate) struct Stops {
     terminate: Signal,
     interrupt: Signal,
+    hang_up: Signal,
 }
 
 impl Stops {
@@ -69,7 +70,11 @@ impl Stops {
     /// # Errors
     /// Where the system lets nobody catch them.
     pub(crate) fn catch() -> io::Result<Self> {
-        Ok(Self { terminate: signal(SignalKind::terminate())?, interrupt: signal(SignalKind::interrupt())? })
+        Ok(Self {
+            terminate: signal(SignalKind::terminate())?,
+            interrupt: signal(SignalKind::interrupt())?,
+            hang_up: signal(SignalKind::hangup())?,
+        })
     }
 
     /// Waits for the next one.
@@ -77,6 +82,7 @@ impl Stops {
         tokio::select! {
             _ = self.terminate.recv() => {}
             _ = self.interrupt.recv() => {}
+            _ = self.hang_up.recv() => {}
         }
     }
 }

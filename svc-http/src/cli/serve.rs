@@ -1,6 +1,7 @@
 //! `svc serve`, and what it has in common with `svc dev`: opening the store, serving until a signal, draining.
 
 use std::process::ExitCode;
+use std::time::Duration;
 
 use svc_http::config::{BaseUrl, Config, Loaded};
 use svc_http::outbound::Trust;
@@ -82,7 +83,7 @@ pub(crate) fn begin(loaded: Loaded) -> Config {
     loaded.config
 }
 
-/// Serves on `bound` until SIGTERM or SIGINT, then drains; a second signal ends it at once. `announce` runs once requests
+/// Serves on `bound` until SIGTERM, SIGINT or SIGHUP, then drains; a second signal ends it at once. `announce` runs once requests
 /// are accepted; where it fails the server stops.
 ///
 /// # Errors
@@ -125,11 +126,17 @@ pub(crate) fn run(
         tracing::info!(drain_s = config.timeouts.drain.as_secs_f64(), "stopping; a second signal stops at once");
         tokio::select! {
             () = &mut serving => tracing::info!("stopped"),
-            () = stops.next() => tracing::warn!("stopped before running requests were done"),
+            () = stops.next() => match timeout(LAST_TIME, &mut serving).await {
+                Ok(()) => tracing::info!("stopped"),
+                Err(_) => tracing::warn!("stopped before running requests were done"),
+            },
         }
         Ok(ExitCode::SUCCESS)
     })
 }
+
+/// How long a second signal waits all the same: a server with nothing to do ends sooner, and is not told of as cut off.
+const LAST_TIME: Duration = Duration::from_secs(1);
 
 /// Whether further root certificates can be read, where a file of them is named: found out before anything is made, as
 /// whether the address can be had.

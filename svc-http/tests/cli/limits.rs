@@ -1,4 +1,4 @@
-use std::io::{Read as _, Write as _};
+use std::io::{BufRead as _, Read as _, Write as _};
 use std::net::TcpStream;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -135,6 +135,37 @@ fn sigterm_drains() {
     signal(&server.child, "INT");
     assert_eq!(server.child.wait().unwrap().code(), Some(0), "the second signal ends it");
     drop(cut);
+}
+
+/// SIGHUP, which a terminal that is closed sends, lets the server end as SIGTERM does.
+#[test]
+fn a_closed_terminal_ends_the_server_in_good_order() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut server = Server::start(folder.path(), "--json");
+    server.line();
+    signal(&server.child, "HUP");
+    assert_eq!(server.child.wait().unwrap().code(), Some(0));
+    let mut log = String::new();
+    server.log.read_to_string(&mut log).unwrap();
+    assert!(log.contains("\"stopped\""), "{log}");
+}
+
+/// A second signal while nothing runs is told of no request that it has cut off.
+#[test]
+fn a_second_signal_cuts_off_nothing_where_nothing_runs() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut server = Server::spawn(svc(folder.path()).args(["serve", "--listen", "127.0.0.1:0"]));
+    let mut log = String::new();
+    // It has just begun, and takes a moment to close what it has opened.
+    for (word, name) in [("listening", "TERM"), ("stopping", "INT")] {
+        while !log.contains(word) {
+            assert!(server.log.read_line(&mut log).unwrap() > 0, "{log}");
+        }
+        signal(&server.child, name);
+    }
+    assert_eq!(server.child.wait().unwrap().code(), Some(0));
+    server.log.read_to_string(&mut log).unwrap();
+    assert!(log.contains("\"stopped\"") && !log.contains("before running requests"), "{log}");
 }
 
 /// A request that the server has begun with: it has asked for the body.
