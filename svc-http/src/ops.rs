@@ -29,7 +29,6 @@ mod sign_in;
 mod single_sign_on;
 mod stops;
 
-use std::error::Error;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -53,7 +52,7 @@ use svc_core::turn::{Halt, Scope};
 use svc_core::value::digest::Digest;
 use svc_core::value::id::{ApplicationId, ApprovalId, WorkspaceId};
 use svc_core::value::{Id, Timestamp};
-use svc_store::{Gate, StoreError};
+use svc_store::{Gate, Repeated, StoreError, with_causes};
 
 use self::aside::Aside;
 pub use self::gate::Known;
@@ -585,14 +584,13 @@ pub(crate) async fn recorded(gate: &Gate, key: &CallKey, told: Refusal) -> Refus
     }
 }
 
-/// Logs a failure with everything that led to it.
+/// Logs a failure with everything that led to it. One that every request meets, as on a full disk, is logged once a minute.
 pub(crate) fn log(failure: &Failure<StoreError>) {
-    let mut chain = failure.to_string();
-    let mut cause = failure.source();
-    while let Some(error) = cause {
-        chain.push_str(": ");
-        chain.push_str(&error.to_string());
-        cause = error.source();
+    static FAILED: Repeated = Repeated::new();
+    let what = "an operation failed";
+    if matches!(failure, Failure::Commit(CommitError::Rejected(_) | CommitError::Unknown(_))) {
+        tracing::error!(error = with_causes(failure), "{what}");
+    } else {
+        FAILED.tell(what, failure);
     }
-    tracing::error!(error = %chain, "an operation failed");
 }

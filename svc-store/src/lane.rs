@@ -20,10 +20,13 @@ use tokio::sync::oneshot;
 use crate::error::{StoreError, caught};
 use crate::feed::Feed;
 use crate::health::Health;
-use crate::lasting::with_causes;
+use crate::lasting::{Lasting, with_causes};
 use crate::newest::Newest;
 use crate::queue::{Job, Queue};
 use crate::seal::fresh_seed;
+
+/// What the log calls a batch without answers.
+const NOT_COMMITTED: &str = "a batch was not committed";
 
 /// What a command comes to.
 pub(crate) type Outcome = Result<Reply, Failure<StoreError>>;
@@ -46,6 +49,8 @@ pub(crate) struct Lane<S> {
     pub(crate) last: Timestamp,
     /// Whether ledger records are placed in the commits that write them: for the one lane of a store that no other process commits to.
     pub(crate) places: bool,
+    /// What the log was told of batches that came to nothing: where the disk is full, every batch does.
+    pub(crate) troubles: Lasting,
 }
 
 /// Why a batch as a whole has no answers.
@@ -157,6 +162,7 @@ impl<S: Store> Lane<S> {
                 // A commit without writes comes through on a full disk too.
                 if !finished.written.is_empty() {
                     self.sees.health.well();
+                    self.troubles.see_grave(NOT_COMMITTED, None);
                 }
                 return Ok(finished);
             }
@@ -174,7 +180,7 @@ impl<S: Store> Lane<S> {
         match &stopped {
             Stopped::All(failure) => self.tell(failure),
             Stopped::Poisoned(failure) => {
-                tracing::error!(error = with_causes(failure), "a batch was not committed");
+                tracing::error!(error = with_causes(failure), "{NOT_COMMITTED}");
             }
             Stopped::Panicked => {}
         }
@@ -201,12 +207,19 @@ impl<S: Store> Lane<S> {
     }
 
     /// Notes why a whole batch has no answers.
-    fn tell(&self, failure: &Failure<StoreError>) {
+    fn tell(&mut self, failure: &Failure<StoreError>) {
         if let Failure::Load(_) | Failure::Commit(_) = failure {
             self.sees.health.failed(self.now());
         }
-        if !matches!(failure, Failure::Refused(_)) {
-            tracing::error!(error = with_causes(failure), "a batch was not committed");
+        match failure {
+            Failure::Refused(_) => {}
+            Failure::Load(_) | Failure::Contended | Failure::Commit(CommitError::Unavailable(_)) => {
+                self.troubles.see_grave(NOT_COMMITTED, Some(failure));
+            }
+            // Of each of these somebody has to find out what became of it.
+            Failure::Commit(CommitError::Rejected(_) | CommitError::Unknown(_)) => {
+                tracing::error!(error = with_causes(failure), "{NOT_COMMITTED}");
+            }
         }
     }
 

@@ -16,6 +16,7 @@ use crate::error::StoreError;
 use crate::gate::Settings;
 use crate::health::Health;
 use crate::lane::{Lane, Outcome, Sees};
+use crate::lasting::Lasting;
 use crate::parking;
 use crate::queue::{Here, Job, Queue, Sleeps};
 
@@ -47,6 +48,7 @@ impl Lanes {
                 rows: Rows::new(settings.rows_kept),
                 last: Timestamp::default(),
                 places: count == 1 && !backend.is_shared(),
+                troubles: Lasting::default(),
             };
             if !backend.waits() {
                 let health = Arc::clone(&sees.health);

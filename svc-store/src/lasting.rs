@@ -2,6 +2,8 @@
 //! over, but not at every try.
 
 use std::error::Error;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 /// An error with all that lies behind it, in one text: what writes lines as JSON writes of an error the outermost alone.
 #[must_use]
@@ -35,6 +37,15 @@ impl Lasting {
         }
     }
 
+    /// The same for what keeps callers from an answer: an error, not a warning.
+    pub(crate) fn see_grave(&mut self, trouble: &'static str, failure: Option<&(dyn Error + 'static)>) {
+        match self.news(failure) {
+            Some(News::Trouble(cause)) => tracing::error!(error = %cause, "{trouble}"),
+            Some(News::Over) => tracing::info!(trouble, "a trouble is over"),
+            None => {}
+        }
+    }
+
     fn news(&mut self, failure: Option<&(dyn Error + 'static)>) -> Option<News> {
         let Some(failure) = failure else {
             let was_told = !self.causes.is_empty();
@@ -47,6 +58,58 @@ impl Lasting {
         }
         self.causes.push(cause.clone());
         Some(News::Trouble(cause))
+    }
+}
+
+/// What fails for many callers at once, as everything does on a full disk: each cause is logged once a minute, with how often it
+/// came since, and nobody has to say when it is over.
+#[derive(Debug, Default)]
+pub struct Repeated(Mutex<Vec<Told>>);
+
+#[derive(Debug)]
+struct Told {
+    cause: String,
+    at: Instant,
+    since: u64,
+}
+
+/// How long a cause that was told is only counted.
+const REST: Duration = Duration::from_secs(60);
+
+impl Repeated {
+    /// Nothing was told yet.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self(Mutex::new(Vec::new()))
+    }
+
+    /// Takes in a failure, and logs it where it is news. `what` says what became of it.
+    pub fn tell(&self, what: &'static str, failure: &(dyn Error + 'static)) {
+        let cause = with_causes(failure);
+        match self.news(&cause, Instant::now()) {
+            Some(0) => tracing::error!(error = %cause, "{what}"),
+            Some(repeated) => tracing::error!(error = %cause, repeated, "{what}"),
+            None => {}
+        }
+    }
+
+    /// How often the cause came since it was told last, where it is to be told now.
+    fn news(&self, cause: &str, now: Instant) -> Option<u64> {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(told) = all.iter_mut().find(|it| it.cause == cause) {
+            if now.saturating_duration_since(told.at) < REST {
+                told.since = told.since.saturating_add(1);
+                return None;
+            }
+            told.at = now;
+            return Some(std::mem::take(&mut told.since));
+        }
+        if all.len() >= CAUSES_MAX {
+            // In the order in which they were first told; one that is forgotten is told again.
+            all.remove(0);
+        }
+        all.push(Told { cause: cause.to_owned(), at: now, since: 0 });
+        Some(0)
     }
 }
 
@@ -88,5 +151,21 @@ mod tests {
         let told = told(&tries);
         assert_eq!(told.iter().filter(|it| **it == Some("trouble")).count(), CAUSES_MAX);
         assert_eq!(told.last(), Some(&Some("over")));
+    }
+
+    /// What fails for each of many is told once a minute, with how often it came; another cause is told beside it, and few are kept.
+    #[test]
+    fn what_many_meet_is_told_once_a_minute() {
+        let (it, begun) = (Repeated::new(), Instant::now());
+        let at = |seconds| begun + Duration::from_secs(seconds);
+        assert_eq!(it.news("full", at(0)), Some(0));
+        assert!((1..60).all(|second| it.news("full", at(second)).is_none()));
+        assert_eq!(it.news("gone", at(30)), Some(0));
+        assert_eq!(it.news("full", at(60)), Some(59));
+        assert_eq!(it.news("full", at(61)), None);
+        for other in 0..100 {
+            assert_eq!(it.news(&other.to_string(), at(62)), Some(0));
+        }
+        assert_eq!(it.0.lock().unwrap_or_else(PoisonError::into_inner).len(), CAUSES_MAX);
     }
 }

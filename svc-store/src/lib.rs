@@ -67,7 +67,7 @@ pub use error::{Cause, StoreError};
 pub use feed::{Change, Changes, is_told_to_others};
 pub use fleet::FleetRequest;
 pub use gate::{Gate, Settings};
-pub use lasting::{Lasting, with_causes};
+pub use lasting::{Lasting, Repeated, with_causes};
 pub use parking::{about_to_park, runs_tasks};
 #[cfg(feature = "postgres")]
 pub use postgres::PostgresStore;
