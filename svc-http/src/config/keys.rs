@@ -65,7 +65,9 @@ macro_rules! plan {
 /// Every setting, in the order of the documentation.
 pub const KEYS: &[Key] = &[
     key("listen", "127.0.0.1:8080", "address and port to listen on; port 0 takes any free one", |config, given| {
-        config.listen = given.one::<SocketAddr>("must be an address with a port, such as `127.0.0.1:8080`")?;
+        config.listen = given.one::<SocketAddr>(
+            "must be an IP address with a port, such as `127.0.0.1:8080`: names are not looked up",
+        )?;
         Ok(())
     }),
     key(
@@ -280,7 +282,7 @@ pub const KEYS: &[Key] = &[
             config.metrics = match given.text()? {
                 "off" => None,
                 _ => Some(
-                    given.one::<SocketAddr>("must be `off`, or an address with a port, such as `127.0.0.1:9464`")?,
+                    given.one::<SocketAddr>("must be `off`, or an IP address with a port, such as `127.0.0.1:9464`")?,
                 ),
             };
             Ok(())

@@ -113,7 +113,7 @@ impl Sources {
                     )),
                     Foreign::Unknown => found.faults.push(Fault::new(
                         format!("`{name}` in the environment is no setting"),
-                        format!("Did you mean `{}`? Correct the name or unset it.", nearest_env(name)),
+                        meant(name, &nearest_env(name), "unset it"),
                     )),
                 }
                 continue;
@@ -233,10 +233,11 @@ impl FileReader<'_> {
                 (None, value) => {
                     // What a table is near to, its members tell as well.
                     let member = value.as_table().and_then(|it| it.keys().next());
-                    let near = member.map_or_else(|| nearest(&name), |member| nearest(&format!("{name}.{member}")));
+                    let full = member.map_or_else(|| name.clone(), |member| format!("{name}.{member}"));
+                    let near = nearest(&full);
                     self.found.faults.push(Fault::new(
                         format!("`{name}` in {} is no setting", self.path.display()),
-                        format!("Did you mean `{near}`? Correct the name or remove the line."),
+                        meant(&full, near, "remove the line"),
                     ));
                 }
             }
@@ -300,6 +301,28 @@ fn nearest(name: &str) -> &'static str {
 /// The name in the environment that is nearest to `name`.
 fn nearest_env(name: &str) -> String {
     KEYS.iter().map(Key::env).min_by_key(|env| distance(env, name)).unwrap_or_default()
+}
+
+/// What to do about a name that is no setting, where `near` is the nearest that is one: only what is near can have been meant.
+fn meant(name: &str, near: &str, away: &str) -> String {
+    if is_near(name, near) {
+        format!("Did you mean `{near}`? Correct the name or {away}.")
+    } else {
+        format!(
+            "No setting has a name like it (the nearest is `{near}`): {away}, or look for the right one with `svc serve --help`."
+        )
+    }
+}
+
+/// Whether one name can be a slip of the other: at most a third of it is other letters, and of each part too where both have as many.
+fn is_near(name: &str, near: &str) -> bool {
+    let (name, near) = (name.to_lowercase(), near.to_lowercase());
+    let slips = |a: &str, b: &str| distance(a, b) * 3 <= b.len().max(3);
+    let parts =
+        |it: &str| it.strip_prefix("svc_").unwrap_or(it).split(['.', '_']).map(str::to_owned).collect::<Vec<_>>();
+    let (sent, wanted) = (parts(&name), parts(&near));
+    slips(sent.join(".").as_str(), wanted.join(".").as_str())
+        && (sent.len() != wanted.len() || sent.iter().zip(&wanted).all(|(a, b)| slips(a, b)))
 }
 
 /// Edits between two names. What is far longer than any key is a slip of the finger in none, and is not compared.

@@ -195,6 +195,20 @@ fn unknown_keys_are_refused_and_the_nearest_is_named() {
     );
 }
 
+/// What is like no setting is not said to have been meant as one, though the nearest is named.
+#[test]
+fn what_is_far_from_every_key_is_no_slip() {
+    let folder = directory("[plans.gold]\nagents = 5\n[plans.fre]\nagents = 5\n");
+    let mut sources = in_directory(&folder);
+    sources.environment = environment(&[("SVC_FOO", "1"), ("SVC_DATE", "x")]);
+    let all = faults(sources);
+    let told = |name: &str| all.iter().find(|it| it.starts_with(&format!("`{name}`"))).unwrap().clone();
+    assert!(told("SVC_FOO").contains(" / No setting has a name like it (the nearest is `SVC_"), "{all:?}");
+    assert!(told("plans.gold").contains(" / No setting has a name like it (the nearest is `plans."), "{all:?}");
+    assert!(told("plans.fre").contains(" / Did you mean `plans.free.agents`? "), "{all:?}");
+    assert!(told("SVC_DATE").contains(" / Did you mean `SVC_DATA`? "), "{all:?}");
+}
+
 /// What container platforms set is told of and passed over; what other commands read is known.
 #[test]
 fn names_of_platforms_and_other_commands_are_no_errors() {
@@ -211,7 +225,11 @@ fn names_of_platforms_and_other_commands_are_no_errors() {
 #[test]
 fn values_are_refused_with_what_they_must_be() {
     for (name, value, must) in [
-        ("SVC_LISTEN", "8080", " is `8080` and must be an address with a port, such as `127.0.0.1:8080`"),
+        (
+            "SVC_LISTEN",
+            "localhost:8080",
+            " is `localhost:8080` and must be an IP address with a port, such as `127.0.0.1:8080`: names are not looked up",
+        ),
         (
             "SVC_BASE_URL",
             "http://gate.example.com",

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
+use std::{fs, io};
 
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject as _;
@@ -16,11 +17,21 @@ pub struct Trust {
 
 /// A file of root certificates that is none.
 #[derive(Debug, thiserror::Error)]
-#[error("`{}` holds no root certificates in PEM that can be read", path.display())]
-pub struct TrustError {
-    path: PathBuf,
-    #[source]
-    cause: Option<rustls::pki_types::pem::Error>,
+pub enum TrustError {
+    /// It is not there, or this user may not read it.
+    #[error("`{}`, which is to hold root certificates, cannot be read: {cause}", path.display())]
+    Unread {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        cause: io::Error,
+    },
+    /// Nothing in it is a root certificate that can be trusted.
+    #[error("`{}` holds no root certificates in PEM that can be read", path.display())]
+    NoRoots {
+        /// The file.
+        path: PathBuf,
+    },
 }
 
 impl Trust {
@@ -30,12 +41,13 @@ impl Trust {
     /// [`TrustError`] where the file cannot be read or holds none.
     pub fn with(file: Option<&Path>) -> Result<Self, TrustError> {
         let Some(path) = file else { return Ok(Self::default()) };
-        let fault = |cause| TrustError { path: path.to_owned(), cause };
-        let read = CertificateDer::pem_file_iter(path).and_then(Iterator::collect::<Result<Vec<_>, _>>);
-        let further = read.map_err(|cause| fault(Some(cause)))?;
+        let none = || TrustError::NoRoots { path: path.to_owned() };
+        let text = fs::read(path).map_err(|cause| TrustError::Unread { path: path.to_owned(), cause })?;
+        let read: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&text).collect();
+        let further = read.map_err(|_| none())?;
         let mut roots = RootCertStore::empty();
         if further.is_empty() || further.iter().any(|it| roots.add(it.clone()).is_err()) {
-            return Err(fault(None));
+            return Err(none());
         }
         Ok(Self { further, made: OnceLock::new() })
     }

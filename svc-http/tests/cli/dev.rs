@@ -329,14 +329,16 @@ fn what_stands_in_the_way_is_named_with_what_to_do() {
 fn roots_that_are_none_are_named() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("roots.pem"), "no certificate").unwrap();
-    for name in ["roots.pem", "nowhere.pem"] {
+    let none = "`roots.pem` holds no root certificates in PEM that can be read";
+    let absent = "`nowhere.pem`, which is to hold root certificates, cannot be read: No such file or directory";
+    for (name, told) in [("roots.pem", none), ("nowhere.pem", absent)] {
         fs::write(folder.path().join("svc.toml"), format!("[outbound]\ncaFile = \"{name}\"\n")).unwrap();
         for command in ["dev", "serve"] {
             let arguments = format!("{command} --listen 127.0.0.1:0 --config svc.toml");
             let Ran { code, out, err } = run(folder.path(), &arguments);
             assert_eq!((code, out.as_str()), (1, ""), "{err}");
             let last = err.lines().rev().take(2).collect::<Vec<_>>();
-            assert!(last[1].contains(&format!("`{name}` holds no root certificates")), "{err}");
+            assert!(last[1].contains(told), "{err}");
             assert!(last[0].contains("outbound.caFile"), "{err}");
             assert!(!folder.path().join("svc-data").exists(), "{command}");
         }
