@@ -12,6 +12,7 @@ use svc_core::state::gate::receipt::{DalekSigner, PublicKey, Signer};
 use svc_core::state::people::{PUBLISHED_BEFORE, Purpose, SigningKey, SigningUse};
 use svc_core::store::{Commit, Committed, Key, Loaded, Row as _, Stamp, Store, Write};
 use svc_core::value::Timestamp;
+use svc_core::value::base_url::BaseUrl;
 use svc_core::value::id::WorkspaceId;
 use svc_core::value::secret::Secret;
 
@@ -48,7 +49,8 @@ pub fn dalek(seed: &Secret<[u8; 32]>, issuer: &str) -> Arc<dyn Signer> {
 /// that has sealed nothing yet.
 ///
 /// # Errors
-/// The store does not answer; the master key is missing, malformed or another database's.
+/// [`StoreError::BaseAddress`] where `issuer` is none, which would stand in every receipt; the store does not answer; the master
+/// key is missing, malformed or another database's.
 pub fn receipt_signer<S: Store + ?Sized>(
     store: &mut S,
     directory: &Path,
@@ -57,6 +59,7 @@ pub fn receipt_signer<S: Store + ?Sized>(
     issuer: &str,
     make: &'static SignerFactory,
 ) -> Result<Arc<dyn Signer>, StoreError> {
+    let issuer = BaseUrl::parse(issuer).map_err(|why| StoreError::BaseAddress { text: issuer.into(), why })?;
     let mut rows = stored(&mut |keys| store.load(keys).map_err(StoreError::of))?;
     let master = match master {
         Some(master) => master,
