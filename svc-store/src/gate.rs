@@ -96,6 +96,10 @@ impl Gate {
     /// A gate over SQLite in the directory `path`, with the system's clock, for the service at `base_url`. The directory, its
     /// database, its `master.key` and its receipt key are made where there are none, and an older database is brought up to date.
     ///
+    /// `base_url` stands in every receipt, and receipts of another address are refused as `wrong_issuer`: where a server works on
+    /// the directory too, give what its `baseUrl` is. The server notes that in the file [`base-url`](crate::reached::BASE_URL) of
+    /// the directory; where it says otherwise, a warning in the log names both.
+    ///
     /// Other processes may have the same directory open, a server among them: what they commit holds here at once, and whoever
     /// listens to [`changes`](Self::changes) is told to look for it within a second. A gate is of the process that opened it: in
     /// one that is forked off it answers [`StoreError::Closed`], and that one is to open its own, and to leave this one undropped.
@@ -133,6 +137,7 @@ impl Gate {
         let path = path.as_ref();
         let invalid = |why| StoreError::BaseAddress { text: base_url.into(), why };
         let base_url = BaseUrl::parse(base_url).map_err(invalid)?;
+        crate::reached::warn_where_another(path, &base_url);
         let store = crate::sqlite::SqliteStore::open(path)?;
         let clock = crate::clock::SystemClock::new();
         let mut session = store.writer()?;

@@ -52,6 +52,8 @@ mod parking;
 #[cfg(feature = "postgres")]
 pub mod postgres;
 mod queue;
+#[cfg(feature = "sqlite")]
+pub mod reached;
 mod reader;
 mod scorecard;
 pub mod seal;

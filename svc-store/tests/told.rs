@@ -114,3 +114,17 @@ fn a_trouble_that_lasts_is_told_once() {
     let (failed, over) = ("ERROR a batch was not committed", "INFO a trouble is over");
     assert_eq!(told, [failed, over, failed, failed, failed]);
 }
+
+/// A program that opens a directory under another address than its server has noted is told so, and not of the same one.
+#[test]
+fn another_address_than_the_servers_is_told() {
+    let home = tempfile::tempdir().unwrap();
+    std::fs::write(home.path().join("base-url"), "http://127.0.0.1:8080\n").unwrap();
+    for (given, count) in [("http://127.0.0.1:8080", 0), ("https://gate.example.com", 1)] {
+        let heard = Heard::default();
+        tracing::subscriber::with_default(heard.clone(), || Gate::open(home.path(), given).unwrap().close());
+        let told = heard.0.lock().unwrap().clone();
+        let other = told.iter().filter(|it| it.starts_with("WARN the server of this directory has another address"));
+        assert_eq!(other.count(), count, "{given}: {told:?}");
+    }
+}

@@ -9,9 +9,8 @@ use std::io::{self, Read as _, Write as _};
 use std::path::PathBuf;
 
 use svc_http::config::{BaseUrl, Config};
+use svc_store::reached::BASE_URL;
 
-/// The file, beside the database.
-const FILE: &str = "base-url";
 /// What it is called until it is whole.
 const UNFINISHED: &str = "base-url.new";
 
@@ -61,5 +60,5 @@ fn read(config: &Config) -> Option<BaseUrl> {
 }
 
 fn place(config: &Config) -> PathBuf {
-    config.database_directory().join(FILE)
+    config.database_directory().join(BASE_URL)
 }

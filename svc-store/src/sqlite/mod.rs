@@ -48,6 +48,7 @@ use self::schema::Marks;
 use self::session::Writing;
 use crate::backend::{Backend, Others};
 use crate::error::StoreError;
+use crate::reached::BASE_URL;
 
 pub use self::backup::{Copied, Progress, backup};
 pub use self::schema::SCHEMA;
@@ -58,7 +59,7 @@ pub const DATABASE: &str = "svc.db";
 
 /// What may lie in its directory before it, beside files called `svc.`: a mount point's own folder, our key and the note of where a
 /// server is reached, whole or not, and what keeps an empty directory in a repository.
-const BESIDE: [&str; 6] = ["lost+found", "master.key", "base-url", "base-url.new", ".gitignore", ".gitkeep"];
+const BESIDE: [&str; 6] = ["lost+found", "master.key", BASE_URL, "base-url.new", ".gitignore", ".gitkeep"];
 
 /// How long a connection waits for another process's commit.
 const BUSY: Duration = Duration::from_secs(5);
