@@ -29,6 +29,19 @@ fn in_process() {
     );
 }
 
+/// A person's yes is given and taken within the program, and the agent goes on.
+#[test]
+fn person_in_process() {
+    prints(
+        env!("CARGO_BIN_EXE_person_in_process"),
+        &[
+            "asked: EUR 310.00 is above EUR 200.00, from which a person is asked",
+            "signed in as owner",
+            "approved in process, completed",
+        ],
+    );
+}
+
 /// Two days go by on a clock that is moved by hand.
 #[test]
 fn fake_clock() {
