@@ -337,7 +337,7 @@ fn the_text_at_which_it_stopped_is_told() {
         stream.push(streamed.as_bytes(), &mut out).unwrap();
         let out = String::from_utf8(out).unwrap();
         let last = out.lines().filter_map(|it| it.strip_prefix("data: ")).map(|it| json(it.as_bytes()));
-        let last = last.filter_map(|it| it.get("delta").filter(|it| it.get("stop_reason").is_some()).map(said)).last();
-        assert_eq!(last, Some(expected), "{told}");
+        let mut last = last.filter_map(|it| it.get("delta").filter(|it| it.get("stop_reason").is_some()).map(said));
+        assert_eq!(last.next_back(), Some(expected), "{told}");
     }
 }

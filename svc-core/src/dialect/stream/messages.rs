@@ -376,7 +376,8 @@ impl ToMessages {
 
     /// Whether the name of a call is told. While no argument has come, what is but the beginning of a tool's may go on.
     fn is_named(&self, tool: &Tool) -> bool {
-        !tool.name.is_empty() && !(tool.waiting.is_empty() && self.names.begins_tool(&tool.name))
+        let may_go_on = tool.waiting.is_empty() && self.names.begins_tool(&tool.name);
+        !(tool.name.is_empty() || may_go_on)
     }
 
     /// Writes the text and thinking that wait.

@@ -42,7 +42,7 @@ pub(super) enum Heard {
         /// Further tools that it ran, without a price of their own.
         brought: BTreeSet<Box<str>>,
         /// How its provider says that it has served.
-        service: Service,
+        service: Box<Service>,
     },
 }
 
@@ -67,7 +67,7 @@ impl Heard {
             text_bytes: answer.text_bytes(),
             tools: answer.server_tools().clone(),
             brought: answer.brought().clone(),
-            service: answer.service().clone(),
+            service: Box::new(answer.service().clone()),
         }
     }
 }
@@ -354,7 +354,7 @@ impl Sink {
                 served.received.reported = reported;
                 served.received.tokens = tokens_of(text_bytes);
                 (served.tools, served.brought) = (tools, brought);
-                served.service = service;
+                served.service = *service;
             }
             Some(Heard::Stream(stream, _)) => {
                 let received = stream.received();

@@ -126,7 +126,7 @@ enum Called {
 /// Whether a call may go on.
 enum May {
     /// By this decision; where that was used up for it, the call is ready to be sent.
-    Go(Decided, Option<Ready>),
+    Go(Decided, Option<Box<Ready>>),
     Not(Value),
 }
 
@@ -280,7 +280,7 @@ impl Place<'_> {
         let sought = Sought { agent, session, server, request: &request };
         service.proxied.waiting.recall(service, &same, &sought, now)?;
         let decided = match self.before(&same, session, now).await? {
-            Before::Approved(decided, ready) => return Ok(May::Go(decided, Some(ready))),
+            Before::Approved(decided, ready) => return Ok(May::Go(decided, Some(Box::new(ready)))),
             Before::Unready(trouble) => return Ok(May::Not(mcp::refused(&self.unreachable(&trouble), self.docs))),
             Before::Not(decided) => decided,
             Before::Nothing => {

@@ -43,7 +43,7 @@ pub(super) struct Run {
     pub(super) action: ActionId,
     pub(super) seat: Seat,
     /// How it is sent, where that was made ready before.
-    pub(super) ready: Option<Ready>,
+    pub(super) ready: Option<Box<Ready>>,
     pub(super) id: Value,
     pub(super) era: Era,
     pub(super) docs: Box<str>,
@@ -116,10 +116,10 @@ impl Run {
         }
     }
 
-    async fn called(&self, ready: Option<Ready>, calling: &Calling<'_>) -> Result<Answered, Trouble> {
+    async fn called(&self, ready: Option<Box<Ready>>, calling: &Calling<'_>) -> Result<Answered, Trouble> {
         let servers = &self.proxied.servers;
         let ready = match ready {
-            Some(ready) => ready,
+            Some(ready) => *ready,
             None => servers.ready(&self.gate, &self.reached, self.session.as_str()).await?,
         };
         servers.call(ready, calling).await
