@@ -11,9 +11,9 @@ use svc_core::rules::people::register_agent::RegisterAgent;
 use svc_core::state::people::{Purpose, Settings as WorkspaceSettings};
 use svc_core::store::MemoryStore;
 use svc_core::testing::world::{World, payment, terms};
-use svc_core::value::Amount;
-use svc_store::keys::fresh_key;
-use svc_store::{AgentHandle, AgentKey, Gate, Settings, StoreError};
+use svc_core::value::{Amount, Timestamp};
+use svc_store::keys::{dalek, fresh_key, receipt_signer};
+use svc_store::{AgentHandle, AgentKey, Backend as _, Gate, Settings, SqliteStore, StoreError};
 
 const AT: &str = "https://gate.example.com";
 const OFFICE: &str = r#"{"name":"Office","actions":["payment"],"limits":{"currency":"EUR","perAction":5000,"perPeriod":{"amount":1000000,"period":"month"}}}"#;
@@ -34,6 +34,22 @@ fn keys_are_drawn() {
     let (one, other) = (fresh_key().unwrap(), fresh_key().unwrap());
     assert!(AgentKey::parse(one.expose()).is_ok() && one.expose().len() == 47);
     assert_ne!(one.expose(), other.expose());
+}
+
+/// Whoever makes the signers by hand is refused an issuer that is none as [`Gate::open`] refuses it, before a key is made; what can
+/// be written in two ways stands in receipts in one.
+#[test]
+fn signers_have_an_issuer_that_is_an_address() {
+    let home = tempfile::tempdir().unwrap();
+    let store = SqliteStore::open(home.path()).unwrap();
+    let signer =
+        |issuer| receipt_signer(&mut store.writer().unwrap(), home.path(), None, Timestamp::default(), issuer, &dalek);
+    for none in ["", "not a url", "http://gate.example.com"] {
+        let refused = signer(none).map(|_| ());
+        assert!(matches!(refused, Err(StoreError::BaseAddress { .. })), "{none}: {refused:?}");
+    }
+    assert!(!home.path().join("master.key").exists());
+    assert_eq!(signer("https://Gate.example.com/").unwrap().issuer(), "https://gate.example.com");
 }
 
 /// A receipt is judged by its text: one that is none, of another key or altered is no good before anything is looked up; a good one is

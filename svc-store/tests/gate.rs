@@ -38,8 +38,7 @@ use svc_core::testing::world::{World, key, payment, request, terms};
 use svc_core::value::digest::Digest;
 use svc_core::value::link::{Index, shard};
 use svc_core::value::text::{Email, Label, Note};
-use svc_core::value::{Id as _, Span, Timestamp};
-use svc_store::keys::{dalek, receipt_signer};
+use svc_core::value::{Id as _, Span};
 use svc_store::{AgentKey, Backend, Gate, Settings, SqliteStore, StoreError};
 
 use clones::Clones;
@@ -500,22 +499,6 @@ fn a_gate_has_one_base_address() {
     assert!(!data.exists());
     let gate = Gate::open(&data, "https://Gate.example.com/").unwrap();
     assert_eq!(gate.signer().issuer(), "https://gate.example.com");
-}
-
-/// Whoever makes the signers by hand is refused an issuer that is none as [`Gate::open`] refuses it, before a key is made; what can
-/// be written in two ways stands in receipts in one.
-#[test]
-fn signers_have_an_issuer_that_is_an_address() {
-    let home = tempfile::tempdir().unwrap();
-    let store = SqliteStore::open(home.path()).unwrap();
-    let signer =
-        |issuer| receipt_signer(&mut store.writer().unwrap(), home.path(), None, Timestamp::default(), issuer, &dalek);
-    for none in ["", "not a url", "http://gate.example.com"] {
-        let refused = signer(none).map(|_| ());
-        assert!(matches!(refused, Err(StoreError::BaseAddress { .. })), "{none}: {refused:?}");
-    }
-    assert!(!home.path().join("master.key").exists());
-    assert_eq!(signer("https://Gate.example.com/").unwrap().issuer(), "https://gate.example.com");
 }
 
 /// An embedder may block on the gate within a task of tokio as often as it likes, though such a task may poll only so often.

@@ -35,7 +35,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let yearly = Request::payment("Move to the yearly plan", Amount::new(310_00)?, "EUR".parse()?, merchant)?;
     let Decision::Ask(asked) = agent.authorize(yearly)?.decision() else { return Err("nobody was asked".into()) };
     let approval = asked.view().approval.as_ref().ok_or("there is no approval")?.id;
-    println!("asked: {}", asked.why());
+    println!("asked: {}", asked.reasons().iter().map(|it| it.message()).collect::<Vec<_>>().join("; "));
 
     // Here the program shows a person what is asked, and hears yes.
     let person = sign_in(&gate, &owner, &workspace)?;
