@@ -309,30 +309,52 @@ fn what_rows_hold_is_that_of_the_schema() {
     );
 }
 
-/// Each type that is read from a row, on a line: its members with their types, without attributes.
+/// Each type that is read from a row, on a line: its members with their types and with what tells how they are read, such as a name
+/// of their own or that they may be missing.
 fn read_types(text: &str) -> Vec<String> {
-    let code = source::shipped(&source::parts(text).code);
-    let derives = source::words(&code, "derive").into_iter().filter_map(|at| code.get(at..)?.split_once(")]"));
+    let parts = source::parts(text);
+    let code = source::shipped(&parts.code);
+    let derives = source::words(&code, "derive").into_iter().filter_map(|at| {
+        let end = at + code.get(at..)?.find(")]")? + 2;
+        Some((code.get(at..end)?, end))
+    });
     let read = derives.filter(|(derived, _)| derived.contains("Deserialize"));
-    read.map(|(_, rest)| {
-        let item = without_attributes(rest.get(..source::item_end(rest)).unwrap_or_default());
-        item.split_whitespace().filter(|word| !word.starts_with("pub")).collect::<Vec<_>>().join(" ")
+    read.filter_map(|(_, begin)| {
+        let end = begin + source::item_end(code.get(begin..)?);
+        let item = with_reading(code.get(begin..end)?, parts.quoted.get(begin..end)?);
+        let words = item.split_whitespace().filter(|word| !word.starts_with("pub"));
+        Some(words.collect::<Vec<_>>().join(" "))
     })
     .collect()
 }
 
-/// The same code without what stands in `#[…]`.
-fn without_attributes(code: &str) -> String {
-    let (mut out, mut depth, mut before) = (String::new(), 0_usize, ' ');
-    for it in code.chars() {
-        depth += usize::from(it == '[' && (depth > 0 || before == '#'));
-        if depth == 0 && it != '#' {
-            out.push(it);
+/// The same code with no other attributes than serde's, of these what reading rests on. `quoted` holds the texts in it, at their places.
+fn with_reading(code: &str, quoted: &str) -> String {
+    let mut out = String::new();
+    let mut rest = 0;
+    while let Some(at) = code.get(rest..).and_then(|it| it.find("#[")).map(|at| rest + at) {
+        out.push_str(code.get(rest..at).unwrap_or_default());
+        let mut depth = 0_usize;
+        let length = code.bytes().skip(at + 1).position(|it| {
+            depth += usize::from(it == b'[');
+            depth -= usize::from(it == b']');
+            depth == 0
+        });
+        rest = length.map_or(code.len(), |it| at + it + 2);
+        let whole = code.bytes().zip(quoted.bytes()).skip(at).take(rest - at);
+        let whole: String = whole.map(|(code, text)| char::from(if text == b' ' { code } else { text })).collect();
+        let said = whole.strip_prefix("#[serde(").and_then(|it| it.strip_suffix(")]")).unwrap_or_default();
+        let read: Vec<&str> = said.split(',').map(str::trim).filter(|it| !is_of_writing(it)).collect();
+        if !read.is_empty() {
+            out.push_str(&format!("#[{}] ", read.join(", ")));
         }
-        depth -= usize::from(it == ']' && depth > 0);
-        before = it;
     }
-    out
+    out + code.get(rest..).unwrap_or_default()
+}
+
+/// Whether a word of serde's tells how something is written, and nothing of how it is read.
+fn is_of_writing(said: &str) -> bool {
+    said.is_empty() || ["skip_serializing_if", "serialize_with", "into"].iter().any(|it| said.starts_with(it))
 }
 
 /// The README's table of routes is the table of routes.
@@ -378,9 +400,11 @@ fn the_map_names_every_module() {
 /// The reading of types itself.
 #[test]
 fn stored_types_are_read() {
-    let text = "#[derive(Clone, Deserialize)]\n#[serde(default)]\npub struct A {\n    /// No word.\n    #[serde(skip = \"[\")]\n    \
-                pub(crate) b: [u8; 2],\n}\n#[derive(Clone)]\nstruct C;\n#[derive(Deserialize)]\nstruct D(u8);";
-    assert_eq!(read_types(text), ["struct A { b: [u8; 2], }", "struct D(u8);"]);
+    let text = "#[derive(Clone, Deserialize)]\n#[serde(default)]\n#[repr(u8)]\npub struct A {\n    /// No word.\n    \
+                #[serde(rename = \"[\", skip_serializing_if = \"none\")]\n    pub(crate) b: [u8; 2],\n    #[serde(into = \"u8\")]\n    \
+                c: u8,\n}\n#[derive(Clone)]\nstruct C;\n#[derive(Deserialize)]\nstruct D(u8);";
+    let read = [r#"#[default] struct A { #[rename = "["] b: [u8; 2], c: u8, }"#, "struct D(u8);"];
+    assert_eq!(read_types(text), read);
 }
 
 /// The reading of paths itself.

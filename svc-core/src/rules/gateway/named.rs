@@ -82,8 +82,8 @@ pub(super) fn kept_for(routing: &Routing, name: &UpstreamName) -> Option<FieldEr
     }
     let is_below = |entry: &str| entry.strip_prefix(name.as_str()).is_some_and(|it| it.starts_with('/'));
     let who = holder(routing, |it| {
-        let names_it = |entry: &&Box<str>| is_below(entry) && !routing.names_a_model(entry);
-        it.providers.contains(name.as_str()) || it.models.iter().any(|entry| names_it(&entry))
+        let names_it = |entry: &str| is_below(entry) && !routing.names_a_model(entry);
+        it.providers.contains(name.as_str()) || it.models.iter().any(|entry| names_it(entry))
     })?;
     Some(FieldError::new("name", format!("is still that of a provider before in {who}: take it out there first")))
 }

@@ -134,7 +134,7 @@ pub(super) fn lower_asked(scope: &mut Scope<'_>, used: &BudgetUse, most: MicroUs
     if let ApprovalSubject::Budget(asked) = &approval.subject
         && asked.more > most
     {
-        let subject = ApprovalSubject::Budget(AskedBudget { more: most, ..asked.clone() });
+        let subject = ApprovalSubject::Budget(AskedBudget { more: most, ..*asked });
         scope.put(Approval { subject, ..Approval::clone(&approval) });
     }
     Ok(())
