@@ -131,13 +131,13 @@ async fn carry(service: &GateService, dialect: Dialect, key: &CallKey, call: &Ca
     };
     // Before it is admitted, so that a freeze that comes right after finds it.
     let mut seat = service.running.enter(key.binding.workspace, key.agent());
+    // Nothing is sent, and nothing charged, for whoever has gone by then.
+    call.ends.set(true);
     let mut setting = service.data_loss.of(key.binding.workspace);
     loop {
         // Each look is at what came: under another setting what was taken out counts again.
         let (seen, findings) = scan::look(setting, &body).await?;
         let demand = Arc::new(seen.as_ref().unwrap_or(&body).demand());
-        // A whole answer is read to its end, whoever is there to hear it.
-        call.ends.set(demand.stream);
         let command = command(service, key, &asked, &demand, findings, setting);
         let now = if asked.dry {
             let (admission, preview) = service.read(|scope| {
@@ -164,6 +164,8 @@ async fn carry(service: &GateService, dialect: Dialect, key: &CallKey, call: &Ca
                     now
                 }
                 Ready::Admitted(admitted, guard) => {
+                    // A whole answer is read to its end, whoever is there to hear it.
+                    call.ends.set(demand.stream);
                     let wanted = Wanted { asked, body: seen.unwrap_or(body), demand };
                     return Ok(Run::new(service, key.clone(), wanted, *admitted, call).answer(*guard).await);
                 }
