@@ -15,9 +15,13 @@ pub struct FieldError {
 }
 
 impl FieldError {
-    /// A fault of `field`. `clause` stands behind the field's name: `must be a whole number`.
+    /// A fault of `field`. `clause` stands behind the field's name: `must be a whole number`. A member whose name is empty leads
+    /// nowhere: its fault is the whole body's.
     pub fn new(field: impl Into<Box<str>>, clause: impl AsRef<str>) -> Self {
         let field = field.into();
+        if field.is_empty() {
+            return Self::whole(format!("the member without a name {}", clause.as_ref()));
+        }
         let message = Cow::Owned(format!("`{field}` {}", clause.as_ref()));
         Self { field: Some(field), message }
     }
@@ -57,6 +61,8 @@ mod tests {
     fn a_message_names_its_field() {
         assert_eq!(FieldError::missing("payment.amount").message, "`payment.amount` is required");
         assert_eq!(FieldError::invalid("type", Invalid::new("must be text")).message, "`type` must be text");
+        let nameless = FieldError::new("", "is not known");
+        assert_eq!((nameless.field, &*nameless.message), (None, "the member without a name is not known"));
         let moved = FieldError::new("limits.perAction", "must be above zero").within("mandates.1");
         assert_eq!(moved.message, "`mandates.1.limits.perAction` must be above zero");
         assert_eq!(moved.field.as_deref(), Some("mandates.1.limits.perAction"));
