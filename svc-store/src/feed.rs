@@ -4,6 +4,7 @@
 //! **Invariant:** nothing is told that is not durable.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use svc_core::store::{Key, Table};
 use tokio::sync::broadcast;
@@ -29,11 +30,14 @@ pub(crate) struct Feed {
     rows: broadcast::Sender<Change>,
     /// Apart from the others: nearly every commit makes a ledger grow, and few listen for that.
     ledgers: broadcast::Sender<Change>,
+    /// Whether nothing is told any more.
+    ended: AtomicBool,
 }
 
 impl Feed {
     pub(crate) fn new() -> Self {
-        Self { rows: broadcast::channel(BEHIND_MAX).0, ledgers: broadcast::channel(BEHIND_MAX).0 }
+        let told = || broadcast::channel(BEHIND_MAX).0;
+        Self { rows: told(), ledgers: told(), ended: AtomicBool::new(false) }
     }
 
     /// Rows that change, but for the heads of ledgers.
@@ -53,6 +57,17 @@ impl Feed {
                 let _ = listeners.send(Change { keys: Arc::new([]), any: true });
             }
         }
+    }
+
+    /// Wakes whoever listens, for the last time.
+    pub(crate) fn end(&self) {
+        self.ended.store(true, Ordering::SeqCst);
+        self.tell_any();
+    }
+
+    /// Whether nothing is told any more: whoever has listened before asking this is woken by the end, if it comes later.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.ended.load(Ordering::SeqCst)
     }
 
     /// Tells of rows that a commit wrote.

@@ -151,7 +151,8 @@ impl Gate {
         Self::over(store, clock, signer, settings)
     }
 
-    /// A gate over a store of one's own.
+    /// A gate over a store of one's own, by a clock of one's own: a store in memory and a clock that is moved make a gate for tests
+    /// (README, "Test against it").
     ///
     /// # Errors
     /// The store gives no session, or no thread can be started.
@@ -206,8 +207,7 @@ impl Gate {
     /// [`Failure`]. Nothing happened, unless the commit is [`CommitError::Unknown`]: then nobody knows, and the same request
     /// with the same idempotency key tells.
     pub fn execute<O: Operation>(&self, operation: O) -> Result<O::Answer, Failure<StoreError>> {
-        // A task of tokio has a budget of polls: once that is used up, what it blocks on would never be ready.
-        pollster::block_on(unconstrained(self.submit(operation)))
+        here(self.submit(operation))
     }
 
     /// Queues `operation` at once; the future, on any executor, is its answer. Dropping the future does not undo it.
@@ -520,6 +520,7 @@ impl Gate {
         }
         drop(self.shared.others.lock().unwrap_or_else(PoisonError::into_inner).take());
         self.core().lanes.close();
+        self.core().feed.end();
     }
 
     pub(crate) fn core(&self) -> &Core {
@@ -531,6 +532,12 @@ impl std::fmt::Debug for Gate {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         out.debug_struct("Gate").field("lanes", &self.core().lanes).finish_non_exhaustive()
     }
+}
+
+/// Waits for `future` on this thread, also within a task of a runtime.
+pub(crate) fn here<T>(future: impl Future<Output = T>) -> T {
+    // A task of tokio has a budget of polls: once that is used up, what it blocks on would never be ready.
+    pollster::block_on(unconstrained(future))
 }
 
 /// Between two looks for a signing key that is not known: whoever shows made-up ones costs no more.

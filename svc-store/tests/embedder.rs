@@ -2,16 +2,28 @@
 //! there already.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test may panic")]
 
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+
+use svc_core::answer::Decided;
 use svc_core::engine::Failure;
+use svc_core::rules::gate::decide::{Choice, DecideApproval};
+use svc_core::rules::gate::freeze::FreezeAgent;
 use svc_core::rules::gate::verify::{Charge, Fault};
+use svc_core::rules::people::by::{By, Person};
 use svc_core::rules::people::create_workspace::CreateWorkspace;
 use svc_core::rules::people::keys::NewKey;
 use svc_core::rules::people::mandates::Content;
 use svc_core::rules::people::register_agent::RegisterAgent;
+use svc_core::state::gate::{Code, OutcomeStatus, Status, Verb};
 use svc_core::state::people::{Purpose, Settings as WorkspaceSettings};
-use svc_core::store::MemoryStore;
+use svc_core::store::{Clock as _, MemoryStore};
+use svc_core::testing::FakeClock;
+use svc_core::testing::people::sign_in_owner;
 use svc_core::testing::world::{World, payment, terms};
-use svc_core::value::{Amount, Timestamp};
+use svc_core::value::text::Note;
+use svc_core::value::{Amount, Span, Timestamp};
 use svc_store::keys::{dalek, fresh_key, receipt_signer};
 use svc_store::{AgentHandle, AgentKey, Backend as _, Gate, Settings, SqliteStore, StoreError};
 
@@ -102,4 +114,94 @@ fn no_key_follows_without_a_vault() {
     let gate = Gate::over(store, clock, signer, Settings::default()).unwrap();
     let refused = gate.rotate_key(Purpose::Receipt, false);
     assert!(matches!(refused, Err(Failure::Load(StoreError::NoVault))), "{refused:?}");
+}
+
+/// A gate over a store in memory, whose time is told, and an agent of it that may pay and is asked about from 20.00 on.
+fn told_time() -> (Gate, FakeClock, AgentHandle, Person) {
+    let store = MemoryStore::new();
+    let mut world = World::over(store.clone(), WorkspaceSettings::default());
+    let (clock, signer) = (world.clock().clone(), Arc::clone(world.engine().signer()));
+    let mut settings = Settings::default();
+    settings.timers = false;
+    let gate = Gate::over(store.clone(), clock.clone(), signer, settings).unwrap();
+    let new = RegisterAgent::new(world.workspace(), "Shopper".parse().unwrap(), NewKey::of("ask_secret"));
+    let mandates =
+        vec![Content::Whole(Box::new(terms(&OFFICE.replace("\"perAction\"", "\"askAbove\":2000,\"perAction\""))))];
+    gate.execute(RegisterAgent { mandates, ..new }).unwrap();
+    let owner = sign_in_owner(&mut store.clone(), world.workspace(), 1, clock.now());
+    let agent = gate.agent(AgentKey::parse("ask_secret").unwrap()).unwrap();
+    (gate, clock, agent, owner)
+}
+
+/// Polls `future` once.
+fn poll<F: Future>(future: Pin<&mut F>) -> Poll<F::Output> {
+    future.poll(&mut Context::from_waker(Waker::noop()))
+}
+
+/// What an agent asks, tells and reads can be awaited on any executor, and is the same as what is waited for.
+#[test]
+fn an_agent_awaits_what_it_asks() {
+    let (_gate, _clock, agent, _) = told_time();
+    let (settled, read) = pollster::block_on(async {
+        let allowed = agent.authorize_async(payment(1_900, "EUR", "shop.example.com")).await.unwrap();
+        assert_eq!((allowed.verb(), allowed.receipt().is_some()), (Verb::Allow, true));
+        let settled = agent.settle_async(allowed.id(), OutcomeStatus::Completed, Some(1_900)).await.unwrap();
+        (settled, agent.get_async(allowed.id()).await.unwrap())
+    });
+    assert_eq!((settled.status(), read.status()), (Status::Completed, Status::Completed));
+    let denied = agent.authorize(payment(5_001, "EUR", "shop.example.com")).unwrap();
+    assert_eq!(denied.verb(), Verb::Deny);
+    let ran = pollster::block_on(agent.report_run_async(denied.id(), false)).unwrap();
+    assert!(ran.action().signals.contains(&Code::UnapprovedRun));
+    assert_eq!(agent.report_run(denied.id(), false).unwrap().action().evidence, ran.action().evidence);
+}
+
+/// Whoever waits for a decision goes on when a person has decided, when time has, when a stop has, and when the gate is closed; changes
+/// of anything else do not end the wait.
+#[test]
+fn a_decision_is_awaited() {
+    let (gate, clock, agent, owner) = told_time();
+    let ask = || agent.authorize(payment(2_100, "EUR", "shop.example.com")).unwrap();
+    let (one, other) = (ask(), ask());
+    let mut waits = pin!(agent.until_decided(one.id()));
+    assert!(poll(waits.as_mut()).is_pending());
+    let approve = |asked: &Decided| {
+        let id = asked.action().approval.unwrap();
+        gate.execute(DecideApproval::new(owner, id, Choice::Approve)).unwrap();
+    };
+    approve(&other);
+    assert!(poll(waits.as_mut()).is_pending());
+    approve(&one);
+    let Poll::Ready(Ok(decided)) = poll(waits.as_mut()) else { panic!("it is decided") };
+    assert_eq!((decided.status(), decided.receipt().is_some()), (Status::Allowed, true));
+    let again = pollster::block_on(agent.until_decided(one.id())).unwrap();
+    assert_eq!(again.status(), Status::Allowed);
+
+    let late = ask();
+    let mut waits = pin!(agent.until_decided(late.id()));
+    assert!(poll(waits.as_mut()).is_pending());
+    clock.advance(Span::hours(24));
+    gate.tick().unwrap();
+    assert!(matches!(poll(waits.as_mut()), Poll::Ready(Ok(decided)) if decided.status() == Status::Expired));
+
+    let stopped = ask();
+    let mut waits = pin!(agent.until_decided(stopped.id()));
+    assert!(poll(waits.as_mut()).is_pending());
+    let (caller, by, reason) = (agent.caller(), By::Program, Note::parse("Stop").unwrap());
+    gate.execute(FreezeAgent { workspace: caller.workspace, agent: caller.agent, by, reason }).unwrap();
+    assert!(matches!(poll(waits.as_mut()), Poll::Ready(Ok(decided)) if decided.status() == Status::Denied));
+}
+
+/// Nobody decides at a gate that is closed: whoever waits for it is told.
+#[test]
+fn nothing_is_awaited_of_a_gate_that_is_closed() {
+    let (gate, _clock, agent, _) = told_time();
+    let asked = agent.authorize(payment(2_100, "EUR", "shop.example.com")).unwrap();
+    let mut waits = pin!(agent.until_decided(asked.id()));
+    assert!(poll(waits.as_mut()).is_pending());
+    gate.close();
+    let ended = poll(waits.as_mut());
+    assert!(matches!(ended, Poll::Ready(Err(Failure::Load(StoreError::Closed)))), "{ended:?}");
+    let ended = pollster::block_on(agent.until_decided(asked.id()));
+    assert!(matches!(ended, Err(Failure::Load(StoreError::Closed))), "{ended:?}");
 }
