@@ -16,7 +16,7 @@ use svc_core::rules::people::create_workspace::CreateWorkspace;
 use svc_core::rules::people::keys::NewKey;
 use svc_core::rules::people::mandates::Content;
 use svc_core::rules::people::register_agent::RegisterAgent;
-use svc_core::state::gate::{Code, OutcomeStatus, Status, Verb};
+use svc_core::state::gate::{Action, Code, OutcomeStatus, State, Status, Verb};
 use svc_core::state::people::{Purpose, Settings as WorkspaceSettings};
 use svc_core::store::{Clock as _, MemoryStore};
 use svc_core::testing::FakeClock;
@@ -110,7 +110,7 @@ fn a_gate_that_is_there_is_opened_and_none_is_made() {
 fn no_key_follows_without_a_vault() {
     let store = MemoryStore::new();
     let mut world = World::over(store.clone(), WorkspaceSettings::default());
-    let (clock, signer) = (world.clock().clone(), std::sync::Arc::clone(world.engine().signer()));
+    let (clock, signer) = (world.clock().clone(), Arc::clone(world.engine().signer()));
     let gate = Gate::over(store, clock, signer, Settings::default()).unwrap();
     let refused = gate.rotate_key(Purpose::Receipt, false);
     assert!(matches!(refused, Err(Failure::Load(StoreError::NoVault))), "{refused:?}");
@@ -204,4 +204,18 @@ fn nothing_is_awaited_of_a_gate_that_is_closed() {
     assert!(matches!(ended, Poll::Ready(Err(Failure::Load(StoreError::Closed)))), "{ended:?}");
     let ended = pollster::block_on(agent.until_decided(asked.id()));
     assert!(matches!(ended, Err(Failure::Load(StoreError::Closed))), "{ended:?}");
+}
+
+/// The same question again, of a wait that time has ended and no timer has seen to, is answered once that end is on record.
+#[test]
+fn a_question_asked_again_tells_what_is_recorded() {
+    let (gate, clock, agent, _) = told_time();
+    let question = || payment(2_100, "EUR", "shop.example.com").keyed("one".parse().unwrap());
+    let asked = agent.authorize(question()).unwrap();
+    clock.advance(Span::hours(24));
+    let again = agent.authorize(question()).unwrap();
+    assert_eq!((again.id(), again.status(), again.is_replay()), (asked.id(), Status::Expired, true));
+    let stored = gate.read(|scope| scope.get::<Action>(asked.id())).unwrap().unwrap();
+    assert!(matches!(stored.state, State::Expired { .. }), "{:?}", stored.state);
+    assert_eq!(again.action().evidence, stored.evidence);
 }
