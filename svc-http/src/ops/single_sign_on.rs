@@ -12,9 +12,9 @@ use svc_core::rules::people::sign_in::SignInStep;
 use svc_core::rules::people::single_sign_on::{
     OwnProof, Provider, SignInBySso, SsoStep, Vouched, domain_to_prove, provider,
 };
-use svc_core::state::edge::Integration;
+use svc_core::state::edge::{Integration, Received};
 use svc_core::state::people::{SESSION_LIFE, Session, SsoLink};
-use svc_core::value::digest::{Digest, SsoLinkId};
+use svc_core::value::digest::{Digest, ReceivedId, SsoLinkId};
 use svc_core::value::domain::Domain;
 use svc_core::value::id::{IntegrationId, WorkspaceId};
 use svc_core::value::secret::Secret;
@@ -65,6 +65,7 @@ struct Waiting {
     email: Option<Email>,
     domain: Option<Domain>,
     issued_at: Timestamp,
+    sent: ReceivedId,
     at: Timestamp,
 }
 
@@ -274,6 +275,7 @@ async fn vouched(service: &GateService, workspace: WorkspaceId, form: &Form, sen
         email: token.email,
         domain: None,
         issued_at: token.issued_at,
+        sent: Received::sign_in(integration.slot, &sent.nonce),
     };
     if let Some(domain) = service.read(|scope| domain_to_prove(scope, &vouched))?
         && service.providers.is_proven(workspace, &domain).await
@@ -355,13 +357,13 @@ pub(super) async fn confirm(service: &GateService, call: &Call) -> Result<Answer
 
 impl Waiting {
     fn of(vouched: Vouched, at: Timestamp) -> Self {
-        let Vouched { workspace: _, integration, issuer, client_id, subject, email, domain, issued_at } = vouched;
-        Self { integration, issuer, client_id, subject, email, domain, issued_at, at }
+        let Vouched { workspace: _, integration, issuer, client_id, subject, email, domain, issued_at, sent } = vouched;
+        Self { integration, issuer, client_id, subject, email, domain, issued_at, sent, at }
     }
 
     fn vouched(self, workspace: WorkspaceId) -> Vouched {
-        let Self { integration, issuer, client_id, subject, email, domain, issued_at, at: _ } = self;
-        Vouched { workspace, integration, issuer, client_id, subject, email, domain, issued_at }
+        let Self { integration, issuer, client_id, subject, email, domain, issued_at, sent, at: _ } = self;
+        Vouched { workspace, integration, issuer, client_id, subject, email, domain, issued_at, sent }
     }
 }
 

@@ -12,7 +12,7 @@ use svc_core::rules::people::settings::{ChangeSettings, SettingsChange};
 use svc_core::rules::people::sign_in::{FinishSignIn, Shown, SignInStep, StartSession};
 use svc_core::rules::people::single_sign_on::{OwnProof, SignInBySso, SsoStep, Vouched, domain_to_prove};
 use svc_core::state::edge::{
-    ConfigChange, Integration, IntegrationConfig, IntegrationKind, IntegrationSlot, OidcConfig,
+    ConfigChange, Integration, IntegrationConfig, IntegrationKind, IntegrationSlot, OidcConfig, Received,
 };
 use svc_core::state::evidence::Entry;
 use svc_core::state::people::{
@@ -85,11 +85,13 @@ fn said(world: &mut World, subject: &str, email: &str) -> Vouched {
         email: Some(Email::parse(email).unwrap()),
         domain: Some(domain()),
         issued_at: world.now(),
+        sent: Received::sign_in(slot, &Digest::of(subject)),
     }
 }
 
 /// How a sign-in ends: with a session, for want of the account's own proof, or refused.
 fn come(world: &mut World, vouched: Vouched, own: Option<OwnProof>, cookie: &str) -> Result<bool, Kind> {
+    let vouched = Vouched { sent: Received::sign_in(slot(world), &Digest::of(cookie)), ..vouched };
     match world.run(SignInBySso { vouched, own, cookie: Digest::of(cookie) }) {
         Ok(SsoStep::Started(_)) => Ok(true),
         Ok(SsoStep::Unlinked) => Ok(false),
@@ -494,4 +496,25 @@ fn the_accounts_own_proof_sets_a_factor_up() {
     let remove = ChangeSecondFactor { by, own, change: remove };
     assert_eq!(world.run(remove).unwrap_err().kind(), Kind::Forbidden, "it is used up");
     world.audit();
+}
+
+/// What came back from a provider signs in once, whichever server takes it: also where the first time led to the account's own proof,
+/// and not where it led nowhere.
+#[test]
+fn a_sign_in_comes_back_once() {
+    let mut world = world();
+    invite(&mut world, ANN, Role::Member);
+    let vouched = said(&mut world, "ann", ANN);
+    let again = |world: &mut World, vouched: &Vouched, cookie: &str| {
+        world.run(SignInBySso { vouched: vouched.clone(), own: None, cookie: Digest::of(cookie) })
+    };
+    let not_yet = Vouched { email: None, ..vouched.clone() };
+    assert_eq!(again(&mut world, &not_yet, "zero").unwrap_err().kind(), Kind::WrongSignIn);
+    assert!(matches!(again(&mut world, &vouched, "one"), Ok(SsoStep::Started(_))));
+    assert_eq!(again(&mut world, &vouched, "two").unwrap_err().kind(), Kind::WrongSignIn);
+    assert_eq!(role(&mut world, "two"), None);
+    let other = Vouched { sent: Received::sign_in(slot(&world), &Digest::of("other")), ..vouched };
+    assert!(matches!(again(&mut world, &other, "three"), Ok(SsoStep::Started(_))));
+    world.advance(Span::hours(2));
+    assert!(!world.rows().iter().any(|(key, ..)| matches!(key, svc_core::store::Key::Received(_))));
 }

@@ -12,13 +12,13 @@ use super::by::{SignedIn, own_session};
 use super::sessions::{Begun, Started, begin};
 use super::sign_in::proven;
 use crate::refusal::Refusal;
-use crate::state::edge::{Integration, IntegrationConfig, IntegrationKind, IntegrationSlot, OidcConfig};
+use crate::state::edge::{Integration, IntegrationConfig, IntegrationKind, IntegrationSlot, OidcConfig, Received};
 use crate::state::evidence::{Actor, Fact, Subject};
 use crate::state::people::{Account, EmailUse, Member, PendingSignIn, Principal, Proof, SsoLink, Workspace};
 use crate::store::Row as _;
 use crate::turn::{Halt, Scope};
 use crate::value::canonical::Object;
-use crate::value::digest::{Digest, PendingSignInId, SessionDigest, SsoLinkId};
+use crate::value::digest::{Digest, PendingSignInId, ReceivedId, SessionDigest, SsoLinkId};
 use crate::value::domain::Domain;
 use crate::value::id::{IntegrationId, WorkspaceId};
 use crate::value::text::Email;
@@ -26,6 +26,8 @@ use crate::value::{Span, Timestamp};
 
 /// How old the note of a provider's last sign-in may become before it is written again: its row is shared by everybody who signs in.
 const NOTED_SLACK: Span = Span::hours(1);
+/// How long it is remembered that a sign-in came back: longer than anybody is waited for, on any server's clock.
+const SENT_KEPT: Span = Span::hours(1);
 
 /// Begins a session for whom an identity provider vouches.
 #[derive(Clone, Debug)]
@@ -57,6 +59,8 @@ pub struct Vouched {
     pub domain: Option<Domain>,
     /// When the issuer said so.
     pub issued_at: Timestamp,
+    /// The row that says that this sign-in has come back: each signs in once.
+    pub sent: ReceivedId,
 }
 
 /// What somebody has shown of their own, beside what their provider says.
@@ -81,10 +85,13 @@ pub enum SsoStep {
 ///
 /// # Errors
 /// `unauthenticated`, in one text, where the provider is not the workspace's any more, where it vouches for nobody who is a member,
-/// or where the address is none that links.
+/// where the address is none that links, or where this sign-in has led to a session before.
 pub fn sign_in_by_sso(scope: &mut Scope<'_>, asked: &SignInBySso) -> Result<SsoStep, Halt> {
     let vouched = &asked.vouched;
     let used = in_force(scope, vouched)?;
+    if scope.get::<Received>(vouched.sent)?.is_some() {
+        return Err(wrong());
+    }
     let linked = linked(scope, vouched.workspace, vouched.subject)?;
     let is_linked = linked.is_some();
     let (principal, member) = match linked {
@@ -107,6 +114,8 @@ pub fn sign_in_by_sso(scope: &mut Scope<'_>, asked: &SignInBySso) -> Result<SsoS
         link(scope, vouched, &principal, &member, if is_new { "email" } else { "own_proof" })?;
     }
     note(scope, &used);
+    let until = scope.now().plus(SENT_KEPT);
+    scope.put(Received { id: vouched.sent, workspace: vouched.workspace, until, answer: None });
     match begin(scope, Account::clone(&account), Proof::Sso(vouched.workspace), asked.cookie)? {
         Begun::Started(started) => Ok(SsoStep::Started(started)),
         // A session of the provider is good in its workspace, of which the account is a member.

@@ -1,4 +1,5 @@
-//! What has been received over an integration: that a signed request is not taken twice, and what an event was answered with.
+//! What has been received over an integration: that a signed request or a sign-in is not taken twice, and what an event was answered
+//! with.
 //!
 //! Both are rows of one table, found by digests that cannot meet: a replay is the very request again and refused; an event that
 //! its sender signs anew, since no answer reached it, is answered as before and done once.
@@ -6,7 +7,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::integration::IntegrationSlot;
-use crate::value::digest::ReceivedId;
+use crate::value::digest::{Digest, ReceivedId};
 use crate::value::id::{IntegrationId, WorkspaceId};
 use crate::value::link::{Link, Linked};
 use crate::value::{Id as _, Span, Timestamp};
@@ -67,6 +68,12 @@ impl Received {
     #[must_use]
     pub fn button(slot: IntegrationSlot, integration: IntegrationId, button: &[u8]) -> ReceivedId {
         Self::find(slot, b"button", &[&integration.bits().to_be_bytes(), button])
+    }
+
+    /// The row of a sign-in by an identity provider, by what was drawn for it.
+    #[must_use]
+    pub fn sign_in(slot: IntegrationSlot, nonce: &Digest) -> ReceivedId {
+        Self::find(slot, b"sign_in", &[nonce.as_bytes()])
     }
 
     /// The row of a request that was signed with the operator's secret, by what of it was signed.
