@@ -65,6 +65,7 @@ use crate::rules::people::mandates::{self, ChangeMandate, GrantMandate, Held, Re
 use crate::rules::people::members::{self, ChangeMember, InviteMember, MemberDone, RemoveMember};
 use crate::rules::people::password::{self, ChangePassword};
 use crate::rules::people::register_agent::{self, RegisterAgent, Registered, RemoveAgent};
+use crate::rules::people::reseal::{self, Reseal};
 use crate::rules::people::second_factor::{self, ChangeSecondFactor};
 use crate::rules::people::sessions::{self, EndSession, TouchSession};
 use crate::rules::people::settings::{self, ChangeSettings};
@@ -294,6 +295,8 @@ commands! {
     RevokeMandate => mandates::revoke_mandate, MandateEnd;
     /// A service token ends.
     RevokeToken => tokens::revoke_token, TokenEnd;
+    /// What is sealed is sealed under another master key.
+    Reseal => reseal::reseal, Done;
     /// A signing key follows another.
     RotateSigningKey => signing_key::rotate_signing_key, SigningKey;
     /// Ledger records get their places.
@@ -543,6 +546,7 @@ operations! {
     RevokeMandate => MandateId, |Reply::MandateEnd(it), _| it;
     Erase => u64, |Reply::Placed(it), _| it;
     KeepTally => (), |Reply::Done(()), _| ();
+    Reseal => (), |Reply::Done(()), _| ();
     RotateSigningKey => Arc<SigningKey>, |Reply::SigningKey(it), _| it;
     Sequence => u64, |Reply::Placed(it), _| it;
     ReportRun => Decided, |Reply::Action(view), signer| Decided::of(*view, signer);

@@ -22,6 +22,7 @@ mod output;
 mod providers;
 mod reached;
 mod receipt;
+mod reseal;
 mod serve;
 mod setup;
 mod sign_in_link;
@@ -228,6 +229,22 @@ enum KeyCommand {
     Create(NewKey),
     /// Have the next signing key follow the one in force, 24 hours after it is published
     Rotate(Rotation),
+    /// Put another master key in the place of the one in force, and seal every secret anew under it; needs the server stopped
+    ///
+    /// A new key is made and everything that the database has sealed is sealed under it, in one commit. Keys of agents, receipts and
+    /// people's passwords are not sealed, and stay as they are. Whatever breaks it off, the same command ends it.
+    Reseal(Resealing),
+}
+
+/// How all that is sealed is to be sealed anew.
+#[derive(Args, Debug)]
+struct Resealing {
+    /// Every server on the database in PostgreSQL is stopped
+    #[arg(long)]
+    servers_stopped: bool,
+    /// Print one JSON object on one line
+    #[arg(long)]
+    json: bool,
 }
 
 /// A signing key that is to be followed by another.
@@ -468,6 +485,7 @@ fn run(cli: Cli) -> Result<ExitCode, Problem> {
         }
         Command::Init { owner, json } => init::run(&place.load(Flags::default())?.config, &owner, json),
         Command::Key(KeyCommand::Create(wish)) => key::create(&place.load(Flags::default())?.config, &wish),
+        Command::Key(KeyCommand::Reseal(wish)) => reseal::run(&place.load(Flags::default())?.config, &wish),
         Command::Key(KeyCommand::Rotate(wish)) => key::rotate(&place.load(Flags::default())?.config, &wish),
         Command::Erase(wish) => erase::run(&place.load(Flags::default())?.config, &wish),
         Command::Evidence(EvidenceCommand::Verify { bundle, json }) => Ok(evidence::verify(&bundle, json)),

@@ -163,6 +163,12 @@ pub enum StoreError {
         self.advice()
     )]
     Sealed,
+    /// The master key does not open what is sealed, and another one lies beside it: a change was not brought to its end.
+    #[error("the master key does not open what the database has sealed, and `{}` is there: {}", path.display(), self.advice())]
+    Resealing {
+        /// Where the other key is.
+        path: PathBuf,
+    },
     /// A secret was to be kept, and the gate has no key to seal it under.
     #[error("the gate has no master key to seal secrets under: give it one in its settings")]
     NoVault,
@@ -225,6 +231,9 @@ impl StoreError {
             Self::Database(_) => "look at what the database says, and restore the last backup if it stays so",
             Self::MasterKeyMissing { .. } => "put it back, or set SVC_MASTER_KEY",
             Self::MasterKeyMalformed | Self::Sealed => "put back the master key that this database was begun with",
+            Self::Resealing { .. } => {
+                "run `svc key reseal` once more, which ends what was begun, or configure that key where the settings give one"
+            }
             Self::Entropy(_) | Self::Thread(_) => "look at this machine's limits for the user that runs it",
             Self::Malformed(_)
             | Self::LeftOut

@@ -12,12 +12,13 @@ use svc_core::rules::read::find_binding;
 use svc_core::state::evidence::bundle::RECORDS_MAX;
 use svc_core::state::gate::receipt::{PublicKey, PublicKeys, Signer};
 use svc_core::state::people::{Binding, Purpose, SigningKey, SigningUse};
-use svc_core::store::{Clock, CommitError, Found, Range};
+use svc_core::store::{Clock, CommitError, Found, Key, Range, Record};
 use svc_core::turn::{Halt, Rows, Scope, read};
 use svc_core::value::Timestamp;
 #[cfg(feature = "sqlite")]
 use svc_core::value::base_url::BaseUrl;
 use svc_core::value::digest::Digest;
+use svc_core::value::id::WorkspaceId;
 use svc_core::value::link::{Index, SHARDS};
 use svc_core::value::secret::Secret;
 use tokio::sync::oneshot;
@@ -370,19 +371,8 @@ impl Gate {
     pub fn rotate_key(&self, purpose: Purpose, compromised: bool) -> Result<Arc<SigningKey>, Failure<StoreError>> {
         let core = self.core();
         let master = core.vault.as_ref().ok_or(Failure::Load(StoreError::NoVault))?;
-        let mut workspaces = Vec::new();
-        let mut range = Range::all(Index::Workspaces, 0, WORKSPACES_PAGE);
-        loop {
-            let page = self.scan(&range)?;
-            let ids = page.iter().filter_map(|it| match it.row.key {
-                svc_core::store::Key::Workspace(id) => Some(id),
-                _ => None,
-            });
-            workspaces.extend(ids);
-            let Some(last) = page.last().filter(|_| page.len() == WORKSPACES_PAGE) else { break };
-            range.after = Some((last.order, last.row.key));
-        }
-        let mut load = |keys: &[svc_core::store::Key]| core.readers.open()?.load(keys);
+        let workspaces = self.workspaces()?;
+        let mut load = |keys: &[Key]| core.readers.open()?.load(keys);
         let mut tries = ROTATIONS_MAX;
         let kept = loop {
             tries -= 1;
@@ -401,6 +391,37 @@ impl Gate {
         Ok(kept)
     }
 
+    /// Every workspace of the store, by id.
+    pub(crate) fn workspaces(&self) -> Result<Vec<WorkspaceId>, Failure<StoreError>> {
+        let found = self.scan_all(Range::all(Index::Workspaces, 0, PAGE))?;
+        let id = |it: &Found| match it.row.key {
+            Key::Workspace(id) => Some(id),
+            _ => None,
+        };
+        Ok(found.iter().filter_map(id).collect())
+    }
+
+    /// All that an index has in a range, a page at a time.
+    pub(crate) fn scan_all(&self, mut range: Range) -> Result<Vec<Found>, Failure<StoreError>> {
+        let mut all = Vec::new();
+        loop {
+            let page = self.scan(&range)?;
+            let is_last = page.len() < PAGE;
+            range.after = page.last().map(|it| (it.order, it.row.key));
+            all.extend(page);
+            if is_last {
+                return Ok(all);
+            }
+        }
+    }
+
+    /// Rows as they stand.
+    pub(crate) fn load(&self, keys: &[Key]) -> Result<Vec<Record>, Failure<StoreError>> {
+        let mut reader = self.core().readers.open().map_err(Failure::Load)?;
+        let loaded = reader.load(keys).map_err(Failure::Load)?;
+        Ok(loaded.into_iter().filter_map(|it| it.record).collect())
+    }
+
     /// Does what is due now and waits for it: timers, and ledger records that wait for their places. Says when the next
     /// timer is due.
     ///
@@ -414,7 +435,7 @@ impl Gate {
     ///
     /// # Errors
     /// As [`tick`](Self::tick).
-    pub fn place(&self, workspace: svc_core::value::id::WorkspaceId) -> Result<(), Failure<StoreError>> {
+    pub fn place(&self, workspace: WorkspaceId) -> Result<(), Failure<StoreError>> {
         timers::place(self.core(), svc_core::value::link::shard(workspace)).map(|_| ())
     }
 
@@ -508,7 +529,7 @@ impl Gate {
         self.core().bundle_max
     }
 
-    fn vault(&self) -> Result<&MasterKey, StoreError> {
+    pub(crate) fn vault(&self) -> Result<&MasterKey, StoreError> {
         self.core().vault.as_ref().ok_or(StoreError::NoVault)
     }
 
@@ -544,5 +565,5 @@ pub(crate) fn here<T>(future: impl Future<Output = T>) -> T {
 const KEYS_PAUSE: Duration = Duration::from_secs(1);
 /// How often a rotation is tried where others come before it.
 const ROTATIONS_MAX: u32 = 100;
-/// Workspaces that are looked up at once.
-const WORKSPACES_PAGE: usize = 500;
+/// Rows that are looked up at once.
+pub(crate) const PAGE: usize = 500;

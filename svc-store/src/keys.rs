@@ -18,7 +18,7 @@ use svc_core::value::secret::Secret;
 
 use crate::error::StoreError;
 use crate::lasting::with_causes;
-use crate::seal::{MASTER_KEY, MasterKey, mode_open_to_others, random};
+use crate::seal::{MASTER_KEY, MasterKey, NEXT_KEY, mode_open_to_others, random};
 
 /// The text of a new key for an agent, to be shown once: 32 random bytes behind `ask_`. What is kept of it,
 /// [`NewKey::of`](svc_core::rules::people::keys::NewKey::of) takes from it.
@@ -79,7 +79,13 @@ pub fn receipt_signer<S: Store + ?Sized>(
             rows.push(keep(store, made)?);
         }
     }
-    Ok(Arc::new(KeyRing::open(rows, master, issuer.as_str(), make)?))
+    let ring = KeyRing::open(rows, master, issuer.as_str(), make).map_err(|error| match error {
+        StoreError::Sealed if directory.join(NEXT_KEY).exists() => {
+            StoreError::Resealing { path: directory.join(NEXT_KEY) }
+        }
+        error => error,
+    })?;
+    Ok(Arc::new(ring))
 }
 
 /// Tells of a master key that others can read, as whoever has it and a copy of the database can sign receipts.
@@ -88,6 +94,17 @@ fn warn_where_open(directory: &Path) {
         let path = directory.join(MASTER_KEY).display().to_string();
         tracing::warn!(path, mode = format!("{mode:03o}"), "others can read or write the master key: `chmod 600` it");
     }
+}
+
+/// Whether `master` opens what the database behind `store` has sealed, by its first receipt key; `None` where it has sealed nothing.
+///
+/// # Errors
+/// The store does not answer.
+pub fn opens<S: Store + ?Sized>(store: &mut S, master: &MasterKey) -> Result<Option<bool>, StoreError> {
+    let loaded = store.load(&[SigningKey::key(SigningUse::first(Purpose::Receipt))]).map_err(StoreError::of)?;
+    let record = loaded.into_iter().find_map(|row| row.record);
+    let row = record.as_ref().and_then(SigningKey::peel);
+    Ok(row.map(|row| master.open(&SigningKey::purpose(row.id), &row.sealed).is_ok()))
 }
 
 /// The rotation that has a key of `purpose` follow those that there are: from 24 hours on, for which it is published before it
@@ -123,7 +140,7 @@ fn fresh(
     Ok(SigningKey {
         id,
         public: URL_SAFE_NO_PAD.encode(public.as_bytes()).into(),
-        sealed: master.seal(&purpose(id), seed.expose())?.into(),
+        sealed: master.seal(&SigningKey::purpose(id), seed.expose())?.into(),
         created_at,
         not_before,
         retired_at: None,
@@ -163,11 +180,6 @@ fn keep<S: Store + ?Sized>(store: &mut S, row: SigningKey) -> Result<SigningKey,
     }
 }
 
-/// What a signing key's seed is sealed for: its row and no other.
-fn purpose(id: SigningUse) -> String {
-    format!("signing_key/{}/{}", id.purpose.as_str(), id.generation)
-}
-
 /// The signing keys of a database, opened.
 struct KeyRing {
     /// The receipt key that the gate started with: what the ring is where nobody asks for a time.
@@ -205,7 +217,7 @@ fn opened(
     issuer: &str,
     make: &SignerFactory,
 ) -> Result<Arc<dyn Signer>, StoreError> {
-    let seed = master.open(&purpose(row.id), &row.sealed)?;
+    let seed = master.open(&SigningKey::purpose(row.id), &row.sealed)?;
     let seed: [u8; 32] = seed.expose().as_slice().try_into().map_err(|_| StoreError::Sealed)?;
     let seed = Secret::new(seed);
     // The published half has to be the one that signs, or nothing would verify.

@@ -55,6 +55,7 @@ mod queue;
 #[cfg(feature = "sqlite")]
 pub mod reached;
 mod reader;
+mod reseal;
 mod scorecard;
 pub mod seal;
 #[cfg(feature = "sqlite")]

@@ -23,6 +23,8 @@ use crate::error::StoreError;
 
 /// The master key's name in the data directory.
 pub const MASTER_KEY: &str = "master.key";
+/// The name of the key that is to take its place, in the data directory: there while a change of it is under way.
+pub const NEXT_KEY: &str = "master.key.next";
 /// How a text sealed in this way begins.
 const VERSION: &str = "x1.";
 const NONCE_BYTES: usize = 24;
@@ -59,7 +61,19 @@ impl MasterKey {
     /// # Errors
     /// The file cannot be read, or holds no key.
     pub fn read(directory: &Path) -> Result<Option<Self>, StoreError> {
-        let path = directory.join(MASTER_KEY);
+        Self::read_as(directory, MASTER_KEY)
+    }
+
+    /// Reads the key that is to take the place of a data directory's; `None` where no change is under way.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read).
+    pub fn read_next(directory: &Path) -> Result<Option<Self>, StoreError> {
+        Self::read_as(directory, NEXT_KEY)
+    }
+
+    fn read_as(directory: &Path, name: &str) -> Result<Option<Self>, StoreError> {
+        let path = directory.join(name);
         match fs::read_to_string(&path) {
             Ok(text) => Self::parse(&Zeroizing::new(text)).map(Some),
             Err(cause) if cause.kind() == ErrorKind::NotFound => Ok(None),
@@ -73,12 +87,41 @@ impl MasterKey {
     /// # Errors
     /// No random bytes, or the file cannot be written.
     pub fn make(directory: &Path) -> Result<Self, StoreError> {
+        Self::make_as(directory, MASTER_KEY)
+    }
+
+    /// Makes the key that is to take the place of a data directory's, as [`make`](Self::make) does, or reads the one that is there.
+    ///
+    /// # Errors
+    /// As [`make`](Self::make).
+    pub fn make_next(directory: &Path) -> Result<Self, StoreError> {
+        Self::make_as(directory, NEXT_KEY)
+    }
+
+    /// Puts the next key of a data directory in its place, at once or not at all, and keeps the one before it as `kept`, which is no
+    /// other file's name: backups of before are opened by it.
+    ///
+    /// # Errors
+    /// A file cannot be written or renamed; what is there is left.
+    pub fn follow(directory: &Path, kept: &str) -> Result<(), StoreError> {
+        let (path, before) = (directory.join(MASTER_KEY), directory.join(kept));
+        let told = |cause| StoreError::file(&path, "the master key cannot be replaced", cause);
+        match fs::read_to_string(&path).map(Zeroizing::new) {
+            Ok(text) => write_new(&before, &text).map_err(told)?,
+            Err(cause) if cause.kind() == ErrorKind::NotFound => {}
+            Err(cause) => return Err(told(cause)),
+        }
+        let sync = || fs::File::open(directory)?.sync_all();
+        sync().and_then(|()| fs::rename(directory.join(NEXT_KEY), &path)).and_then(|()| sync()).map_err(told)
+    }
+
+    fn make_as(directory: &Path, called: &str) -> Result<Self, StoreError> {
         let key = random::<32>()?;
-        let path = directory.join(MASTER_KEY);
+        let path = directory.join(called);
         let text = Zeroizing::new(format!("{}\n", URL_SAFE_NO_PAD.encode(key.as_slice())));
         // Under its name it is whole from the first: another process may read it at any moment, and this one may end at any.
         let name = URL_SAFE_NO_PAD.encode(random::<12>()?.as_slice());
-        let partial = directory.join(format!("{MASTER_KEY}.{name}.partial"));
+        let partial = directory.join(format!("{called}.{name}.partial"));
         let written = write_new(&partial, &text).and_then(|()| match fs::hard_link(&partial, &path) {
             // A disk that gives no second names.
             Err(cause) if cause.kind() != ErrorKind::AlreadyExists => write_new(&path, &text),
@@ -90,7 +133,7 @@ impl MasterKey {
         match written {
             Ok(()) => Ok(Self::new(Secret::new(*key))),
             Err(cause) if cause.kind() == ErrorKind::AlreadyExists => {
-                Self::read(directory)?.ok_or(StoreError::MasterKeyMissing { path })
+                Self::read_as(directory, called)?.ok_or(StoreError::MasterKeyMissing { path })
             }
             Err(cause) => Err(StoreError::file(path, "the master key cannot be written", cause)),
         }

@@ -2,6 +2,8 @@
 //! there already.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test may panic")]
 
+use std::collections::BTreeSet;
+use std::path::Path;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
@@ -16,15 +18,24 @@ use svc_core::rules::people::create_workspace::CreateWorkspace;
 use svc_core::rules::people::keys::NewKey;
 use svc_core::rules::people::mandates::Content;
 use svc_core::rules::people::register_agent::RegisterAgent;
+use svc_core::state::edge::{
+    Integration, IntegrationConfig, IntegrationKind, IntegrationSlot, Job, JobState, McpSecret, McpServers, News,
+    SealedSecret, Work,
+};
 use svc_core::state::gate::{Action, Code, OutcomeStatus, State, Status, Verb};
-use svc_core::state::people::{Purpose, Settings as WorkspaceSettings};
-use svc_core::store::{Clock as _, MemoryStore};
+use svc_core::state::gateway::{Routing, UpstreamKey};
+use svc_core::state::people::{Account, Purpose, SecondFactor, Settings as WorkspaceSettings};
+use svc_core::state::sealed::resealed;
+use svc_core::store::{Clock as _, MemoryStore, Record, Table};
 use svc_core::testing::FakeClock;
-use svc_core::testing::people::sign_in_owner;
+use svc_core::testing::people::{sign_in_owner, write};
+use svc_core::testing::sample;
 use svc_core::testing::world::{World, payment, terms};
+use svc_core::value::secret::Secret;
 use svc_core::value::text::Note;
 use svc_core::value::{Amount, Span, Timestamp};
 use svc_store::keys::{dalek, fresh_key, receipt_signer};
+use svc_store::seal::MasterKey;
 use svc_store::{AgentHandle, AgentKey, Backend as _, Gate, Settings, SqliteStore, StoreError};
 
 const AT: &str = "https://gate.example.com";
@@ -218,4 +229,104 @@ fn a_question_asked_again_tells_what_is_recorded() {
     let stored = gate.read(|scope| scope.get::<Action>(asked.id())).unwrap().unwrap();
     assert!(matches!(stored.state, State::Expired { .. }), "{:?}", stored.state);
     assert_eq!(again.action().evidence, stored.evidence);
+}
+
+/// The sealed texts of a gate's rows of every kind: provider's and MCP server's credentials, an integration's secret, second factors and
+/// what invites somebody, with what each is sealed for.
+fn sealed_rows(world: &mut World, seal: &dyn Fn(&str, &[u8]) -> Box<str>) -> Vec<Record> {
+    let workspace = world.workspace();
+    let of = |table: Table| sample::rows().into_iter().find(|it| it.key().table() == table).unwrap();
+    let Record::Routing(routing) = of(Table::Routing) else { panic!("a routing") };
+    let upstream = routing.upstreams[0].id;
+    let provider = UpstreamKey {
+        sealed: seal(&UpstreamKey::purpose(workspace), b"a provider's key"),
+        ..UpstreamKey::new(upstream, workspace)
+    };
+    let Record::McpServers(servers) = of(Table::McpServers) else { panic!("servers") };
+    let server = servers.servers[0].id;
+    let shown = McpSecret { server, workspace, sealed: seal(&McpSecret::purpose(workspace), b"a server's key") };
+    let Record::Integration(integration) = of(Table::Integration) else { panic!("an integration") };
+    let slot = IntegrationSlot { workspace, ..integration.slot };
+    let secret = |text: &[u8]| SealedSecret {
+        sealed: seal(&Integration::purpose(slot), text),
+        hint: "9f3a".into(),
+        created_at: world.now(),
+        ends_at: None,
+    };
+    let integration = Integration {
+        slot,
+        secrets: vec![secret(b"the next one"), secret(b"the one before")],
+        config: IntegrationConfig::default(),
+        ..Integration::clone(&integration)
+    };
+    let Record::Job(job) = of(Table::Job) else { panic!("a call") };
+    let principal = world.rows().into_iter().find_map(|(_, _, row)| match row {
+        Record::Principal(row) => row.member.is_some().then_some(row),
+        _ => None,
+    });
+    let principal = principal.unwrap();
+    let account = principal.member.as_ref().unwrap().account;
+    let token = Some(seal(&News::purpose(workspace), b"a link"));
+    let news = News::Invited { principal: principal.id, link: None, token };
+    let work = Work::Message { news, over: IntegrationKind::Mail, to: Some(principal.id) };
+    let state = JobState::Waiting { due: world.now().plus(Span::hours(1)) };
+    let job = Job { workspace, work, state, ..Job::clone(&job) };
+    let account = world.row::<Account>(account);
+    let factor = |text: &[u8]| seal(&Account::factor_purpose(account.id), text);
+    let account = Account {
+        second_factor: Some(SecondFactor { sealed: factor(b"a factor"), last_step: 0, recovery: Vec::new() }),
+        enrolling: Some(factor(b"another factor")),
+        ..Account::clone(&account)
+    };
+    vec![
+        Record::Routing(Arc::new(Routing { workspace, ..Routing::clone(&routing) })),
+        Record::UpstreamKey(Arc::new(provider)),
+        Record::McpServers(Arc::new(McpServers { workspace, ..McpServers::clone(&servers) })),
+        Record::McpSecret(Arc::new(shown)),
+        Record::Integration(Arc::new(integration)),
+        Record::Job(Arc::new(job)),
+        Record::Account(Arc::new(account)),
+    ]
+}
+
+/// What every row holds, opened with `key`.
+fn opened(world: &mut World, key: &MasterKey) -> Result<BTreeSet<Vec<u8>>, StoreError> {
+    let mut all = BTreeSet::new();
+    for (_, _, row) in world.rows() {
+        resealed::<StoreError>(&row, &mut |purpose, sealed| {
+            all.insert(key.open(purpose, sealed)?.expose().clone());
+            Ok(sealed.into())
+        })?;
+    }
+    Ok(all)
+}
+
+/// All that is sealed, of whatever kind, is opened by the next key and by the one before no more; every ledger tells of it. What another
+/// key has sealed keeps all of it as it was.
+#[test]
+fn all_is_sealed_under_another_key() {
+    let store = MemoryStore::new();
+    let mut world = World::over(store.clone(), WorkspaceSettings::default());
+    sign_in_owner(&mut store.clone(), world.workspace(), 1, world.now());
+    let [before, after] = [7, 8].map(|byte| MasterKey::new(Secret::new([byte; 32])));
+    let signer =
+        receipt_signer(&mut store.clone(), Path::new(""), Some(before.clone()), world.now(), AT, &dalek).unwrap();
+    let rows = sealed_rows(&mut world, &|purpose, text| before.seal(purpose, text).unwrap().into());
+    write(&mut store.clone(), rows);
+    let held = opened(&mut world, &before).unwrap();
+    let mut settings = Settings::default();
+    (settings.timers, settings.vault) = (false, Some(before.clone()));
+    let gate = Gate::over(store.clone(), world.clock().clone(), signer, settings).unwrap();
+    // Three signing keys, a provider's, a server's, an integration, an account and a message.
+    assert_eq!((gate.reseal(&after).unwrap(), held.len()), (8, 3 + 1 + 1 + 2 + 2 + 1));
+    assert_eq!(opened(&mut world, &after).unwrap(), held);
+    assert!(matches!(opened(&mut world, &before), Err(StoreError::Sealed)));
+    let told = world.ledger();
+    assert!(told.contains(r#""purpose":"master""#), "{told}");
+    let again = gate.reseal(&before);
+    assert!(matches!(again, Err(Failure::Load(StoreError::Sealed))), "{again:?}");
+    assert_eq!(opened(&mut world, &after).unwrap(), held);
+    let signer = receipt_signer(&mut store.clone(), Path::new(""), Some(before), world.now(), AT, &dalek).map(drop);
+    assert!(matches!(signer, Err(StoreError::Sealed)), "{signer:?}");
+    assert!(receipt_signer(&mut store.clone(), Path::new(""), Some(after), world.now(), AT, &dalek).is_ok());
 }

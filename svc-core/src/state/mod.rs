@@ -8,3 +8,4 @@ pub mod evidence;
 pub mod gate;
 pub mod gateway;
 pub mod people;
+pub mod sealed;

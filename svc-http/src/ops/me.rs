@@ -7,7 +7,7 @@ use svc_core::rules::people::password::{ChangePassword, wrong_password};
 use svc_core::rules::people::second_factor::{ChangeSecondFactor, FactorChange};
 use svc_core::rules::people::sessions::EndSession;
 use svc_core::rules::people::single_sign_on::shown_beside;
-use svc_core::state::people::{Proof, Session};
+use svc_core::state::people::{Account, Proof, Session};
 use svc_core::store::{Range, Record};
 use svc_core::value::Id as _;
 use svc_core::value::digest::Digest;
@@ -15,7 +15,7 @@ use svc_core::value::id::SessionId;
 use svc_core::value::link::Index;
 use svc_core::value::secret::Secret;
 
-use super::sign_in::{purpose, recovery_digest};
+use super::sign_in::recovery_digest;
 use super::{Caller, GateService, refusal};
 use crate::answer::Answer;
 use crate::dispatch::Call;
@@ -109,7 +109,7 @@ async fn add_factor(service: &GateService, own: &SignedIn, call: &Call) -> Resul
     let proof = beside(service, own, sign_in::own_proof(&call.body)?)?;
     let mut secret = [0; totp::SECRET_BYTES];
     getrandom::fill(&mut secret).map_err(|_| Refusal::internal())?;
-    let sealed = service.gate.seal(&purpose(own.account.id), &secret).map_err(refusal)?;
+    let sealed = service.gate.seal(&Account::factor_purpose(own.account.id), &secret).map_err(refusal)?;
     let change = FactorChange::Begin { sealed: sealed.into() };
     service.run(ChangeSecondFactor { by: own.row.id, own: proof, change }).await?;
     let url = totp::otpauth_url(&secret, own.account.email.as_str());

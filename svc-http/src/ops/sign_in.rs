@@ -171,11 +171,6 @@ pub(super) fn recovery_digest(account: AccountId, code: &str) -> Digest {
     Digest::of(format!("recovery {account} {code}"))
 }
 
-/// What an account's TOTP secret is sealed for.
-pub(super) fn purpose(account: AccountId) -> String {
-    format!("account/{account}/totp")
-}
-
 impl GateService {
     /// Begins a try to sign in, which counts as wrong where it is not forgiven.
     pub(super) fn begin_try(&self, email: &str, call: &Call) -> Result<Try<'_>, Refusal> {
@@ -208,7 +203,7 @@ impl GateService {
         sealed: &str,
         code: &Secret<String>,
     ) -> Result<Option<u64>, Refusal> {
-        let secret = self.gate.open_sealed(&purpose(account), sealed).map_err(refusal)?;
+        let secret = self.gate.open_sealed(&Account::factor_purpose(account), sealed).map_err(refusal)?;
         Ok(totp::step_of(secret.expose(), code.expose(), self.gate.now()))
     }
 

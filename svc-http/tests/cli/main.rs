@@ -21,6 +21,7 @@ mod models;
 mod output;
 mod providers;
 mod receipt;
+mod reseal;
 mod server;
 mod token;
 mod usage;

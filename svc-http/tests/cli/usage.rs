@@ -103,6 +103,7 @@ fn every_command_takes_the_common_options() {
         ("hook uninstall", none, true),
         ("init", both, true),
         ("key create", both, true),
+        ("key reseal", both, true),
         ("key rotate", both, true),
         ("migrate", both, true),
         ("mock-upstream", none, true),

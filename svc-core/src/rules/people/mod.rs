@@ -14,6 +14,7 @@ pub mod owners;
 pub mod password;
 pub mod recount;
 pub mod register_agent;
+pub mod reseal;
 pub mod second_factor;
 pub mod sessions;
 pub mod settings;

@@ -95,6 +95,12 @@ impl Account {
         }
     }
 
+    /// What an account's second factor is sealed for, and nothing else opens.
+    #[must_use]
+    pub fn factor_purpose(id: AccountId) -> String {
+        format!("account/{id}/totp")
+    }
+
     /// Who the account is in `workspace`.
     #[must_use]
     pub fn principal_in(&self, workspace: WorkspaceId) -> Option<PrincipalId> {

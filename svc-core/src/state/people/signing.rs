@@ -103,6 +103,12 @@ pub struct SigningKey {
 const CLOCKS_DIFFER: Span = Span::seconds(5);
 
 impl SigningKey {
+    /// What a key's seed is sealed for: its row and no other.
+    #[must_use]
+    pub fn purpose(id: SigningUse) -> String {
+        format!("signing_key/{}/{}", id.purpose.as_str(), id.generation)
+    }
+
     /// Whether it signs at `at`.
     #[must_use]
     pub fn signs_at(&self, at: Timestamp) -> bool {

@@ -1,0 +1,133 @@
+//! `svc key reseal`: another master key takes the place of the one in force, whatever breaks it off.
+#![cfg(unix)]
+
+use std::fs;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::Path;
+
+use serde_json::Value;
+
+use super::server::Server;
+use super::{Ran, run, svc};
+
+fn key(folder: &Path, name: &str) -> String {
+    fs::read_to_string(folder.join("svc-data").join(name)).unwrap()
+}
+
+fn put(folder: &Path, name: &str, text: &str) {
+    fs::write(folder.join("svc-data").join(name), text).unwrap();
+}
+
+/// The names of the keys in the data directory, sorted.
+fn keys(folder: &Path) -> Vec<String> {
+    let names = fs::read_dir(folder.join("svc-data")).unwrap().map(|it| it.unwrap().file_name().into_string().unwrap());
+    let mut names: Vec<String> = names.filter(|it| it.starts_with("master.key")).collect();
+    names.sort();
+    names
+}
+
+/// Whether the key in force opens the database.
+fn opens(folder: &Path) -> bool {
+    run(folder, "key create --scope inference").code == 0
+}
+
+fn reseal(folder: &Path) -> Value {
+    let ran = run(folder, "key reseal --json");
+    assert_eq!((ran.code, ran.err.as_str()), (0, ""));
+    serde_json::from_str(&ran.out).unwrap()
+}
+
+/// The next key opens the database, the one before it does not and is kept for backups; nobody but this user reads either. While a
+/// server runs nothing is done.
+#[test]
+fn another_master_key_takes_its_place() {
+    let folder = tempfile::tempdir().unwrap();
+    let none = run(folder.path(), "key reseal");
+    assert!(none.code == 1 && none.err.contains("svc init"), "{none:?}");
+    let mut server = Server::start(folder.path(), "--json");
+    server.line();
+    let refused = run(folder.path(), "key reseal");
+    assert!(refused.code == 1 && refused.err.contains("another server works on the database"), "{refused:?}");
+    drop(server);
+    let before = key(folder.path(), "master.key");
+    assert_eq!(keys(folder.path()), ["master.key"]);
+
+    let told = reseal(folder.path());
+    let after = key(folder.path(), "master.key");
+    let kept = folder.path().join(told["keptFile"].as_str().unwrap());
+    assert_ne!(before, after);
+    assert_eq!(fs::read_to_string(&kept).unwrap(), before);
+    assert!(told["masterKeyFile"].as_str().unwrap().ends_with("svc-data/master.key"), "{told}");
+    // Three keys that sign, the secret of callbacks, and the key of the demonstration's provider where it has one.
+    assert!(told["rows"].as_u64().unwrap() >= 4, "{told}");
+    for name in keys(folder.path()) {
+        let mode = fs::metadata(folder.path().join("svc-data").join(&name)).unwrap().mode();
+        assert_eq!(mode & 0o777, 0o600, "{name}");
+    }
+    assert!(opens(folder.path()) && keys(folder.path()).len() == 2);
+    put(folder.path(), "master.key", &before);
+    assert!(!opens(folder.path()));
+    put(folder.path(), "master.key", &after);
+    assert!(!Server::start(folder.path(), "--json").line().is_empty());
+    let Ran { code, out, err } = run(folder.path(), "key reseal");
+    assert!(code == 0 && out.contains("rows are sealed anew") && err.contains("Backups of before"), "{out}{err}");
+    assert_eq!(keys(folder.path()).len(), 3);
+}
+
+/// Broken off before the commit, the same key is used the next time; broken off behind it, what is left is done, and until then every
+/// command names the way on.
+#[test]
+fn what_was_broken_off_is_ended() {
+    let folder = tempfile::tempdir().unwrap();
+    assert_eq!(run(folder.path(), "init").code, 0);
+    let before = key(folder.path(), "master.key");
+    let drawn = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8\n";
+    put(folder.path(), "master.key.next", drawn);
+    assert!(opens(folder.path()), "nothing is sealed under the next key yet");
+    reseal(folder.path());
+    assert_eq!(key(folder.path(), "master.key"), drawn);
+
+    put(folder.path(), "master.key.next", drawn);
+    put(folder.path(), "master.key", &before);
+    let refused = run(folder.path(), "key create --scope inference");
+    assert!(refused.code == 1 && refused.err.contains("`svc key reseal`"), "{refused:?}");
+    let told = reseal(folder.path());
+    assert_eq!((&told["rows"], key(folder.path(), "master.key").as_str()), (&Value::Null, drawn));
+    assert!(opens(folder.path()) && !folder.path().join("svc-data/master.key.next").exists());
+
+    put(folder.path(), "master.key", &before);
+    let neither = run(folder.path(), "key reseal");
+    assert!(neither.code == 1 && neither.err.contains("put back the master key"), "{neither:?}");
+    assert!(!folder.path().join("svc-data/master.key.next").exists(), "no key is made for what nothing opens");
+}
+
+/// A key that the settings give is not theirs to replace: the next one is in a file until they name it.
+#[test]
+fn a_key_of_the_settings_is_followed_by_hand() {
+    let folder = tempfile::tempdir().unwrap();
+    let with = |key: &str, arguments: &str| -> Ran {
+        let mut command = svc(folder.path());
+        command.args(arguments.split(' ')).env("SVC_MASTER_KEY", key).output().unwrap().into()
+    };
+    let first = "11".repeat(32);
+    assert_eq!(with(&first, "init").code, 0);
+    let Ran { code, out, err } = with(&first, "key reseal");
+    assert!(code == 0 && out.contains("master.key.next") && err.contains("SVC_MASTER_KEY"), "{out}{err}");
+    let next = key(folder.path(), "master.key.next");
+    assert_eq!(with(&first, "key create --scope inference").code, 1);
+    assert!(with(&first, "key reseal").out.starts_with("All was sealed anew the last time."));
+    assert_eq!(with(next.trim(), "key create --scope inference").code, 0);
+    assert_eq!(with(next.trim(), "key reseal").code, 0);
+    assert_ne!(key(folder.path(), "master.key.next"), next);
+}
+
+/// Nobody can tell from here whether servers elsewhere have the same database open.
+#[cfg(feature = "postgres")]
+#[test]
+fn servers_elsewhere_are_stopped_by_whoever_runs_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut command = svc(folder.path());
+    command.args(["key", "reseal"]).env("SVC_STORE_URL", "postgres://svc:hunter2@127.0.0.1:1/gate?sslmode=disable");
+    let Ran { code, err, .. } = command.output().unwrap().into();
+    assert!(code == 1 && err.contains("--servers-stopped") && !err.contains("hunter2"), "{err}");
+}
