@@ -254,8 +254,13 @@ struct Rotation {
     #[arg(long = "use", value_enum, value_name = "USE")]
     purpose: Signs,
     /// The key in force is in other hands: it is replaced at once, and all that it signed is refused
+    ///
+    /// What lies where it lay goes with it: a key that waits for its turn, and one of receipts that may still be good.
     #[arg(long)]
     compromised: bool,
+    /// With `--compromised`: so are all before it, whose turn is long over, as where the master key got out
+    #[arg(long, requires = "compromised")]
+    all: bool,
     /// Print one JSON object on one line
     #[arg(long)]
     json: bool,
@@ -312,6 +317,9 @@ enum EvidenceCommand {
         /// File with one bundle; `-` reads standard input
         #[arg(value_name = "FILE")]
         bundle: PathBuf,
+        /// File with the checkpoint that you hold, an earlier bundle or a note: says whether the ledger is still that one
+        #[arg(long, value_name = "FILE")]
+        held: Option<PathBuf>,
         /// Print one JSON object
         #[arg(long)]
         json: bool,
@@ -488,7 +496,9 @@ fn run(cli: Cli) -> Result<ExitCode, Problem> {
         Command::Key(KeyCommand::Reseal(wish)) => reseal::run(&place.load(Flags::default())?.config, &wish),
         Command::Key(KeyCommand::Rotate(wish)) => key::rotate(&place.load(Flags::default())?.config, &wish),
         Command::Erase(wish) => erase::run(&place.load(Flags::default())?.config, &wish),
-        Command::Evidence(EvidenceCommand::Verify { bundle, json }) => Ok(evidence::verify(&bundle, json)),
+        Command::Evidence(EvidenceCommand::Verify { bundle, held, json }) => {
+            Ok(evidence::verify(&bundle, held.as_deref(), json))
+        }
         Command::Models(ModelsCommand::Update { file, json }) => {
             models::update(&place.load(Flags::default())?.config, &file, json)
         }

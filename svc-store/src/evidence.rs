@@ -16,7 +16,7 @@ use svc_core::state::evidence::note::Checkpoint;
 use svc_core::state::evidence::{Chain, Disclosure, Entry};
 use svc_core::state::gate::receipt::{Claims, PublicKey, Signer, write};
 use svc_core::state::gate::{Action, Agent, Payload, commitment, commitment_salt};
-use svc_core::state::people::Purpose;
+use svc_core::state::people::{Purpose, SigningKey};
 use svc_core::store::{Key, Range, Record, Row};
 use svc_core::value::canonical::{Object, text};
 use svc_core::value::digest::{Digest, Hasher};
@@ -149,11 +149,15 @@ impl Gate {
         let (from, end) = self.stretch(wanted, &chain)?;
         let to = end.min(from.saturating_add(self.bundle_max()));
         let range = Stretch { from, to, complete: wanted.agent.is_none() };
-        let rows = self.signing_keys()?;
-        let keys: Vec<BundleKey> = rows.iter().filter_map(BundleKey::of).collect();
-        let checkpoint = self.signed(wanted.workspace, chain.size, chain.root())?;
+        // Signed by none but keys as they are listed, whatever another process has made of them just now.
+        self.signer().renew(self.signing_keys()?);
+        let ring = self.ring()?;
+        let keys: Vec<BundleKey> = ring.iter().filter_map(BundleKey::of).collect();
+        let (sealer, key) = self.checkpoint_key(&ring)?;
+        let signed = |size, root| self.signed_by(wanted.workspace, size, root, &key, &*sealer);
+        let checkpoint = signed(chain.size, chain.root())?;
         let previous = match previous {
-            Some((size, (root, proof))) => Some((self.signed(wanted.workspace, size, root)?, proof)),
+            Some((size, (root, proof))) => Some((signed(size, root)?, proof)),
             None => None,
         };
         let head = Head {
@@ -175,6 +179,8 @@ impl Gate {
             hash: Hasher::default(),
             step: Step::Head(head.text()),
             first: true,
+            sealer,
+            ring,
         })
     }
 
@@ -255,20 +261,36 @@ impl Gate {
 
     /// A checkpoint as a note by the key whose turn it is.
     fn signed(&self, workspace: WorkspaceId, size: u64, root: Digest) -> Result<String, Failed> {
-        let (signer, key) = self.checkpoint_key()?;
-        let checkpoint = Checkpoint { origin: origin(self.signer().issuer(), workspace).into(), size, root };
-        checkpoint.sign(&key, &*signer).ok_or(Failure::Load(StoreError::Malformed("the base address names no ledger")))
+        let (signer, key) = self.checkpoint_key(&self.ring()?)?;
+        self.signed_by(workspace, size, root, &key, &*signer)
     }
 
-    fn checkpoint_key(&self) -> Result<(Arc<dyn Signer>, PublicKey), Failed> {
-        let missing = || Failure::Load(StoreError::Malformed("this gate has no checkpoint key"));
+    fn signed_by(
+        &self,
+        workspace: WorkspaceId,
+        size: u64,
+        root: Digest,
+        key: &PublicKey,
+        signer: &dyn Signer,
+    ) -> Result<String, Failed> {
+        let checkpoint = Checkpoint { origin: origin(self.signer().issuer(), workspace).into(), size, root };
+        checkpoint.sign(key, signer).ok_or(Failure::Load(StoreError::Malformed("the base address names no ledger")))
+    }
+
+    fn ring(&self) -> Result<Arc<[SigningKey]>, Failed> {
+        self.signer().ring().ok_or(Failure::Load(NO_KEY))
+    }
+
+    fn checkpoint_key(&self, ring: &[SigningKey]) -> Result<(Arc<dyn Signer>, PublicKey), Failed> {
+        let missing = || Failure::Load(NO_KEY);
         let signer = self.signer().of(Purpose::Checkpoint, self.now()).ok_or_else(missing)?;
-        let rows = self.signer().ring().ok_or_else(missing)?;
-        let mut keys = rows.iter().filter_map(|row| PublicKey::of(row).ok());
+        let mut keys = ring.iter().filter_map(|row| PublicKey::of(row).ok());
         let key = keys.rfind(|key| key.kid() == signer.kid()).ok_or_else(missing)?;
         Ok((signer, key))
     }
 }
+
+const NO_KEY: StoreError = StoreError::Malformed("this gate has no checkpoint key");
 
 fn refused(refusal: Refusal) -> Failed {
     Failure::Refused(refusal)
@@ -319,6 +341,10 @@ pub struct Bundle {
     hash: Hasher,
     step: Step,
     first: bool,
+    /// Who signed the checkpoint, and seals.
+    sealer: Arc<dyn Signer>,
+    /// The keys as the head lists them.
+    ring: Arc<[SigningKey]>,
 }
 
 impl std::fmt::Debug for Bundle {
@@ -389,13 +415,20 @@ impl Bundle {
             Step::Foot => {
                 out.push_str(&foot_text(self.cursor.as_deref()));
                 self.hash.update(out.as_bytes());
-                let (signer, _) = self.gate.checkpoint_key()?;
-                out.push_str(&seal_text(&self.hash.digest(), &*signer));
+                self.are_keys_as_listed()?;
+                out.push_str(&seal_text(&self.hash.digest(), &*self.sealer));
                 Step::Done
             }
             Step::Done => return Ok(false),
         };
         Ok(true)
+    }
+
+    /// That the keys are still those that the head lists: with others, what is signed from here on would be by one that is not there, or
+    /// is not to be trusted any more, and a genuine bundle would read as tampered with. It is to be asked for again.
+    fn are_keys_as_listed(&self) -> Result<(), Failed> {
+        let is_same = self.gate.signer().ring().is_some_and(|it| it == self.ring);
+        if is_same { Ok(()) } else { Err(Failure::Contended) }
     }
 
     fn push(&mut self, out: &mut String, item: &str) {
@@ -511,6 +544,7 @@ impl Bundle {
             page.iter().map(|id| scope.get::<Action>(*id)).collect::<Result<Vec<_>, _>>()
         })?;
         let now = self.gate.now();
+        self.are_keys_as_listed()?;
         for action in rows.into_iter().flatten() {
             let Some(allowed) = action.allowed().filter(|_| !action.erased) else { continue };
             let is_over = allowed.consumed.is_some() || allowed.revoked.is_some() || allowed.receipt_expires_at <= now;

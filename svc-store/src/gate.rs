@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use svc_core::command::Operation;
 use svc_core::engine::Failure;
 use svc_core::rules::gate::Caller;
+use svc_core::rules::people::signing_key::Leaked;
 use svc_core::rules::read::find_binding;
 use svc_core::state::evidence::bundle::RECORDS_MAX;
 use svc_core::state::gate::receipt::{PublicKey, PublicKeys, Signer};
@@ -363,12 +364,12 @@ impl Gate {
         crate::keys::stored(&mut |keys| reader.load(keys)).map_err(Failure::Load)
     }
 
-    /// Has another key follow those of `purpose`, from 24 hours on, or at once where the one in force is in other hands: then
-    /// everything that one signed is refused from now on. Every ledger tells of it.
+    /// Has another key follow those of `purpose`, from 24 hours on, or at once where one is in other hands: then everything that those
+    /// signed is refused from now on. Every ledger tells of it.
     ///
     /// # Errors
     /// `not_allowed` where a key waits for its turn already; the gate has no vault; the store does not answer.
-    pub fn rotate_key(&self, purpose: Purpose, compromised: bool) -> Result<Arc<SigningKey>, Failure<StoreError>> {
+    pub fn rotate_key(&self, purpose: Purpose, leaked: Leaked) -> Result<Arc<SigningKey>, Failure<StoreError>> {
         let core = self.core();
         let master = core.vault.as_ref().ok_or(Failure::Load(StoreError::NoVault))?;
         let workspaces = self.workspaces()?;
@@ -377,8 +378,7 @@ impl Gate {
         let kept = loop {
             tries -= 1;
             let (now, of) = (self.now(), workspaces.clone());
-            let rotation =
-                crate::keys::rotation(&mut load, master, purpose, now, compromised, of).map_err(Failure::Load)?;
+            let rotation = crate::keys::rotation(&mut load, master, purpose, now, leaked, of).map_err(Failure::Load)?;
             let generation = rotation.key.id;
             match self.execute(rotation) {
                 // Somebody else's has followed meanwhile: this one follows it, or is told that it waits for its turn.

@@ -7,7 +7,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use svc_core::rules::people::keys::KEY_PREFIX;
-use svc_core::rules::people::signing_key::RotateSigningKey;
+use svc_core::rules::people::signing_key::{Leaked, RotateSigningKey};
 use svc_core::state::gate::receipt::{DalekSigner, PublicKey, Signer};
 use svc_core::state::people::{PUBLISHED_BEFORE, Purpose, SigningKey, SigningUse};
 use svc_core::store::{Commit, Committed, Key, Loaded, Row as _, Stamp, Store, Write};
@@ -117,15 +117,15 @@ pub fn rotation(
     master: &MasterKey,
     purpose: Purpose,
     now: Timestamp,
-    compromised: bool,
+    leaked: Leaked,
     workspaces: Vec<WorkspaceId>,
 ) -> Result<RotateSigningKey, StoreError> {
     let last = stored(load)?.into_iter().filter(|row| row.id.purpose == purpose).map(|row| row.id.generation).max();
     let generation = last.map_or(0, |it| it.saturating_add(1));
-    let not_before = if compromised { now } else { now.plus(PUBLISHED_BEFORE) };
+    let not_before = if leaked == Leaked::None { now.plus(PUBLISHED_BEFORE) } else { now };
     let key = fresh(master, SigningUse { purpose, generation }, now, not_before)?;
     let public = PublicKey::of(&key).map_err(|_| StoreError::Sealed)?;
-    Ok(RotateSigningKey { kid: public.kid().into(), key, compromised, workspaces })
+    Ok(RotateSigningKey { kid: public.kid().into(), key, leaked, workspaces })
 }
 
 /// A new key, its private half sealed.

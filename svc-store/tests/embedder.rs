@@ -18,6 +18,7 @@ use svc_core::rules::people::create_workspace::CreateWorkspace;
 use svc_core::rules::people::keys::NewKey;
 use svc_core::rules::people::mandates::Content;
 use svc_core::rules::people::register_agent::RegisterAgent;
+use svc_core::rules::people::signing_key::Leaked;
 use svc_core::state::edge::{
     Integration, IntegrationConfig, IntegrationKind, IntegrationSlot, Job, JobState, McpSecret, McpServers, News,
     SealedSecret, Work,
@@ -123,7 +124,7 @@ fn no_key_follows_without_a_vault() {
     let mut world = World::over(store.clone(), WorkspaceSettings::default());
     let (clock, signer) = (world.clock().clone(), Arc::clone(world.engine().signer()));
     let gate = Gate::over(store, clock, signer, Settings::default()).unwrap();
-    let refused = gate.rotate_key(Purpose::Receipt, false);
+    let refused = gate.rotate_key(Purpose::Receipt, Leaked::None);
     assert!(matches!(refused, Err(Failure::Load(StoreError::NoVault))), "{refused:?}");
 }
 

@@ -14,6 +14,7 @@ use svc_core::rules::people::by::By;
 use svc_core::rules::people::keys::NewKey;
 use svc_core::rules::people::mandates::ChangeMandate;
 use svc_core::rules::people::members::RemoveMember;
+use svc_core::rules::people::signing_key::Leaked;
 use svc_core::state::evidence::Entry;
 use svc_core::state::evidence::bundle::{Verdict, seal_text};
 use svc_core::state::evidence::note::Checkpoint;
@@ -207,9 +208,9 @@ fn a_key_follows_another_and_both_verify() {
     let workspace = ledger.agent.workspace;
     let before = ledger.gate.checkpoint(workspace).unwrap();
     for purpose in Purpose::ALL {
-        let next = ledger.gate.rotate_key(purpose, false).unwrap();
+        let next = ledger.gate.rotate_key(purpose, Leaked::None).unwrap();
         assert_eq!(next.not_before, ledger.gate.now().plus(Span::hours(24)));
-        assert!(ledger.gate.rotate_key(purpose, false).is_err(), "one waits already");
+        assert!(ledger.gate.rotate_key(purpose, Leaked::None).is_err(), "one waits already");
     }
     ledger.world.advance(Span::seconds(1));
     let key = |note: &str| {
@@ -238,7 +239,7 @@ fn a_key_follows_another_and_both_verify() {
 fn a_compromised_key_is_refused_at_once() {
     let ledger = lived();
     let before = ledger.bundle(&ledger.all());
-    ledger.gate.rotate_key(Purpose::Receipt, true).unwrap();
+    ledger.gate.rotate_key(Purpose::Receipt, Leaked::Current).unwrap();
     let after = ledger.bundle(&ledger.all());
     let report = check(&after);
     assert_eq!(report.verdict, Verdict::Whole, "{:?}", report.fault);
@@ -252,7 +253,7 @@ fn a_compromised_key_is_refused_at_once() {
 #[test]
 fn a_compromised_key_seals_no_bundle() {
     let ledger = lived();
-    ledger.gate.rotate_key(Purpose::Checkpoint, true).unwrap();
+    ledger.gate.rotate_key(Purpose::Checkpoint, Leaked::Current).unwrap();
     let id = SigningUse { purpose: Purpose::Checkpoint, generation: 0 };
     let row = ledger.gate.read(|scope| scope.get::<SigningKey>(id)).unwrap().unwrap();
     let master = MasterKey::new(Secret::new([8; 32]));

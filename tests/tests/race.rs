@@ -10,6 +10,7 @@
 use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
+use svc_core::rules::people::signing_key::Leaked;
 use svc_core::state::edge::{ConfigChange, IntegrationKind, signature};
 use svc_core::state::people::{self, Purpose, Role, Workspace};
 use svc_core::testing::audit::{Report, audit, audit_approvals};
@@ -380,7 +381,7 @@ async fn rotations_at_once_follow_one_another() {
     let running: Vec<_> = (0..8)
         .map(|_| {
             let gate = site.gate.clone();
-            std::thread::spawn(move || gate.rotate_key(Purpose::Receipt, true).unwrap().id.generation)
+            std::thread::spawn(move || gate.rotate_key(Purpose::Receipt, Leaked::Current).unwrap().id.generation)
         })
         .collect();
     let made: BTreeSet<u32> = running.into_iter().map(|it| it.join().unwrap()).collect();

@@ -15,6 +15,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use svc_core::rules::gate::freeze::FreezeAgent;
 use svc_core::rules::people::by::By;
+use svc_core::rules::people::signing_key::Leaked;
 use svc_core::state::evidence::Entry;
 use svc_core::state::people::{KeyScope, Purpose, Role, Settings};
 use svc_core::testing::FakeClock;
@@ -315,7 +316,7 @@ async fn a_signing_key_of_one_is_known_to_the_other() {
     let (mut here, mut there) = (first.client().await, second.client().await);
     let before = here.authorize(&agent.key, &payment(100)).await.ok();
     assert!(there.verify(&charge(&json!("x.y.z"), 100)).await.ok()["reason"] == "malformed");
-    first.gate.rotate_key(Purpose::Receipt, true).unwrap();
+    first.gate.rotate_key(Purpose::Receipt, Leaked::Current).unwrap();
     let after = here.authorize(&agent.key, &payment_to(200, "after.example.org")).await.ok();
     let mut body = charge(&after["receipt"], 200);
     body["charge"]["merchant"]["domain"] = json!("after.example.org");

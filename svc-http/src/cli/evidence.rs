@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use svc_core::state::evidence::bundle::{Report, Verdict, Verifier};
+use svc_core::state::evidence::note::{Checkpoint, NOTE_BYTES_MAX};
 
 use super::output::{Problem, note, print, print_json};
 
@@ -24,25 +25,28 @@ const TOLD_EVERY: Duration = Duration::from_secs(1);
 
 /// Checks the bundle in a file; `-` is standard input. What is held of it does not grow with its texts. Where there is no verdict, the exit
 /// code is none of a verdict.
-pub(crate) fn verify(path: &Path, json: bool) -> ExitCode {
-    checked(path, json).unwrap_or_else(|problem| {
+///
+/// `held` is a file with the checkpoint that the reader has, an earlier bundle or a note, beside which the bundle is put.
+pub(crate) fn verify(path: &Path, held: Option<&Path>, json: bool) -> ExitCode {
+    checked(path, held, json).unwrap_or_else(|problem| {
         problem.tell();
         ExitCode::from(UNREAD)
     })
 }
 
-fn checked(path: &Path, json: bool) -> Result<ExitCode, Problem> {
-    let report = if path == Path::new("-") {
-        read(&mut io::stdin().lock(), None)
-    } else {
-        File::open(path).and_then(|mut file| {
-            let length = file.metadata().ok().map(|it| it.len());
-            read(&mut file, length)
-        })
-    };
-    let report = report.map_err(|error| {
-        Problem::new(format!("{} cannot be read: {error}", path.display()), "Check the path and its permissions.")
-    })?;
+fn checked(path: &Path, held: Option<&Path>, json: bool) -> Result<ExitCode, Problem> {
+    let held = held.map(held_in).transpose()?;
+    let report = if path == Path::new("-") { read(&mut io::stdin().lock(), None) } else { read_file(path) };
+    let mut report = report.map_err(|error| unreadable(path, &error))?;
+    if let Some(held) = held {
+        // What is no bundle, or does not fit in itself, is beside nothing.
+        report = match (report.verdict, report.clone().against(&held)) {
+            (Verdict::Whole | Verdict::Incomplete, Err(why)) => {
+                return Err(Problem::plain(format!("it cannot be put beside the checkpoint that you hold: {why}")));
+            }
+            (_, compared) => compared.unwrap_or(report),
+        };
+    }
     if json {
         print_json(&as_json(&report))?;
     } else {
@@ -54,6 +58,39 @@ fn checked(path: &Path, json: bool) -> Result<ExitCode, Problem> {
         Verdict::Incomplete => ExitCode::from(INCOMPLETE),
         Verdict::Malformed => ExitCode::from(MALFORMED),
     })
+}
+
+fn read_file(path: &Path) -> io::Result<Report> {
+    let mut file = File::open(path)?;
+    let length = file.metadata().ok().map(|it| it.len());
+    read(&mut file, length)
+}
+
+fn unreadable(path: &Path, error: &io::Error) -> Problem {
+    Problem::new(format!("{} cannot be read: {error}", path.display()), "Check the path and its permissions.")
+}
+
+/// The checkpoint that a reader has: that of an earlier bundle which fits in itself, or one that was kept as a note. Its signature says
+/// nothing here: it is theirs.
+fn held_in(path: &Path) -> Result<Checkpoint, Problem> {
+    let none = |why: &str| {
+        let what = format!("{} holds no checkpoint: {why}", path.display());
+        Problem::new(what, "Name an earlier bundle, or a file with the `checkpoint` of one.")
+    };
+    let mut start = Vec::new();
+    let file = File::open(path).and_then(|file| file.take(NOTE_BYTES_MAX as u64 + 1).read_to_end(&mut start));
+    file.map_err(|error| unreadable(path, &error))?;
+    if start.first() != Some(&b'{') {
+        let text = String::from_utf8(start).map_err(|_| none("it is no text"))?;
+        let text = text
+            .split_inclusive("\n\n")
+            .next()
+            .map(|it| it.strip_suffix('\n').filter(|cut| cut.ends_with('\n')).unwrap_or(it));
+        return Checkpoint::parse(text.unwrap_or_default()).map_err(|fault| none(&fault.to_string()));
+    }
+    let report = read_file(path).map_err(|error| unreadable(path, &error))?;
+    let fits = matches!(report.verdict, Verdict::Whole | Verdict::Incomplete);
+    report.checkpoint.filter(|_| fits).ok_or_else(|| none("it is no bundle that fits in itself"))
 }
 
 fn read(file: &mut dyn Read, length: Option<u64>) -> io::Result<Report> {
@@ -106,6 +143,9 @@ fn as_text(report: &Report) -> String {
         lines.push(format!("  ledger      {}", shown(&checkpoint.origin)));
         lines.push(format!("  checkpoint  {} records, root {}", checkpoint.size, checkpoint.root));
     }
+    if let Some(previous) = &report.previous {
+        lines.push(format!("  continues   {} records, root {}", previous.size, previous.root));
+    }
     lines.push(format!("  records     {}", report.records));
     lines.push(format!("  disclosed   {}", report.disclosed));
     lines.push(format!("  receipts    {}", report.receipts));
@@ -118,15 +158,15 @@ fn as_text(report: &Report) -> String {
 }
 
 fn as_json(report: &Report) -> Value {
+    let checkpoint = |it: &Checkpoint| json!({ "origin": it.origin, "size": it.size, "root": it.root.to_string() });
     let fault = report.fault.as_ref();
     json!({
         "ok": report.verdict == Verdict::Whole,
         "verdict": word(report.verdict),
         "fault": fault.map(|it| json!({ "seq": it.seq, "record": it.record, "what": it.what })),
         "workspaceId": report.workspace,
-        "checkpoint": report.checkpoint.as_ref().map(|it| {
-            json!({ "origin": it.origin, "size": it.size, "root": it.root.to_string() })
-        }),
+        "checkpoint": report.checkpoint.as_ref().map(checkpoint),
+        "previous": report.previous.as_ref().map(checkpoint),
         "range": report.range.map(|it| json!({ "fromSeq": it.from, "toSeq": it.to, "complete": it.complete })),
         "records": report.records,
         "disclosed": report.disclosed,

@@ -7,6 +7,7 @@ use svc_core::engine::Failure;
 use svc_core::refusal::Kind;
 use svc_core::rules::people::by::By;
 use svc_core::rules::people::keys::{self, CreateKey};
+use svc_core::rules::people::signing_key::Leaked;
 use svc_core::state::gate::receipt::PublicKey;
 use svc_core::state::people::{Binding, KeyScope, Purpose};
 use svc_http::config::Config;
@@ -79,7 +80,12 @@ pub(crate) fn rotate(config: &Config, wish: &Rotation) -> Result<ExitCode, Probl
         Signs::Checkpoint => Purpose::Checkpoint,
         Signs::Scorecard => Purpose::Scorecard,
     };
-    let row = match gate.rotate_key(purpose, wish.compromised) {
+    let leaked = match (wish.compromised, wish.all) {
+        (_, true) => Leaked::All,
+        (true, false) => Leaked::Current,
+        (false, false) => Leaked::None,
+    };
+    let row = match gate.rotate_key(purpose, leaked) {
         Err(Failure::Refused(refusal)) if refusal.kind() == Kind::NotAllowed => {
             return Err(waiting(&gate, purpose)?.unwrap_or_else(|| refusal.into()));
         }
@@ -92,15 +98,15 @@ pub(crate) fn rotate(config: &Config, wish: &Rotation) -> Result<ExitCode, Probl
             "kid": key.kid(),
             "generation": row.id.generation,
             "notBefore": row.not_before.to_string(),
-            "compromised": wish.compromised,
+            "compromised": leaked != Leaked::None,
         });
         print_made(&format!("{told}\n"), ROTATED)?;
     } else {
         print_made(&format!("{}\n", key.kid()), ROTATED)?;
-        let before = if wish.compromised {
-            "the one before it is published no longer, and all that it signed is refused"
-        } else {
-            "the one before it stays published"
+        let before = match leaked {
+            Leaked::None => "the one before it stays published",
+            Leaked::Current => "the one before it is published no longer, and all that it signed is refused",
+            Leaked::All => "none before it is published any longer, and all that they signed is refused",
         };
         note(&format!("It signs from {} on; {before}.\n", row.not_before));
     }
@@ -110,7 +116,10 @@ pub(crate) fn rotate(config: &Config, wish: &Rotation) -> Result<ExitCode, Probl
 /// That a key of this use waits for its turn already, where one does.
 fn waiting(gate: &Gate, purpose: Purpose) -> Result<Option<Problem>, Problem> {
     let now = gate.now();
-    let next = gate.signing_keys()?.into_iter().find(|it| it.id.purpose == purpose && it.not_before > now);
+    let next = gate
+        .signing_keys()?
+        .into_iter()
+        .find(|it| it.id.purpose == purpose && it.not_before > now && it.compromised_at.is_none());
     Ok(next.map(|it| {
         Problem::new(
             format!("a {} key waits for its turn already: it signs from {} on", purpose.as_str(), it.not_before),

@@ -360,7 +360,13 @@ fn key_rotate_has_another_key_follow() {
     assert_eq!((code, out.len()), (0, 44), "{err}");
     let ended = " on; the one before it is published no longer, and all that it signed is refused.\n";
     assert!(err.starts_with("It signs from ") && err.ends_with(ended), "{err}");
-    for usage in ["key rotate", "key rotate --use everything"] {
+    let all = run(folder.path(), "key rotate --use checkpoint --compromised --all");
+    assert!(
+        all.code == 0
+            && all.err.ends_with(" on; none before it is published any longer, and all that they signed is refused.\n"),
+        "{all:?}"
+    );
+    for usage in ["key rotate", "key rotate --use everything", "key rotate --use receipt --all"] {
         assert_eq!(run(folder.path(), usage).code, 2, "{usage}");
     }
 }

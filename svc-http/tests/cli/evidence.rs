@@ -89,3 +89,42 @@ fn what_is_not_understood_is_no_verdict() {
         assert_eq!(run(folder.path(), wrong).code, code, "{wrong}");
     }
 }
+
+/// A bundle is put beside the checkpoint that its reader holds, from an earlier one or a note: another root of as many records is a ledger
+/// that was rewritten, and what cannot be compared is no verdict.
+#[test]
+fn a_bundle_is_put_beside_what_is_held() {
+    let folder = tempfile::tempdir().unwrap();
+    let put = |name: &str, text: &str| fs::write(folder.path().join(name), text).unwrap();
+    put("b.json", WHOLE);
+    let bundle: Value = serde_json::from_str(WHOLE).unwrap();
+    let note = bundle["checkpoint"].as_str().unwrap();
+    let mut lines: Vec<&str> = note.split('\n').collect();
+    put("note", note);
+    put("text", &format!("{}\n", lines[..3].join("\n")));
+    for held in ["b.json", "note", "text"] {
+        let ran = run(folder.path(), &format!("evidence verify b.json --held {held}"));
+        assert!(ran.code == 0 && !ran.out.contains("that you hold") && !ran.out.contains("`since`"), "{held}: {ran:?}");
+    }
+    assert!(run(folder.path(), "evidence verify b.json").out.contains("continues one that you hold"));
+
+    lines[2] = "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=";
+    put("other", &lines.join("\n"));
+    let ran = run(folder.path(), "evidence verify b.json --held other");
+    assert!(ran.code == 1 && ran.out.starts_with("tampered: the checkpoint of ") && ran.err.is_empty(), "{ran:?}");
+    lines[1] = "7";
+    put("smaller", &lines.join("\n"));
+    for (held, why) in [
+        ("smaller", "ask for one with `since=7`"),
+        ("none", "cannot be read"),
+        ("cut", "no bundle that fits in itself"),
+        ("words", "holds no checkpoint"),
+    ] {
+        put("cut", &WHOLE[..WHOLE.len() / 2]);
+        put("words", "no note");
+        let ran = run(folder.path(), &format!("evidence verify b.json --held {held}"));
+        assert!(ran.code == 4 && ran.out.is_empty() && ran.err.contains(why), "{held}: {ran:?}");
+    }
+    let ran = run(folder.path(), "evidence verify b.json --json");
+    assert_eq!(serde_json::from_str::<Value>(&ran.out).unwrap()["previous"], Value::Null);
+}

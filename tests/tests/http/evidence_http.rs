@@ -3,6 +3,7 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde_json::Value;
+use svc_core::rules::people::signing_key::Leaked;
 use svc_core::state::evidence::bundle::Verdict;
 use svc_core::state::evidence::merkle::verify_inclusion;
 use svc_core::state::evidence::note::Checkpoint;
@@ -232,7 +233,7 @@ async fn a_rotation_counts_without_a_restart() {
     let jwks = client.ask("GET", "/.well-known/jwks.json", &[], b"").await.text();
     assert_eq!(published(&jwks), 3);
     let old = client.authorize(&agent.key, &payment(100)).await.ok();
-    site.gate.rotate_key(Purpose::Receipt, true).unwrap();
+    site.gate.rotate_key(Purpose::Receipt, Leaked::Current).unwrap();
     let jwks = client.ask("GET", "/.well-known/jwks.json", &[], b"").await.text();
     assert_eq!(published(&jwks), 3, "the compromised key is published no more");
     let charge = serde_json::json!({ "amount": 100, "currency": "EUR", "merchant": { "domain": "shop.example.com" } });

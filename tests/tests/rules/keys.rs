@@ -7,7 +7,7 @@ use svc_core::refusal::Kind;
 use svc_core::rules::people::by::By;
 use svc_core::rules::people::keys::{CreateKey, KEY_BYTES_MAX, NewKey, RevokeKey};
 use svc_core::rules::people::register_agent::{RegisterAgent, RemoveAgent};
-use svc_core::rules::people::signing_key::{KeepSigningKey, RotateSigningKey};
+use svc_core::rules::people::signing_key::{KeepSigningKey, Leaked, RotateSigningKey};
 use svc_core::rules::people::teams::RemoveTeam;
 use svc_core::state::gate::{AGENT_KEYS_MAX, Agent};
 use svc_core::state::gateway::{BoundKey, BoundKeys};
@@ -183,42 +183,86 @@ fn what_many_ended_keys_were_bound_to_goes() {
 }
 
 /// A key that is found in other hands ends every key that signs just now by anybody's clock: one that another clock has put in force,
-/// and one whose turn has just ended. One that waits for its turn stays.
+/// and one whose turn has just ended. What lies where it lay ends with it: a key that waits for its turn, after which another may
+/// follow at once, and one of receipts that may still be good.
 #[test]
-fn a_compromise_ends_whatever_signs_just_now() {
+fn a_compromise_ends_what_may_be_believed() {
     let mut world = World::new();
     let now = world.now();
-    let key = |generation, not_before| {
-        let id = SigningUse { purpose: Purpose::Receipt, generation };
+    let id = |purpose, generation| SigningUse { purpose, generation };
+    let key = |id, not_before| {
         let (public, sealed) = ("public".into(), "sealed".into());
         SigningKey { id, public, sealed, created_at: now, not_before, retired_at: None, compromised_at: None }
     };
-    let rotate = |generation, not_before, compromised| RotateSigningKey {
-        key: key(generation, not_before),
+    let rotate = |id, not_before, leaked| RotateSigningKey {
+        key: key(id, not_before),
         kid: "kid".into(),
-        compromised,
+        leaked,
         workspaces: vec![],
     };
     let second = Span::seconds(1);
-    world.run(KeepSigningKey(key(0, now.minus(Span::hours(1))))).unwrap();
-    // By a clock that is a second ahead.
-    world.run(rotate(1, now.plus(second), true)).unwrap();
-    world.run(rotate(2, now, true)).unwrap();
-    let is_sound = |world: &mut World, generation| {
-        world.row::<SigningKey>(SigningUse { purpose: Purpose::Receipt, generation }).compromised_at.is_none()
+    for purpose in Purpose::ALL {
+        let id = |generation| id(purpose, generation);
+        let now = world.now();
+        world.run(KeepSigningKey(key(id(0), now.minus(Span::hours(1))))).unwrap();
+        // By a clock that is a second ahead.
+        world.run(rotate(id(1), now.plus(second), Leaked::Current)).unwrap();
+        world.run(rotate(id(2), now, Leaked::Current)).unwrap();
+        let sound = |world: &mut World, generations: &[u32]| -> Vec<u32> {
+            let is_sound = |it: &u32| world.row::<SigningKey>(id(*it)).compromised_at.is_none();
+            generations.iter().copied().filter(is_sound).collect()
+        };
+        assert_eq!(sound(&mut world, &[0, 1, 2]), [2]);
+        world.advance(Span::minutes(1));
+        let turn = world.now().plus(Span::hours(24));
+        world.run(rotate(id(3), turn, Leaked::None)).unwrap();
+        world.advance(Span::hours(24));
+        world.advance(second);
+        let then = world.now();
+        world.run(rotate(id(4), then, Leaked::Current)).unwrap();
+        assert_eq!(sound(&mut world, &[2, 3, 4]), [4], "its turn ended a second ago");
+        world.advance(Span::minutes(1));
+        let (waiting, then) = (world.now().plus(Span::hours(24)), world.now());
+        world.run(rotate(id(5), waiting, Leaked::None)).unwrap();
+        world.run(rotate(id(6), then, Leaked::Current)).unwrap();
+        assert_eq!(sound(&mut world, &[4, 5, 6]), [6], "it has waited where the other lay");
+        // Nothing waits any more.
+        let turn = then.plus(Span::hours(24));
+        world.run(rotate(id(7), turn, Leaked::None)).unwrap();
+        world.advance(Span::hours(40));
+        let then = world.now();
+        world.run(rotate(id(8), then, Leaked::Current)).unwrap();
+        // Its last receipt expires after a day; what it signed of other things is kept for good.
+        let left = if purpose == Purpose::Receipt { vec![8] } else { vec![6, 8] };
+        assert_eq!(sound(&mut world, &[6, 7, 8]), left);
+        world.advance(Span::minutes(1));
+        let then = world.now();
+        world.run(rotate(id(9), then, Leaked::All)).unwrap();
+        assert_eq!(sound(&mut world, &[0, 1, 2, 3, 4, 5, 6, 7, 8, 9]), [9]);
+        world.advance(Span::hours(100));
+    }
+}
+
+/// A key of receipts whose last receipt has expired is left as it was: there is nothing of it to refuse.
+#[test]
+fn a_compromise_leaves_what_is_over() {
+    let mut world = World::new();
+    let (first, now) = (SigningUse::first(Purpose::Receipt), world.now());
+    let key = |generation, not_before| SigningKey {
+        id: SigningUse { generation, ..first },
+        public: "public".into(),
+        sealed: "sealed".into(),
+        created_at: now,
+        not_before,
+        retired_at: None,
+        compromised_at: None,
     };
-    assert_eq!([0, 1, 2].map(|it| is_sound(&mut world, it)), [false, false, true]);
-    world.advance(Span::minutes(1));
-    let turn = world.now().plus(Span::hours(24));
-    world.run(rotate(3, turn, false)).unwrap();
-    world.advance(Span::hours(24));
-    world.advance(second);
+    let rotate = |key, leaked| RotateSigningKey { key, kid: "kid".into(), leaked, workspaces: vec![] };
+    world.run(KeepSigningKey(key(0, now))).unwrap();
+    world.run(rotate(key(1, now.plus(Span::hours(24))), Leaked::None)).unwrap();
+    world.advance(Span::hours(49));
     let then = world.now();
-    world.run(rotate(4, then, true)).unwrap();
-    assert_eq!([2, 3, 4].map(|it| is_sound(&mut world, it)), [false, false, true], "its turn ended a second ago");
-    world.advance(Span::minutes(1));
-    let (waiting, then) = (world.now().plus(Span::hours(24)), world.now());
-    world.run(rotate(5, waiting, false)).unwrap();
-    world.run(rotate(6, then, true)).unwrap();
-    assert_eq!([4, 5, 6].map(|it| is_sound(&mut world, it)), [false, true, true]);
+    world.run(rotate(key(2, then), Leaked::Current)).unwrap();
+    let ended = [0, 1, 2].map(|it| world.row::<SigningKey>(SigningUse { generation: it, ..first }).compromised_at);
+    assert_eq!(ended, [None, Some(then), None]);
 }

@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use crate::refusal::Refusal;
 use crate::state::evidence::{Actor, Fact, Subject};
-use crate::state::people::{SigningKey, SigningUse};
+use crate::state::people::{Purpose, SigningKey, SigningUse};
 use crate::turn::{Halt, Scope};
+use crate::value::Timestamp;
 use crate::value::canonical::Object;
 use crate::value::id::WorkspaceId;
 
@@ -25,6 +26,32 @@ pub fn keep_signing_key(scope: &mut Scope<'_>, asked: &KeepSigningKey) -> Result
     Ok(Arc::new(asked.0.clone()))
 }
 
+/// Which keys of a use are in other hands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Leaked {
+    /// None that anybody knows of.
+    None,
+    /// The one in force, by any clock, and what lies where it lay: those that wait for their turn, and of receipts those whose receipts
+    /// may still be good.
+    Current,
+    /// All that there are, also those whose turn is long over.
+    All,
+}
+
+impl Leaked {
+    /// Whether the key of this row is, as things stand at `now`.
+    fn has(self, row: &SigningKey, now: Timestamp) -> bool {
+        match self {
+            Self::None => false,
+            Self::Current => {
+                let is_good = row.id.purpose == Purpose::Receipt && row.is_published(now);
+                is_good || row.not_before > now || row.may_sign_at(now)
+            }
+            Self::All => true,
+        }
+    }
+}
+
 /// Has a key follow those of its use.
 #[derive(Clone, Debug)]
 pub struct RotateSigningKey {
@@ -32,8 +59,8 @@ pub struct RotateSigningKey {
     pub key: SigningKey,
     /// Its name: the RFC 7638 thumbprint of its public half.
     pub kid: Box<str>,
-    /// Whether the key now in force, by any clock, is in other hands: everything it signed is refused from now on.
-    pub compromised: bool,
+    /// Which keys of this use are in other hands: everything they signed is refused from now on.
+    pub leaked: Leaked,
     /// Every workspace: each ledger tells of it.
     pub workspaces: Vec<WorkspaceId>,
 }
@@ -51,12 +78,12 @@ pub fn rotate_signing_key(scope: &mut Scope<'_>, asked: &RotateSigningKey) -> Re
     for generation in 0..key.id.generation {
         let id = SigningUse { generation, ..key.id };
         let before = scope.get::<SigningKey>(id)?.ok_or_else(|| Refusal::not_allowed("a key before it is missing"))?;
-        if before.not_before > now && !asked.compromised {
+        if before.not_before > now && before.compromised_at.is_none() && asked.leaked == Leaked::None {
             return Err(Refusal::not_allowed("a key waits for its turn already").into());
         }
         let mut ended = SigningKey::clone(&before);
         // Whichever of two that take turns just now is meant: one too many is signed anew by the next, one too few goes on signing.
-        if asked.compromised && before.may_sign_at(now) {
+        if before.compromised_at.is_none() && asked.leaked.has(&before, now) {
             ended.compromised_at = Some(now);
         }
         if before.retired_at.is_none_or(|it| it > key.not_before) {
@@ -73,8 +100,8 @@ pub fn rotate_signing_key(scope: &mut Scope<'_>, asked: &RotateSigningKey) -> Re
             .int("generation", key.id.generation.into())
             .text("kid", &asked.kid)
             .text("notBefore", &key.not_before.to_string())
-            .bool("compromised", asked.compromised)
-            .finish();
+            .bool("compromised", asked.leaked != Leaked::None);
+        let data = if asked.leaked == Leaked::All { data.bool("all", true) } else { data }.finish();
         let subject = Subject::Workspace(*workspace);
         scope.append(*workspace, Fact { kind: "rotation", actor: Actor::Policy, subject, data });
     }

@@ -34,7 +34,7 @@ pub use role::{Reach, Right, Role};
 pub use selection::{MEMBERS_OF_PART, MemberPart, Members, MembersId, selection_digest};
 pub use selector::{Candidate, Selector};
 pub use sign_in::{LINK_LIFE, PENDING_LIFE, PENDING_TRIES, PendingSignIn, SignInLink};
-pub use signing::{PUBLISHED_BEFORE, Purpose, SigningKey, SigningUse};
+pub use signing::{CLOCKS_DIFFER, PUBLISHED_BEFORE, Purpose, SigningKey, SigningUse};
 pub use single_sign_on::SsoLink;
 pub use subscription::{SUBSCRIPTIONS_MAX, Subscription};
 pub use team::{MEMBER_TEAMS_MAX, TEAM_MEMBERS_MAX, Team};

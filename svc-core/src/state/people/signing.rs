@@ -100,7 +100,7 @@ pub struct SigningKey {
 }
 
 /// How far the clocks of processes that share a store may differ (CONTRACT part 4, `/readyz`).
-const CLOCKS_DIFFER: Span = Span::seconds(5);
+pub const CLOCKS_DIFFER: Span = Span::seconds(5);
 
 impl SigningKey {
     /// What a key's seed is sealed for: its row and no other.

@@ -5,6 +5,7 @@
 //! says can change unnoticed, also where it says nothing of a record.
 
 mod escapes;
+mod held;
 mod pieces;
 mod replay;
 mod verify;
@@ -12,6 +13,7 @@ mod verify;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
+pub use held::NotComparable;
 pub use verify::{Fault, Report, Verdict, Verifier};
 
 use super::Entry;

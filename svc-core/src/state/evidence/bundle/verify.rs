@@ -77,6 +77,9 @@ pub struct Report {
     pub workspace: Option<WorkspaceId>,
     /// The signed checkpoint.
     pub checkpoint: Option<Checkpoint>,
+    /// The earlier checkpoint that it was shown to continue, where the bundle has one. Whoever wrote the bundle has written it too: it
+    /// shows nothing unless it is the one that the reader holds ([`against`](Self::against)).
+    pub previous: Option<Checkpoint>,
     /// Which records.
     pub range: Option<Range>,
     /// How many records were read.
@@ -135,6 +138,7 @@ impl Verifier {
             fault,
             workspace: state.workspace,
             checkpoint: state.checkpoint,
+            previous: state.previous,
             range: state.range,
             records: state.records,
             disclosed: state.disclosed,
@@ -161,6 +165,7 @@ struct Checked {
     prev: Option<Digest>,
     hashes: BTreeMap<u64, Digest>,
     last: Option<(u64, Digest)>,
+    latest: Option<Timestamp>,
     commitments: BTreeSet<u128>,
     committed: u64,
     disclosed: u64,
@@ -259,9 +264,9 @@ impl Checked {
         self.keys.iter().filter(move |it| it.purpose == purpose).map(|it| &it.key)
     }
 
-    /// The keys here of a purpose that are in nobody else's hands.
+    /// The keys here of a purpose that are in nobody else's hands and have had a turn.
     fn sound_keys_of(&self, purpose: Purpose) -> impl Iterator<Item = &PublicKey> {
-        self.keys_of(purpose).filter(|it| it.compromised_at.is_none())
+        self.keys_of(purpose).filter(|it| it.compromised_at.is_none() && it.has_a_turn())
     }
 
     /// The checkpoint that a note carries: its own ledger's, by a key that was not compromised.
@@ -341,6 +346,7 @@ impl Checked {
         let member = |name| json.get(name).and_then(Json::as_str).ok_or_else(|| malformed("records"));
         let (kind, subject, at) = (member("kind")?, member("subject")?, member("at")?);
         let at = Timestamp::parse(at).map_err(|_| malformed("records"))?;
+        self.latest = self.latest.max(Some(at));
         let data = json.get("data").ok_or_else(|| malformed("records"))?;
         let receipt = receipt_of_record(data, at.as_seconds());
         self.replay.take(kind, subject, data, receipt).map_err(tampered)?;
@@ -414,12 +420,17 @@ impl Checked {
         }
         let wrong = |what: &str| tampered(format!("receipt {id}: {what}"));
         let parsed = parse(jws).map_err(|_| wrong("it is none"))?;
-        let key = self.keys_of(Purpose::Receipt).find(|it| it.kid() == parsed.kid());
-        let key = key.filter(|it| it.compromised_at.is_none()).ok_or_else(|| wrong("no key here signed it"))?;
+        let key = self.sound_keys_of(Purpose::Receipt).find(|it| it.kid() == parsed.kid());
+        let key = key.ok_or_else(|| wrong("no key here signed it"))?;
         if !key.signed(parsed.signing_input().as_bytes(), parsed.signature()) {
             return Err(wrong("the signature does not fit"));
         }
         let claims = parsed.claims();
+        let at = Timestamp::from_millis(claims.issued_at_s.saturating_mul(1_000));
+        // Where the key of that time is in other hands, another stands in for it.
+        if !key.had_its_turn_at(at) && self.sound_keys_of(Purpose::Receipt).any(|it| it.had_its_turn_at(at)) {
+            return Err(wrong("its key had not its turn when it was issued"));
+        }
         let mut says = Object::new()
             .text("agentId", &claims.agent.to_string())
             .text("digest", &claims.digest)
@@ -459,6 +470,16 @@ impl Checked {
             return Err(tampered("the seal does not fit what is before it"));
         }
         self.note_signer(Purpose::Checkpoint, kid);
+        self.in_time()
+    }
+
+    /// That whoever signed was still to sign when the last record was written.
+    fn in_time(&self) -> Result<(), Fault> {
+        let signed = |key: &&PublicKey| self.signed_by.contains(&(Purpose::Checkpoint.as_str(), key.kid().to_owned()));
+        let is_over = |key: &PublicKey| self.latest.is_some_and(|at| key.is_over_at(at));
+        if self.keys_of(Purpose::Checkpoint).filter(signed).any(is_over) {
+            return Err(tampered("a key signed that had retired before the last record was written"));
+        }
         Ok(())
     }
 
@@ -489,6 +510,16 @@ impl Checked {
     fn not_proven(&self) -> Vec<String> {
         let mut out =
             vec!["that the keys are the service's own: compare them with its `/.well-known/jwks.json`".to_owned()];
+        let retired = self.keys_of(Purpose::Receipt).filter(|key| {
+            self.signed_by.contains(&(Purpose::Receipt.as_str(), key.kid().to_owned())) && key.retired_at.is_some()
+        });
+        out.extend(retired.filter_map(|key| {
+            let at = key.retired_at?;
+            Some(format!(
+                "that of the receipt key {}: it retires at {at}, and is published for a day after that",
+                key.kid()
+            ))
+        }));
         let range = self.range.unwrap_or(Range { from: 0, to: 0, complete: true });
         if !range.complete {
             out.push("that no record was left out: they were chosen by agent".to_owned());
@@ -497,9 +528,7 @@ impl Checked {
             let unseen = self.replay.unseen;
             out.push(format!("what happened before record {}, of which {unseen} actions here speak", range.from));
         }
-        if self.previous.is_none() {
-            out.push("that this ledger continues one that you hold: ask with `since`".to_owned());
-        }
+        out.push(super::held::not_compared(self.previous.as_ref()));
         let hidden = self.committed.saturating_sub(self.disclosed);
         if hidden > 0 {
             out.push(format!("{hidden} personal texts, which were erased or are not shown"));

@@ -14,9 +14,9 @@ use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq as _;
 
 use super::{Parsed, Signer};
-use crate::state::people::{SigningKey as KeyRow, SigningUse};
-use crate::value::Timestamp;
+use crate::state::people::{CLOCKS_DIFFER, SigningKey as KeyRow, SigningUse};
 use crate::value::secret::Secret;
+use crate::value::{Span, Timestamp};
 
 /// Signs with `ed25519-dalek`: the signer of tests and of embedders that bring none of their own.
 pub struct DalekSigner {
@@ -135,6 +135,25 @@ impl PublicKey {
         key.retired_at = row.retired_at;
         key.compromised_at = row.compromised_at;
         Ok(key)
+    }
+
+    /// Whether there is a time at which it signs: one that was replaced before its turn came has none.
+    #[must_use]
+    pub fn has_a_turn(&self) -> bool {
+        self.not_before.zip(self.retired_at).is_none_or(|(from, to)| from < to)
+    }
+
+    /// Whether its turn was over at `at`, by any clock of processes that share a store.
+    #[must_use]
+    pub fn is_over_at(&self, at: Timestamp) -> bool {
+        self.retired_at.is_some_and(|it| it.plus(CLOCKS_DIFFER) < at)
+    }
+
+    /// Whether it had its turn at `at`, an instant in whole seconds, by any clock of processes that share a store.
+    #[must_use]
+    pub fn had_its_turn_at(&self, at: Timestamp) -> bool {
+        let latest = at.plus(CLOCKS_DIFFER).plus(Span::seconds(1));
+        self.not_before.is_none_or(|it| it <= latest) && !self.is_over_at(at)
     }
 
     /// The thumbprint by which receipts name it.

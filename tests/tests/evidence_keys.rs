@@ -1,0 +1,178 @@
+//! Whose signature counts in an evidence bundle: keys in their turn and in nobody else's hands, and a ledger that continues what its
+//! reader holds.
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "a test may panic")]
+
+use serde_json::Value;
+use svc_core::engine::Failure;
+use svc_core::rules::people::signing_key::Leaked;
+use svc_core::state::evidence::bundle::{NotComparable, Verdict, seal_text};
+use svc_core::state::evidence::note::Checkpoint;
+use svc_core::state::gate::Action;
+use svc_core::state::gate::receipt::{Claims, DalekSigner, write};
+use svc_core::state::people::{Purpose, SigningKey, SigningUse};
+use svc_core::value::digest::Digest;
+use svc_core::value::secret::Secret;
+use svc_core::value::{Span, Timestamp};
+use svc_store::evidence::Wanted;
+use svc_store::seal::MasterKey;
+use svc_tests::evidence::{Ledger, check};
+
+fn lived() -> Ledger {
+    let mut ledger = Ledger::new();
+    ledger.live();
+    ledger.world.advance(Span::seconds(1));
+    ledger
+}
+
+/// The key of this use, as whoever has the master key and the database has it.
+fn opened(ledger: &Ledger, purpose: Purpose, generation: u32) -> DalekSigner {
+    let id = SigningUse { purpose, generation };
+    let row = ledger.gate.read(|scope| scope.get::<SigningKey>(id)).unwrap().unwrap();
+    let seed = MasterKey::new(Secret::new([8; 32])).open(&SigningKey::purpose(id), &row.sealed).unwrap();
+    DalekSigner::new(&Secret::new(seed.expose().as_slice().try_into().unwrap()), ledger.gate.signer().issuer())
+}
+
+/// The bundle with `change` made to it, sealed anew by this key.
+fn forged(bundle: &str, signer: &DalekSigner, change: impl FnOnce(String) -> String) -> Vec<u8> {
+    let before = change(bundle[..bundle.rfind(r#","seal":"#).unwrap()].to_owned());
+    let seal = seal_text(&Digest::of(&before), signer);
+    (before + &seal).into_bytes()
+}
+
+fn text(ledger: &Ledger) -> String {
+    String::from_utf8(ledger.bundle(&ledger.all())).unwrap()
+}
+
+/// The member of the key of this use whose text is `name`, as it stands in a bundle.
+fn member(bundle: &str, purpose: &str, name: &str) -> String {
+    let json: Value = serde_json::from_str(bundle).unwrap();
+    let key = json["keys"].as_array().unwrap().iter().find(|it| it["use"] == purpose).unwrap();
+    format!(r#""use":"{purpose}","{name}":{}"#, key[name])
+}
+
+/// A key that has retired signs no records that were written later, and one that was replaced before its turn came signs nothing:
+/// whoever has it cannot tell another story of what came since.
+#[test]
+fn a_key_signs_in_its_turn_alone() {
+    let mut ledger = lived();
+    ledger.world.advance(Span::hours(1));
+    ledger.live();
+    ledger.world.advance(Span::seconds(1));
+    let (bundle, signer) = (text(&ledger), opened(&ledger, Purpose::Checkpoint, 0));
+    assert_eq!(check(&forged(&bundle, &signer, |it| it)).verdict, Verdict::Whole);
+    let not_before = member(&bundle, "checkpoint", "notBefore");
+    let retiring = |at: Timestamp| {
+        forged(&bundle, &signer, |it| it.replace(&not_before, &format!(r#"{not_before},"retiredAt":"{at}""#)))
+    };
+    let json: Value = serde_json::from_str(&bundle).unwrap();
+    let last = json["records"].as_array().unwrap().iter().map(|it| it["at"].as_str().unwrap()).max().unwrap();
+    let last = Timestamp::parse(last).unwrap();
+    // Clocks of processes that share a store may be five seconds apart.
+    for (at, verdict) in [
+        (last.plus(Span::hours(1)), Verdict::Whole),
+        (last.minus(Span::seconds(5)), Verdict::Whole),
+        (last.minus(Span::millis(5_001)), Verdict::Tampered),
+    ] {
+        let report = check(&retiring(at));
+        assert_eq!(report.verdict, verdict, "{at}: {:?}", report.fault);
+    }
+    let never =
+        json["keys"].as_array().unwrap().iter().find(|it| it["use"] == "checkpoint").unwrap()["notBefore"].clone();
+    let report = check(&retiring(Timestamp::parse(never.as_str().unwrap()).unwrap()));
+    assert_eq!(report.verdict, Verdict::Tampered, "{report:?}");
+}
+
+/// A receipt is by the key whose turn it was when it was issued; where that one is in other hands, another stands in for it.
+#[test]
+fn a_receipt_is_by_the_key_of_its_time() {
+    let ledger = lived();
+    let (bundle, seals) = (text(&ledger), opened(&ledger, Purpose::Checkpoint, 0));
+    let next = ledger.gate.rotate_key(Purpose::Receipt, Leaked::None).unwrap();
+    let with_next = text(&ledger);
+    let json: Value = serde_json::from_str(&with_next).unwrap();
+    let id = json["receipts"][0]["id"].as_str().unwrap().to_owned();
+    let action = id.replace("rcp_", "act_").parse().unwrap();
+    let action = ledger.gate.read(|scope| scope.get::<Action>(action)).unwrap().unwrap();
+    let claims = Claims::of(&action, action.allowed().unwrap(), ledger.gate.signer().issuer());
+    let early = write(&claims, &opened(&ledger, Purpose::Receipt, next.id.generation));
+    let genuine = json["receipts"][0]["jws"].as_str().unwrap();
+    let report = check(&forged(&with_next, &seals, |it| it.replace(genuine, &early)));
+    assert_eq!(report.verdict, Verdict::Tampered);
+    assert!(format!("{:?}", report.fault).contains("had not its turn"), "{:?}", report.fault);
+    assert_eq!(check(bundle.as_bytes()).verdict, Verdict::Whole);
+
+    ledger.gate.rotate_key(Purpose::Receipt, Leaked::Current).unwrap();
+    let report = check(text(&ledger).as_bytes());
+    assert_eq!((report.verdict, report.receipts), (Verdict::Whole, 2), "{:?}", report.fault);
+}
+
+/// A receipt key that retires is published for a day after that: the reader is told, who is to compare it with what is published.
+#[test]
+fn a_retired_receipt_key_is_told() {
+    let mut ledger = lived();
+    let told = |ledger: &Ledger| {
+        let report = check(text(ledger).as_bytes());
+        assert_eq!(report.verdict, Verdict::Whole, "{:?}", report.fault);
+        report.not_proven.iter().any(|it| it.contains("that of the receipt key"))
+    };
+    assert!(!told(&ledger));
+    let kid = opened(&ledger, Purpose::Receipt, 0);
+    ledger.gate.rotate_key(Purpose::Receipt, Leaked::None).unwrap();
+    ledger.world.advance(Span::hours(50));
+    assert!(told(&ledger));
+    let report = check(text(&ledger).as_bytes());
+    let kid = svc_core::state::gate::receipt::Signer::kid(&kid).to_owned();
+    assert!(report.not_proven.iter().any(|it| it.contains(&kid)), "{:?}", report.not_proven);
+}
+
+/// Where a key follows while a bundle is written, it ends there and is asked for again: with what one key has signed and another is to
+/// sign, a genuine one would read as tampered with.
+#[test]
+fn a_bundle_has_one_set_of_keys() {
+    for (purpose, leaked) in
+        [(Purpose::Checkpoint, Leaked::Current), (Purpose::Receipt, Leaked::Current), (Purpose::Receipt, Leaked::None)]
+    {
+        let ledger = lived();
+        let mut pieces = ledger.gate.bundle(&ledger.all()).unwrap();
+        assert!(matches!(pieces.next(), Some(Ok(_))));
+        ledger.gate.rotate_key(purpose, leaked).unwrap();
+        let ended = pieces.find_map(Result::err);
+        assert!(matches!(ended, Some(Failure::Contended)), "{ended:?}");
+        let report = check(text(&ledger).as_bytes());
+        assert_eq!(report.verdict, Verdict::Whole, "{:?}", report.fault);
+    }
+}
+
+/// Whoever holds a checkpoint finds out that the ledger was rewritten, however well what they are given fits in itself; and is told that
+/// they have not, where they compare nothing.
+#[test]
+fn a_rewritten_ledger_is_found_by_what_is_held() {
+    let mut ledger = lived();
+    let held = check(text(&ledger).as_bytes()).checkpoint.unwrap();
+    ledger.live();
+    ledger.world.advance(Span::seconds(1));
+    let bundle = ledger.bundle(&Wanted { since: Some(held.size), ..ledger.all() });
+    let report = check(&bundle);
+    assert_eq!((report.verdict, report.previous.as_ref()), (Verdict::Whole, Some(&held)));
+    let unproven = |report: &svc_core::state::evidence::bundle::Report| {
+        report
+            .not_proven
+            .iter()
+            .any(|it| it.contains("is the one that you hold") && it.contains(&held.root.to_string()))
+    };
+    assert!(unproven(&report), "{:?}", report.not_proven);
+    let compared = report.clone().against(&held).unwrap();
+    assert!(compared.verdict == Verdict::Whole && !unproven(&compared), "{compared:?}");
+    let newest = compared.checkpoint.clone().unwrap();
+    assert_eq!(report.clone().against(&newest).unwrap().verdict, Verdict::Whole);
+
+    let other = Checkpoint { root: Digest::of("another story"), ..held.clone() };
+    let found = report.clone().against(&other).unwrap();
+    assert_eq!(found.verdict, Verdict::Tampered);
+    assert!(found.fault.unwrap().what.contains("is not the one that you hold"));
+    let size = held.size + 1;
+    let refused = report.clone().against(&Checkpoint { size, ..held.clone() });
+    assert_eq!(refused.unwrap_err(), NotComparable::OtherSize(size));
+    let refused = report.against(&Checkpoint { origin: "gate.example.org/wsp_1".into(), ..held });
+    assert!(matches!(refused, Err(NotComparable::OtherLedger(_))), "{refused:?}");
+}
