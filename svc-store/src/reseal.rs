@@ -2,8 +2,8 @@
 
 use svc_core::engine::Failure;
 use svc_core::rules::people::reseal::{Reseal, sealed_in};
+use svc_core::rules::people::sealed::resealed;
 use svc_core::state::people::{Account, Principal, SigningKey};
-use svc_core::state::sealed::resealed;
 use svc_core::store::{Range, Record, Row as _};
 use svc_core::value::Id as _;
 use svc_core::value::link::{Index, SHARDS};

@@ -18,6 +18,7 @@ use svc_core::rules::people::create_workspace::CreateWorkspace;
 use svc_core::rules::people::keys::NewKey;
 use svc_core::rules::people::mandates::Content;
 use svc_core::rules::people::register_agent::RegisterAgent;
+use svc_core::rules::people::sealed::resealed;
 use svc_core::rules::people::signing_key::Leaked;
 use svc_core::state::edge::{
     Integration, IntegrationConfig, IntegrationKind, IntegrationSlot, Job, JobState, McpSecret, McpServers, News,
@@ -26,7 +27,6 @@ use svc_core::state::edge::{
 use svc_core::state::gate::{Action, Code, OutcomeStatus, State, Status, Verb};
 use svc_core::state::gateway::{Routing, UpstreamKey};
 use svc_core::state::people::{Account, Purpose, SecondFactor, Settings as WorkspaceSettings};
-use svc_core::state::sealed::resealed;
 use svc_core::store::{Clock as _, MemoryStore, Record, Table};
 use svc_core::testing::FakeClock;
 use svc_core::testing::people::{sign_in_owner, write};

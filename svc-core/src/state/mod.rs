@@ -8,4 +8,3 @@ pub mod evidence;
 pub mod gate;
 pub mod gateway;
 pub mod people;
-pub mod sealed;

@@ -18,6 +18,8 @@ const INCOMPLETE: u8 = 2;
 const MALFORMED: u8 = 3;
 /// That of no verdict at all, which says nothing against the bundle.
 pub(super) const UNREAD: u8 = 4;
+/// What a bundle begins with, and no note: an opening brace.
+const OBJECT: u8 = 0x7b;
 /// Bytes that are read at once.
 const READ_AT_ONCE: usize = 1 << 16;
 /// How often is told how far it is, where it takes long.
@@ -80,7 +82,7 @@ fn held_in(path: &Path) -> Result<Checkpoint, Problem> {
     let mut start = Vec::new();
     let file = File::open(path).and_then(|file| file.take(NOTE_BYTES_MAX as u64 + 1).read_to_end(&mut start));
     file.map_err(|error| unreadable(path, &error))?;
-    if start.first() != Some(&b'{') {
+    if start.first() != Some(&OBJECT) {
         let text = String::from_utf8(start).map_err(|_| none("it is no text"))?;
         let text = text
             .split_inclusive("\n\n")

@@ -36,6 +36,7 @@ mod release;
 mod requests;
 mod restart;
 mod routing;
+mod sealed;
 mod settle;
 mod sign_in;
 mod single_sign_on;

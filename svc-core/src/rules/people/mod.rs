@@ -15,6 +15,7 @@ pub mod password;
 pub mod recount;
 pub mod register_agent;
 pub mod reseal;
+pub mod sealed;
 pub mod second_factor;
 pub mod sessions;
 pub mod settings;
