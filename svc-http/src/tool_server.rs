@@ -26,6 +26,7 @@ use std::time::Duration;
 
 use serde_json::value::RawValue;
 use svc_core::rules::edge::proxied::Reached;
+use svc_core::state::edge::MCP_TOOLS_MAX;
 use svc_core::value::id::McpServerId;
 use svc_core::value::json::Json;
 use svc_core::value::{Span, Timestamp};
@@ -54,8 +55,8 @@ const LIST_LIFE: Span = Span::seconds(60);
 /// How long a server may take for anything but a call.
 const SHORT: Times =
     Times { first_token: Duration::from_secs(10), idle: Duration::from_secs(10), total: Duration::from_secs(20) };
-/// Pages of a list of tools that are read.
-const PAGES_MAX: usize = 32;
+/// Pages of a list of tools that are read: none has less than a tool, where a server means well.
+const PAGES_MAX: usize = MCP_TOOLS_MAX;
 /// How a tool is called.
 const CALL: &str = "tools/call";
 /// How long the first message of a stream is waited for before the stream is handed on: most answers come in it, and need none.
@@ -178,9 +179,12 @@ impl ToolServers {
             let page = whole(answered).await?;
             cursor = definitions.take(page.get())?;
             if cursor.is_none() {
-                break;
+                return Ok(definitions);
             }
         }
+        tracing::warn!(
+            "an MCP server's list of tools has more pages than are read; what stands on the others is left out"
+        );
         Ok(definitions)
     }
 

@@ -46,6 +46,12 @@ impl Lasting {
         }
     }
 
+    /// How many causes of what goes on were told.
+    #[cfg(test)]
+    pub(crate) fn told(&self) -> usize {
+        self.causes.len()
+    }
+
     fn news(&mut self, failure: Option<&(dyn Error + 'static)>) -> Option<News> {
         let Some(failure) = failure else {
             let was_told = !self.causes.is_empty();

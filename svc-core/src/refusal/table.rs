@@ -87,7 +87,7 @@ refusals! {
     /// Another state would allow it.
     DutiesNow = 409 "separation_of_duties", "another person must do that as things stand", fix "Let another owner or admin do it.";
     SecondOwnerRequired = 409 "second_owner_required", "a second owner must agree", fix "Let another owner agree to it in the approval; where there is no other owner, make one first.";
-    SecondPersonRequired = 409 "second_person_required", "a second person must approve", fix "Let another person who may decide it approve as well.";
+    SecondPersonRequired = 409 "second_person_required", "a second person must approve", fix "Let another person who may decide it approve as well: nobody whom the first has lately invited or given a role, nor who did so to the first.";
 
     // The gate.
     InvalidStatus = 400 "invalid_status", "`status` is not an outcome", fix "Send `completed`, `failed` or `cancelled` of an action, or `accepted`, `rejected`, `partial` or `abandoned` of a task.";

@@ -135,6 +135,17 @@ impl DomainPattern {
         }
     }
 
+    /// Whether it speaks of every host of whoever likes: below some names that are no public suffix themselves each name is one
+    /// (`*.kawasaki.jp`), as below `*.com`, which is no pattern.
+    #[must_use]
+    pub fn is_everybodys(&self) -> bool {
+        match self {
+            // No rule of the list names such a label: it is a suffix there only where all are.
+            Self::Under(domain) => psl::domain(format!("xn0.{domain}").as_bytes()).is_none(),
+            Self::Exact(_) => false,
+        }
+    }
+
     /// Whether it speaks of this host.
     #[must_use]
     pub fn covers(&self, host: &Domain) -> bool {
@@ -305,6 +316,19 @@ mod tests {
             "exa\u{2028}mple.com",
         ] {
             assert!(Domain::parse(bad).is_err(), "{bad:?}");
+        }
+    }
+
+    /// Below some names anybody can have a host, although they are no public suffix themselves: a pattern of them trusts everybody.
+    #[test]
+    fn a_pattern_can_be_everybodys() {
+        for open in ["*.compute.amazonaws.com", "*.kawasaki.jp", "*.Kobe.jp."] {
+            assert!(pattern(open).is_everybodys(), "{open}");
+        }
+        for own in
+            ["*.example.com", "*.shop.example.co.uk", "*.city.kawasaki.jp", "*.example.foo.kawasaki.jp", "kawasaki.jp"]
+        {
+            assert!(!pattern(own).is_everybodys(), "{own}");
         }
     }
 

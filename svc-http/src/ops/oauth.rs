@@ -169,8 +169,8 @@ async fn token(service: &GateService, call: &Call) -> Result<Answer, Refusal> {
 async fn revoke(service: &GateService, call: &Call) -> Result<Answer, Refusal> {
     let form = Form::of(&call.headers, &call.uri, &call.body)?;
     let token = Digest::of(form.need("token")?);
-    // Nobody learns from the answer whether there was such a client or such a token; who names no client is told so, or would
-    // take a token for revoked that is not (RFC 7009 part 2.1).
+    // Nobody learns from the answer whether there was such a client or such a token; who names no client, or does not show the secret of
+    // one that has one, is told so, or would take a token for revoked that is not (RFC 7009 part 2.1).
     let client = form.client(&call.headers)?;
     service.run(RevokeOAuth { client, token }).await?;
     Ok(Answer::json(&b"{}"[..]))

@@ -180,7 +180,7 @@ function refusal({ status, error, wait }) {
   const faults = (error.errors || []).map((it) => `${it.field}: ${it.message}`).join("; ");
   const told = {
     selection_changed: "What is asked has changed since you looked. Nothing was decided: look at it again.",
-    second_person_required: "A second person has to approve: not the first, nor anybody whom the first has lately invited or given a role.",
+    second_person_required: "A second person has to approve: not the first, nor anybody whom the first has lately invited or given a role, nor who did so to the first.",
     second_owner_required: "Another owner has to approve: not the one who asked, nor one who has approved already.",
     csrf: "The server did not take this for a page of its own. Nothing was decided: open the link again.",
   };

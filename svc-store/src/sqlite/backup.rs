@@ -56,7 +56,15 @@ pub fn backup(directory: &Path, to: &Path, told: &mut dyn FnMut(Progress)) -> Re
         return Err(taken(to));
     }
     let part = Partial::make(to)?;
-    let copied = copy(&path, &part.0, told)?;
+    let copied = copy(&path, &part.0, told).map_err(|error| match error {
+        // Of the copy: what the gate itself writes is elsewhere, or it tells of that itself.
+        StoreError::Full(_) => {
+            let what =
+                "the disk under it is full, while the gate goes on as before: make room there, or name another place";
+            StoreError::file(to, what, ErrorKind::StorageFull.into())
+        }
+        error => error,
+    })?;
     part.keep_as(to)?;
     Ok(copied)
 }

@@ -8,6 +8,7 @@
 //! After an erasure the log is cut off as soon as nobody reads from it: what was erased stands in it until then. Whether a log that was
 //! there before, or that another process wrote to, holds such texts is not known, so it is cut off as well.
 
+use std::error::Error;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -18,7 +19,7 @@ use rusqlite::Connection;
 
 use super::errors::database;
 use crate::error::StoreError;
-use crate::lasting::with_causes;
+use crate::lasting::Lasting;
 
 /// When pages are moved, and from when on the writer waits for it.
 #[derive(Clone, Copy, Debug)]
@@ -193,16 +194,17 @@ impl Drop for Checkpointer {
 }
 
 fn run(conn: &Connection, shared: &Checkpoints) {
+    let mut trouble = Lasting::default();
     while shared.next() {
-        step(conn, shared);
+        step(conn, shared, &mut trouble);
     }
     // A command erases and ends: it waits a moment for those who read.
     if shared.lock().erased && conn.busy_timeout(AGAIN).is_ok() {
-        step(conn, shared);
+        step(conn, shared, &mut trouble);
     }
 }
 
-fn step(conn: &Connection, shared: &Checkpoints) {
+fn step(conn: &Connection, shared: &Checkpoints, trouble: &mut Lasting) {
     shared.begin();
     let mut state = shared.lock();
     let (tainted, erased) = (std::mem::take(&mut state.tainted), std::mem::take(&mut state.erased));
@@ -213,10 +215,8 @@ fn step(conn: &Connection, shared: &Checkpoints) {
         state.tainted |= tainted;
         state.erased |= erased;
     }
-    if let Err(error) = done {
-        // The log grows meanwhile; the next commits bring the next try.
-        tracing::warn!(error = with_causes(&error), "the database's log could not be shortened");
-    }
+    // The log grows meanwhile; the next commits bring the next try.
+    trouble.see("the database's log could not be shortened", done.as_ref().err().map(|it| it as &dyn Error));
 }
 
 /// Moves pages, and empties the log where it is long; how many pages are left to move.
@@ -255,4 +255,25 @@ fn cut(conn: &Connection, shared: &Checkpoints, rest: i64) -> Result<bool, Store
 fn passive(conn: &Connection) -> Result<(i64, i64), StoreError> {
     let mut statement = conn.prepare_cached(PASSIVE).map_err(database)?;
     statement.query_row([], |row| Ok((row.get(1)?, row.get(2)?))).map_err(database)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test may panic")]
+    use super::*;
+
+    /// A log that cannot be shortened, as on a full disk, is told of once and not at every try; and anew once it could be meanwhile.
+    #[test]
+    fn what_lasts_is_told_once() {
+        let home = tempfile::tempdir().unwrap();
+        let file = home.path().join("other");
+        std::fs::write(&file, "no database".repeat(500)).unwrap();
+        let (broken, whole) = (Connection::open(&file).unwrap(), Connection::open_in_memory().unwrap());
+        let (shared, mut trouble) = (Checkpoints::new(Limits::default(), false), Lasting::default());
+        let mut told = |conn| {
+            step(conn, &shared, &mut trouble);
+            trouble.told()
+        };
+        assert_eq!([&broken, &broken, &whole, &broken].map(&mut told), [1, 1, 0, 1]);
+    }
 }

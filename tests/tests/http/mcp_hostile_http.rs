@@ -101,6 +101,15 @@ async fn a_tool_that_is_none_costs_no_other() {
     assert_eq!(got["error"]["code"], -32_602, "{got}");
 }
 
+/// A list is read to its end in however small pages it comes: as many tools as there may be, one on each.
+#[tokio::test]
+async fn a_list_in_small_pages_is_read_to_its_end() {
+    let mut desk = Desk::new(Speaks::Modern).await;
+    desk.server.tell((0..256).map(|it| tool(&format!("t{it:03}"), "One of many.")).collect());
+    desk.server(json!({})).await;
+    assert_eq!(text(&desk.call("t255", json!({})).await), "done");
+}
+
 /// A call whose server has begun a stream and said nothing in it yet is heard of, and can be called off.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_call_is_called_off_before_its_first_event() {

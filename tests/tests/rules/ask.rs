@@ -117,6 +117,29 @@ fn a_split_is_exact_over_many_payments() {
     assert_eq!(used, 10_000 + 1 + 200 * i64::try_from(inside).unwrap());
 }
 
+/// However many payments have aged at once, the sum is that of 24 hours: of hundreds made together a day ago none counts any more, and
+/// what was made since does, whether it lies in the row or in blocks.
+#[test]
+fn a_split_is_exact_when_many_have_aged() {
+    for (before, since) in [(400, 1), (400, 40), (1_000, 300), (130, 17)] {
+        let (mut world, agent) = calm(&[&ASKS.replace("10000", "90000000").replace("5000", "10000000")]);
+        for n in 0..before {
+            world.authorize(&agent, payment(10 + n, "EUR", "shop.example"));
+        }
+        world.advance(Span::hours(23));
+        let mut paid = 0;
+        for n in 0..since {
+            world.authorize(&agent, payment(20 + n, "EUR", "shop.example"));
+            paid += 20 + n;
+        }
+        world.advance(Span::hours(1));
+        let split = world.authorize(&agent, payment(10_000_000, "EUR", "shop.example"));
+        let used = split.reasons().iter().find(|it| it.code == Code::SplitPayments).unwrap().used.unwrap();
+        assert_eq!(used, 10_000_000 + paid, "{before} a day ago, {since} since");
+        world.audit();
+    }
+}
+
 /// A block that was dead when it was full was never stored: payments within ten minutes of each other are decided without it, a
 /// day after sixteen or thirty-two others to the same payee.
 #[test]

@@ -1,13 +1,14 @@
-//! A client gives its tokens back (RFC 7009). Nobody learns whether there was such a token.
+//! A client gives its tokens back (RFC 7009). Nobody learns whether there was such a token; a client that has a secret learns that it did
+//! not show it (part 2.1), as it would else take a token for revoked that is not.
 
 use super::authenticate::{ClientShown, authenticate};
 use super::end::end;
-use crate::state::connect::{Connection, EndedBy, RefreshToken};
+use crate::state::connect::{ClientAuth, Connection, EndedBy, OAuthClient, RefreshToken};
 use crate::state::evidence::Actor;
 use crate::state::people::Credential;
 use crate::turn::{Halt, Scope};
 use crate::value::digest::Digest;
-use crate::value::id::ConnectionId;
+use crate::value::id::{ClientId, ConnectionId};
 
 /// Ends the connection that a token is of.
 #[derive(Clone, Debug)]
@@ -21,10 +22,13 @@ pub struct RevokeOAuth {
 /// Ends the connection that a token of this client is of, if it is of one.
 ///
 /// # Errors
-/// [`Halt::Load`] alone.
+/// `invalid_client` where the client has a secret and shows another or none.
 pub fn revoke_oauth(scope: &mut Scope<'_>, asked: &RevokeOAuth) -> Result<(), Halt> {
-    if authenticate(scope, &asked.client)?.is_err() {
-        return Ok(());
+    if let Err(unknown) = authenticate(scope, &asked.client)? {
+        let id = ClientId::parse(&asked.client.id).ok();
+        let client = id.map(|id| scope.get::<OAuthClient>(id)).transpose()?.flatten();
+        // One that is not known, or has no secret to show, is told nothing.
+        return if client.is_some_and(|it| it.auth != ClientAuth::None) { Err(unknown.into()) } else { Ok(()) };
     }
     let Some(id) = connection(scope, &asked.token)? else { return Ok(()) };
     let found = scope.get::<Connection>(id)?.filter(|it| it.client == asked.client.id);

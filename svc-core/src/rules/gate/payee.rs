@@ -2,13 +2,19 @@
 
 use crate::rules::gate::evaluate::PayeeFacts;
 use crate::state::gate::{Block, DUPLICATE_WINDOW, PAYEE_SEALED, Payee, PayeeSlot, Payment, SPLIT_WINDOW, place_of};
+use crate::store::Row as _;
 use crate::turn::{Halt, Scope};
+use crate::value::Timestamp;
 use crate::value::digest::PayeeId;
 use crate::value::id::AgentId;
 
-/// How many sealed payments one decision lets go of. Where more have aged, the sum counts some of them longer, which can
-/// only make a person be asked, and the next decisions catch up.
+/// How many sealed payments one decision lets go of, one by one.
 const LET_GO_MAX: usize = 8 * PAYEE_SEALED;
+
+/// How many sealed blocks one decision adds up anew where more payments than that have aged. Where there are more of the last 24 hours
+/// too, which are thousands on either side, the sum counts some for longer: a person is asked who need not be, and the next decisions
+/// catch up.
+const ADDED_MAX: u32 = 128;
 
 /// How many dead blocks one payment deletes: more than it can fill, so that none stay.
 const SWEPT_MAX: usize = 2;
@@ -28,23 +34,59 @@ pub(super) fn read(scope: &mut Scope<'_>, id: PayeeId, amount: i64) -> Result<(P
         payee.tail = payee.end();
         payee.sum = 0;
     }
-    for _ in 0..LET_GO_MAX {
-        if payee.tail >= payee.inline_from() {
-            break;
-        }
-        let (number, place) = place_of(payee.tail);
-        let block = scope.get::<Block>(payee.block(number))?;
-        let entry = block.as_ref().and_then(|it| Some((*it.at.get(place)?, it.paid(place)?)));
-        match entry {
-            Some((at, _)) if at > since => break,
-            Some((_, paid)) => payee.forget(paid),
-            None => payee.forget(0),
-        }
+    if !let_go(scope, &mut payee, since)? {
+        add_up(scope, &mut payee, since)?;
     }
     payee.forget_inline(since);
     let repeated = repeats(scope, &payee, amount)?;
     let facts = PayeeFacts { sum: payee.sum, repeated };
     Ok((payee, facts))
+}
+
+/// Lets go of sealed payments of `since` or before, the oldest first; whether those were all.
+fn let_go(scope: &mut Scope<'_>, payee: &mut Payee, since: Timestamp) -> Result<bool, Halt> {
+    for _ in 0..LET_GO_MAX {
+        if payee.tail >= payee.inline_from() {
+            return Ok(true);
+        }
+        let (number, place) = place_of(payee.tail);
+        let block = scope.get::<Block>(payee.block(number))?;
+        let entry = block.as_ref().and_then(|it| Some((*it.at.get(place)?, it.paid(place)?)));
+        match entry {
+            Some((at, _)) if at > since => return Ok(true),
+            Some((_, paid)) => payee.forget(paid),
+            None => payee.forget(0),
+        }
+    }
+    Ok(payee.tail >= payee.inline_from())
+}
+
+/// Adds up what was paid after `since` from the first block on that has any of it, where those are few enough.
+fn add_up(scope: &mut Scope<'_>, payee: &mut Payee, since: Timestamp) -> Result<(), Halt> {
+    let (mut first, mut end) = (place_of(payee.tail).0, payee.sealed);
+    while first < end {
+        let middle = first.midpoint(end);
+        let newest = scope.get::<Block>(payee.block(middle))?.and_then(|it| it.at.last().copied());
+        // One that is not there was dead before it was full.
+        if newest.is_some_and(|at| at > since) { end = middle } else { first = middle.saturating_add(1) }
+    }
+    if payee.sealed.saturating_sub(first) > ADDED_MAX {
+        return Ok(());
+    }
+    let living: Vec<_> = (first..payee.sealed).map(|number| payee.block(number)).collect();
+    scope.want(&living.iter().map(|id| Block::key(*id)).collect::<Vec<_>>())?;
+    let (mut sum, mut dead) = (0_i64, 0_u64);
+    for id in living {
+        let Some(block) = scope.get::<Block>(id)? else { return Ok(()) };
+        for (place, at) in block.at.iter().enumerate() {
+            match block.paid(place) {
+                Some(paid) if *at > since => sum = sum.saturating_add(paid),
+                _ => dead = dead.saturating_add(1),
+            }
+        }
+    }
+    payee.add_up(u64::from(first).saturating_mul(PAYEE_SEALED as u64).saturating_add(dead), sum);
+    Ok(())
 }
 
 /// Adds the present payment, and deletes a few blocks of which nothing counts any more.

@@ -361,6 +361,8 @@ impl Terms {
         let merchants = self.merchants.as_ref();
         fault(empty(merchants.and_then(|it| it.allow.as_ref()).map(Vec::len)), "merchants.allow", "must not be empty");
         fault(empty(merchants.and_then(|it| it.deny.as_ref()).map(Vec::len)), "merchants.deny", "must not be empty");
+        let open = self.merchants_allowed().is_some_and(|it| it.iter().any(DomainPattern::is_everybodys));
+        fault(open, "merchants.allow", "must not hold `*.` before a name below which every name is a public suffix");
         fault(empty(self.fields.as_ref().map(|it| it.allow.len())), "fields.allow", "must not be empty");
         let tools = self.tools.as_ref();
         fault(empty(tools.and_then(|it| it.allow.as_ref()).map(Vec::len)), "tools.allow", "must not be empty");
@@ -409,6 +411,23 @@ mod tests {
             (r#"{"allow":["l*"],"deny":["*/*"]}"#, None),
         ] {
             let stored = format!(r#"{{"name":"M","actions":["tool.call"],"tools":{list},"duplicates":"ask"}}"#);
+            let terms: Terms = serde_json::from_str(&stored).unwrap();
+            let faults = terms.faults(Timestamp::default());
+            let fields: Vec<_> = faults.iter().filter_map(|it| it.field.as_deref()).collect();
+            assert_eq!(fields, field.into_iter().collect::<Vec<_>>(), "{list}");
+        }
+    }
+
+    /// Whoever can have a host below a pattern is trusted by it: nobody is where that is everybody. To deny all of them is somebody's word.
+    #[test]
+    fn nobody_trusts_everybodys_hosts() {
+        for (list, field) in [
+            (r#"{"allow":["shop.example.com","*.kawasaki.jp"]}"#, Some("merchants.allow")),
+            (r#"{"allow":["*.shop.kawasaki.jp.example.com"],"deny":["*.kawasaki.jp"]}"#, None),
+        ] {
+            let stored = format!(
+                r#"{{"name":"M","actions":["payment"],"limits":{{"currency":"EUR","perAction":1}},"merchants":{list},"duplicates":"ask"}}"#
+            );
             let terms: Terms = serde_json::from_str(&stored).unwrap();
             let faults = terms.faults(Timestamp::default());
             let fields: Vec<_> = faults.iter().filter_map(|it| it.field.as_deref()).collect();

@@ -148,6 +148,13 @@ impl Payee {
         self.sum = self.sum.saturating_sub(amount);
     }
 
+    /// Counts from the payment `tail` on, which is none of the row, where what lies in blocks adds up to `sealed`.
+    pub fn add_up(&mut self, tail: u64, sealed: i64) {
+        let inline = (self.inline_from()..self.end()).filter_map(|it| self.paid_inline(it));
+        self.sum = inline.fold(sealed, i64::saturating_add);
+        self.tail = tail.min(self.inline_from());
+    }
+
     /// Lets go of payments in the row that were made at `since` or before; those in blocks have to be let go first.
     pub fn forget_inline(&mut self, since: Timestamp) {
         while let Some(place) = self.tail.checked_sub(self.inline_from()).and_then(|it| usize::try_from(it).ok()) {
