@@ -81,7 +81,7 @@ impl Answer {
         let mut tape = Tape::default();
         tape.read(text).map_err(|_| Unreadable::NotJson)?;
         let root = tape.root(text);
-        if let Some(error) = ProviderError::told(root, &[]) {
+        if let Some(error) = ProviderError::told(upstream, root, &[]) {
             return Err(Unreadable::Failed(error, usage_of(upstream, root)));
         }
         // Some providers say so that they have not answered; a client would take it for an answer, or fail over it.

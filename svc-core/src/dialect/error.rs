@@ -14,6 +14,8 @@ const SHOWN_MAX: usize = 300;
 const KEY_MIN: usize = 20;
 /// So much of a provider's error is looked at, in bytes.
 const LOOKED_AT_MAX: usize = 64 * 1024;
+/// What stands in the place of what may be a key.
+const LEFT_OUT: &str = "[left out]";
 
 /// A provider's refusal: what may be shown of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,15 +47,26 @@ impl ProviderError {
         }
     }
 
-    /// The error that an answer with status 200, or an event of a stream, tells in the place of an answer or within one: at its root,
-    /// or on a choice of it.
-    pub(super) fn told(root: Value<'_>, hidden: &[Secret<String>]) -> Option<Self> {
+    /// The error that an answer of this shape with status 200, or an event of a stream, tells in the place of an answer or within
+    /// one: at its root, in whatever form, or on a choice of it.
+    pub(super) fn told(shape: Dialect, root: Value<'_>, hidden: &[Secret<String>]) -> Option<Self> {
+        if tells_error(root) || is_error(shape, root) {
+            return Some(Self::named(root, hidden));
+        }
         let has_failed = |it: &Value<'_>| it.text_of("finish_reason").is_some_and(|it| tells_failure(&it));
-        let is_broken = |it: &Value<'_>| tells_error(*it) || has_failed(it);
-        let choice = || root.get("choices")?.items().find(is_broken);
-        let place = if tells_error(root) { root } else { choice()? };
-        let silent = || Self { kind: place.text_of("finish_reason").map(|it| shown(&it).into()), ..Self::read(b"{}") };
-        Some(place.given("error").and_then(|_| Self::of(place, hidden)).unwrap_or_else(silent))
+        let choice = root.get("choices")?.items().find(|it| tells_error(*it) || has_failed(it))?;
+        let silent = || Self { kind: choice.text_of("finish_reason").map(|it| shown(&it).into()), ..Self::silent() };
+        Some(choice.given("error").and_then(|_| Self::of(choice, hidden)).unwrap_or_else(silent))
+    }
+
+    /// The error that something is which says so by its name, such as that of its event.
+    pub(super) fn named(root: Value<'_>, hidden: &[Secret<String>]) -> Self {
+        Self::of(root, hidden).unwrap_or_else(Self::silent)
+    }
+
+    /// An error that says nothing.
+    fn silent() -> Self {
+        Self::read(b"{}")
     }
 
     /// An error in either shape: `{error: {…}}`, `{type: "error", error: {…}}`, `{error: "…"}`, `{message: "…"}`,
@@ -66,8 +79,9 @@ impl ProviderError {
         }
         let error = root.given("error").unwrap_or(root);
         let message = message_of(root)?;
-        let word =
-            |name: &str| error.text_of(name).filter(|_| !error.is_text()).map(|it| shown(&without(&it, hidden)).into());
+        // That it is an error is no kind of one.
+        let told = |name: &str| error.text_of(name).filter(|it| !error.is_text() && it != "error");
+        let word = |name: &str| told(name).map(|it| shown(&without(&it, hidden)).into());
         Some(Self {
             message: shown(&without(&message, hidden)).into(),
             kind: word("type").or_else(|| word("code")),
@@ -90,6 +104,22 @@ fn tells_error(place: Value<'_>) -> bool {
         Form::Bool(true) | Form::Number => false,
     };
     !(says_nothing && ANSWERED.into_iter().any(is_whole))
+}
+
+/// Whether an answer or an event of this shape is an error by what else it has: where it has nothing of an answer, whatever speaks
+/// to people does.
+fn is_error(shape: Dialect, root: Value<'_>) -> bool {
+    let speaks = || ["message", "detail"].into_iter().any(|it| root.given(it).is_some());
+    match shape {
+        Dialect::Chat => {
+            let answers = root.get("choices").is_some_and(|it| it.items().next().is_some());
+            !answers && root.given("usage").is_none() && (root.has("object", "error") || speaks())
+        }
+        Dialect::Messages => {
+            let answers = root.given("type").is_some() || root.given("content").is_some();
+            root.has("type", "error") || (!answers && speaks())
+        }
+    }
 }
 
 /// What the body of an error says in whichever shape, as it says it, with the place that it blames where it lists its faults with
@@ -126,7 +156,21 @@ fn fault_of(root: Value<'_>) -> Option<Value<'_>> {
 /// A text without these secrets, however short they are.
 fn without(text: &str, hidden: &[Secret<String>]) -> String {
     let hidden = hidden.iter().map(Secret::expose).filter(|it| !it.is_empty());
-    hidden.fold(text.to_owned(), |text, secret| text.replace(secret, "[left out]"))
+    hidden.fold(text.to_owned(), |text, secret| text.replace(secret, LEFT_OUT))
+}
+
+/// A part of a stream that goes on as it came, without those of these secrets that look like keys: what else is kept secret, such as
+/// the address of a site, an answer may well say.
+pub(super) fn without_keys<'a>(raw: &'a [u8], hidden: &[Secret<String>]) -> Cow<'a, [u8]> {
+    if hidden.is_empty() {
+        return Cow::Borrowed(raw);
+    }
+    let text = String::from_utf8_lossy(raw);
+    let mut quoted = hidden.iter().map(Secret::expose).filter(|it| text.contains(&***it) && may_be_key(it)).peekable();
+    if quoted.peek().is_none() {
+        return Cow::Borrowed(raw);
+    }
+    Cow::Owned(quoted.fold(text.to_string(), |text, secret| text.replace(secret, LEFT_OUT)).into_bytes())
 }
 
 /// A provider's text on one line, without what may be a key, cut to [`SHOWN_MAX`].
@@ -134,7 +178,7 @@ fn shown(text: &str) -> String {
     let mut out = String::new();
     let mut left = SHOWN_MAX;
     for word in text.split(|it: char| it.is_whitespace() || it.is_control()).filter(|it| !it.is_empty()) {
-        let word = if may_be_key(word) { "[left out]" } else { word };
+        let word = if may_be_key(word) { LEFT_OUT } else { word };
         if !out.is_empty() {
             out.push(' ');
         }

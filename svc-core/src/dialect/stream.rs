@@ -12,7 +12,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::doc::{Form, Tape, Value};
-use super::error::{ProviderError, write_event};
+use super::error::{ProviderError, without_keys, write_event};
 use super::names::ClientNames;
 use super::request::{Splice, spliced};
 use super::sse::{Broken, EVENT_MAX, Event, Events};
@@ -179,7 +179,8 @@ impl Stream {
     fn drain(&mut self, out: &mut Vec<u8>) -> Result<(), Broken> {
         while self.state == State::Running {
             let Some(event) = self.events.take_next()? else { return Ok(()) };
-            let pass = Pass { options: self.options, client: self.client, hidden: &self.hidden };
+            let pass =
+                Pass { options: self.options, upstream: self.upstream, client: self.client, hidden: &self.hidden };
             let before = out.len();
             let ending = pass.event(&event, &mut self.tape, &mut self.meter, &mut self.writer, out)?;
             if let Some(ending) = ending {
@@ -302,6 +303,7 @@ impl fmt::Debug for Stream {
 /// What handling one event needs beside the stream's parts.
 struct Pass<'a> {
     options: StreamOptions,
+    upstream: Dialect,
     client: Dialect,
     hidden: &'a [Secret<String>],
 }
@@ -318,7 +320,7 @@ impl Pass<'_> {
     ) -> Result<Option<Ending>, Broken> {
         let Some(data) = event.data.as_deref().filter(|it| !it.is_empty()) else {
             match writer {
-                Writer::Same => out.extend_from_slice(event.raw),
+                Writer::Same => self.pass_on(event.raw, out),
                 // A client that gives up on a silent stream hears that this one is alive, as the provider meant it. Before the answer has
                 // begun the client hears nothing: another provider may yet be asked.
                 Writer::Chat(_) if event.is_comment() && meter.has_begun() => out.extend_from_slice(ALIVE),
@@ -336,7 +338,7 @@ impl Pass<'_> {
                 return Ok(Some(self.broken_off(out)));
             }
             match writer {
-                Writer::Same | Writer::Chat(_) => out.extend_from_slice(event.raw),
+                Writer::Same | Writer::Chat(_) => self.pass_on(event.raw, out),
                 Writer::Messages(writer) => writer.finish(meter, out),
             }
             return Ok(Some(Ending::Clean));
@@ -347,7 +349,11 @@ impl Pass<'_> {
         if root.form() != Form::Object {
             return Err(Broken::NotEvents);
         }
-        if let Some(error) = ProviderError::told(root, self.hidden) {
+        let told = ProviderError::told(self.upstream, root, self.hidden);
+        // However its data are made, an event of this name is no part of an answer.
+        let is_named = || event.field("event") == Some(b"error");
+        let told = told.or_else(|| is_named().then(|| ProviderError::named(root, self.hidden)));
+        if let Some(error) = told {
             meter.failed(root);
             write_event(out, self.client, error.kind.as_deref().unwrap_or(BROKEN), &error.message);
             return Ok(Some(Ending::Failed(error)));
@@ -358,13 +364,18 @@ impl Pass<'_> {
         }
         match writer {
             Writer::Same => match self.stripped(event, tape, text) {
-                None => out.extend_from_slice(event.raw),
-                Some(other) => out.extend_from_slice(other.as_bytes()),
+                None => self.pass_on(event.raw, out),
+                Some(other) => self.pass_on(other.as_bytes(), out),
             },
             Writer::Chat(writer) => writer.event(root, meter, out)?,
             Writer::Messages(writer) => writer.event(root, out)?,
         }
         Ok(last.then_some(Ending::Clean))
+    }
+
+    /// Part of a stream whose shape is the client's goes on as it came; whatever its form, no key is in it.
+    fn pass_on(&self, raw: &[u8], out: &mut Vec<u8>) {
+        out.extend_from_slice(&without_keys(raw, self.hidden));
     }
 
     /// The last word came before the answer's end: an error stands in its place.

@@ -1,6 +1,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test may panic")]
 //! Streams of both shapes, as providers send them and as they might.
 
+mod errors;
 mod odd_calls;
 mod providers;
 
