@@ -70,7 +70,7 @@ const ERROR_TIME: Duration = Duration::from_secs(5);
 pub struct Times {
     /// Until the first bytes of a stream.
     pub first_token: Duration,
-    /// Between bytes of an answer.
+    /// Between bytes of an answer that has begun.
     pub idle: Duration,
     /// For all of it.
     pub total: Duration,

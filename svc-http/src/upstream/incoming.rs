@@ -79,7 +79,8 @@ impl Incoming {
         Ok(())
     }
 
-    /// Reads all of it, `bytes_max` at most, with no pause longer than `idle`.
+    /// Reads all of it, `bytes_max` at most, with no pause longer than `idle` once it has begun: how long its first byte is waited
+    /// for is the caller's to say, as a head may come long before the answer is made.
     ///
     /// # Errors
     /// It breaks off, is too long, or comes to a halt.
@@ -93,16 +94,20 @@ impl Incoming {
         }
         // What is promised is not given before it is there.
         let mut all = Vec::with_capacity(room.min(LAST_BYTES_MAX));
-        let mut last = Instant::now();
+        let mut last = None;
         loop {
             let more = poll_fn(|context| self.poll_take(context, &mut |bytes| all.extend_from_slice(bytes)));
-            if !timeout_at(last + idle, more).await.map_err(|_| Reason::Idle)?? {
+            let more = match last {
+                Some(last) => timeout_at(last + idle, more).await.map_err(|_| Reason::Idle)??,
+                None => more.await?,
+            };
+            if !more {
                 return Ok(all);
             }
             if all.len() > bytes_max {
                 return Err(Reason::TooLarge);
             }
-            last = Instant::now();
+            last = (!all.is_empty()).then(Instant::now);
         }
     }
 

@@ -130,6 +130,29 @@ async fn time_is_kept() {
     assert_eq!(mock.until(|it| it.open == 0).await.hung_up, 4);
 }
 
+/// A provider that sends the head of a whole answer at once, and the answer when it is made, is waited for as long as the whole
+/// call may take: there are no tokens yet between which time could go by.
+#[tokio::test]
+async fn an_early_head_begins_no_idle_time() {
+    let upstreams = usual();
+    let (listener, url) = by_hand().await;
+    let times = Times { idle: Duration::from_millis(20), ..upstreams.times() };
+    let target = target_at(&upstreams, &url, Dialect::Chat, times);
+    let provider = async {
+        let (mut stream, _) = listener.accept().await.unwrap();
+        hear(&mut stream).await;
+        let head = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 12\r\n\r\n";
+        stream.write_all(head.as_bytes()).await.unwrap();
+        // Whoever gives up hangs up.
+        let gone = timeout(Duration::from_millis(200), stream.read_u8()).await;
+        assert!(gone.is_err(), "{gone:?}");
+        stream.write_all(br#"{"a":"made"}"#).await.unwrap();
+    };
+    let asked = call("m", false);
+    let (answer, ()) = tokio::join!(whole(&upstreams, &target, &asked), provider);
+    assert_eq!(&*answer.body, br#"{"a":"made"}"#);
+}
+
 /// No byte goes where none may go: private addresses that nobody named, also behind a name, and this server itself.
 #[tokio::test]
 async fn only_judged_addresses_are_called() {
