@@ -14,8 +14,8 @@ use std::sync::Arc;
 
 use http::HeaderValue;
 use serde_json::Value;
-use svc_core::dialect::Body;
-use svc_core::refusal::Refusal;
+use svc_core::dialect::{self, Body};
+use svc_core::refusal::{Kind, Refusal};
 use svc_core::rules::gateway::admit::{Admission, AdmitCall, Admitted, admit_call, admit_shown};
 use svc_core::rules::gateway::outcome::ReportOutcome;
 use svc_core::rules::gateway::payer::{CallKey, may_call, may_report};
@@ -25,8 +25,9 @@ use svc_core::state::gateway::{Demand, Dialect, tokens_of};
 use svc_core::state::people::DataLoss;
 use svc_core::store::{Found, Range, Record};
 use svc_core::value::Id as _;
-use svc_core::value::id::CallId;
+use svc_core::value::id::{CallId, UpstreamId};
 use svc_core::value::link::Index;
+use svc_core::value::text::ModelName;
 
 use self::asked::Asked;
 use self::metered::Ready;
@@ -140,21 +141,9 @@ async fn carry(service: &GateService, dialect: Dialect, key: &CallKey, call: &Ca
         let demand = Arc::new(seen.as_ref().unwrap_or(&body).demand());
         let command = command(service, key, &asked, &demand, findings, setting);
         let now = if asked.dry {
-            let (admission, preview) = service.read(|scope| {
-                let mut preview = Value::Null;
-                let show = &mut |choice: &Choice<'_>| preview = wire::routing::preview::write(choice, None);
-                Ok((admit_shown(scope, &command, show)?, preview))
-            })?;
-            match admission {
-                // What it is refused with is kept, as the call's would be.
-                Admission::Refused(_) => match service.run(command).await? {
-                    Admission::Refused(refusal) => return Err(refusal),
-                    Admission::Rescan(now) => now,
-                    // It has become one that may be made: it is looked at anew.
-                    Admission::Admitted(_) => continue,
-                },
-                Admission::Rescan(now) => now,
-                Admission::Admitted(admitted) => return Ok(dry(&admitted, preview, &asked)),
+            match rehearse(service, command, seen.as_ref().unwrap_or(&body), &asked).await? {
+                Rehearsed::Told(answer) => return Ok(*answer),
+                Rehearsed::Rescan(now) => now,
             }
         } else {
             match metered::admit(service, command, seat, call).await? {
@@ -173,6 +162,52 @@ async fn carry(service: &GateService, dialect: Dialect, key: &CallKey, call: &Ca
         };
         service.data_loss.set(key.binding.workspace, now);
         setting = now;
+    }
+}
+
+/// What a dry run comes to, where the call would not be refused.
+enum Rehearsed {
+    /// A preview.
+    Told(Box<Answer>),
+    /// It is to be looked through under this setting first.
+    Rescan(DataLoss),
+}
+
+/// Says where a call would go and what it would come to. Like the call, it goes on from a model whose API has no form for the
+/// request to one that has, and is refused where none has.
+async fn rehearse(service: &GateService, command: AdmitCall, body: &Body, asked: &Asked) -> Result<Rehearsed, Refusal> {
+    let mut formless = Vec::new();
+    let mut unfit: Option<Refusal> = None;
+    loop {
+        let (admission, preview) = service.read(|scope| {
+            let mut preview = Value::Null;
+            let show = &mut |choice: &Choice<'_>| preview = wire::routing::preview::write(choice, None);
+            Ok((admit_shown(scope, &command, &formless, show)?, preview))
+        })?;
+        let admitted = match (admission, unfit.take()) {
+            (Admission::Rescan(now), _) => return Ok(Rehearsed::Rescan(now)),
+            // Once it has no form at one model, others that do not fit its budgets are passed over.
+            (Admission::Refused(refusal), Some(unfit)) => {
+                return Err(if refusal.kind() == Kind::BudgetExhausted { unfit } else { refusal });
+            }
+            // What it is refused with is kept, as the call's would be.
+            (Admission::Refused(_), None) => match service.run(command.clone()).await? {
+                Admission::Refused(refusal) => return Err(refusal),
+                Admission::Rescan(now) => return Ok(Rehearsed::Rescan(now)),
+                // It has become one that may be made: it is looked at anew.
+                Admission::Admitted(_) => continue,
+            },
+            (Admission::Admitted(admitted), _) => admitted,
+        };
+        let (upstream, model) = admitted.at(&admitted.place).ok_or_else(Refusal::internal)?;
+        match body.to_upstream(dialect::Target::of(upstream, model)) {
+            Ok(_) => return Ok(Rehearsed::Told(Box::new(dry(&admitted, preview, &formless, asked)))),
+            Err(refusal) if admitted.places.len() < 2 => return Err(refusal),
+            Err(refusal) => {
+                formless.push((upstream.id, model.name.clone()));
+                unfit = Some(refusal);
+            }
+        }
     }
 }
 
@@ -202,8 +237,15 @@ fn command(
     }
 }
 
-/// What a call would have come to: a preview, and where each budget stands.
-fn dry(admitted: &Admitted, preview: Value, asked: &Asked) -> Answer {
+/// What a call would have come to: a preview, where each budget stands, and which models are passed over for their form.
+fn dry(admitted: &Admitted, mut preview: Value, formless: &[(UpstreamId, ModelName)], asked: &Asked) -> Answer {
+    if let Some(why) = preview.get_mut("why").and_then(Value::as_array_mut) {
+        let upstreams = &admitted.routing.upstreams;
+        why.extend(formless.iter().map(|(upstream, model)| {
+            let provider = upstreams.iter().find(|it| it.id == *upstream).map_or("", |it| it.name.as_str());
+            Value::from(format!("the request has no form in the API of {provider}/{model}"))
+        }));
+    }
     notes::onto(Answer::json(wire::call::dry(admitted, preview)), admitted, asked)
 }
 

@@ -6,7 +6,7 @@ use svc_core::rules::gate::freeze::FreezeAgent;
 use svc_core::rules::people::by::By;
 use svc_core::state::people::Role;
 use svc_core::value::text::Note;
-use svc_tests::client::{Client, PATIENCE, bearer};
+use svc_tests::client::{Client, Got, PATIENCE, bearer};
 use svc_tests::desk::{CHAT, Desk, Hand, MESSAGES, chat, header_of, streamed};
 use svc_tests::requests::OFFICE;
 
@@ -468,6 +468,54 @@ async fn a_dry_run_is_a_preview() {
     let said = desk.chat_with(&good, &chat("chat/free-1")).await.ok();
     assert_eq!((&said["model"], &said["ok"]), (&json!("free-1"), &json!(true)), "it goes where it says: {said}");
     assert_eq!((said.get("estimatedCostMicros"), said["budgets"][0].get("thisCallMicros")), (None, None), "{said}");
+}
+
+/// A dry run ends as the call would have, also where the request has no form in a model's API: it is refused alike, or names the
+/// model that it goes on to. The call itself leaves what it leaves; the dry run leaves nothing.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_dry_run_knows_the_forms_of_a_request() {
+    let mut desk = Desk::new().await;
+    let dry = [("x-svc-dry-run", "true")];
+    for (path, model, member, value) in [
+        (CHAT, "messages/large-1", "n", json!(2)),
+        (CHAT, "messages/large-1", "temperature", json!(1.5)),
+        (MESSAGES, "chat/large-1", "top_k", json!(4)),
+    ] {
+        let mut body = chat(model);
+        body[member] = value;
+        let body = body.to_string();
+        let (said, got) = (desk.send(path, &dry, body.as_bytes()).await, desk.send(path, &[], body.as_bytes()).await);
+        let told = |it: &Got| {
+            let error = it.json()["error"].clone();
+            (it.status, error["type"].clone(), error["message"].clone(), error["errors"].clone())
+        };
+        assert_eq!(told(&said), told(&got), "{member}");
+        assert_eq!((got.status, &got.json()["error"]["errors"][0]["field"]), (400, &json!(member)), "{}", got.text());
+        assert_eq!(desk.call_of(&got).await["end"], "refused", "the call is recorded");
+        assert_eq!((said.header("x-svc-call-id"), said.header("x-svc-cost-micros")), (None, None));
+    }
+    let list = json!(["messages/large-1", "messages/small-1", "chat/small-1"]);
+    desk.post("task-classes", json!({ "id": "listed", "models": list })).await.made();
+    desk.routing(json!({ "mode": "enforce", "defaultTaskClass": "listed" })).await;
+    desk.budget(1_000_000, json!([{ "at": 100, "step": "stop" }])).await;
+    let mut body = chat("auto");
+    body["n"] = json!(2);
+    let said = desk.chat_with(&dry, &body).await;
+    let got = desk.chat_with(&[], &body).await;
+    assert_eq!((said.header("x-svc-routed-to"), got.status), (Some("chat/small-1"), 200), "{}", got.text());
+    assert_eq!(said.header("x-svc-routed-to"), got.header("x-svc-routed-to"));
+    let (said, call) = (said.ok(), desk.call_of(&got).await);
+    assert_eq!((&said["provider"], &said["model"]), (&json!("chat"), &json!("small-1")), "{said}");
+    assert_eq!(said["estimatedCostMicros"], call["reservedMicros"], "{said}");
+    let why = said["why"].to_string();
+    assert!(why.contains("the request has no form in the API of messages/large-1"), "{why}");
+    // Where the one that it goes on to does not fit its budget, the call hears of the form.
+    desk.post("task-classes", json!({ "id": "dear", "models": ["messages/small-1", "chat/large-1"] })).await.made();
+    desk.budget(1_000, json!([{ "at": 100, "step": "stop" }])).await;
+    for dry in ["true", "false"] {
+        let got = desk.chat_with(&[("x-svc-dry-run", dry), ("x-svc-task-class", "dear")], &body).await;
+        assert_eq!((got.status, &got.json()["error"]["errors"][0]["field"]), (400, &json!("n")), "{}", got.text());
+    }
 }
 
 /// What the gateway saw enter an agent's context counts where the action declares better, with no session as well.

@@ -15,8 +15,8 @@ use crate::state::gateway::{
 use crate::state::people::{DataLoss, Plans, Workspace};
 use crate::store::Row;
 use crate::turn::{Halt, Scope};
-use crate::value::id::{CallId, PrincipalId, SessionId as OwnSession};
-use crate::value::text::{ClassId, SessionId, TaskId};
+use crate::value::id::{CallId, PrincipalId, SessionId as OwnSession, UpstreamId};
+use crate::value::text::{ClassId, ModelName, SessionId, TaskId};
 use crate::value::{Id, MicroUsd, Span, Timestamp};
 
 /// How long after its own time a call that nobody ended is taken for lost.
@@ -124,16 +124,18 @@ impl Admitted {
 /// # Errors
 /// What leaves no record: `invalid_api_key`, `invalid_request`, `unknown_task_class`, `unclassified_request`, `forbidden`.
 pub fn admit_call(scope: &mut Scope<'_>, asked: &AdmitCall) -> Result<Admission, Halt> {
-    admit_shown(scope, asked, &mut |_| ())
+    admit_shown(scope, asked, &[], &mut |_| ())
 }
 
-/// The same; `show` is told what policy says of every model, where the call may be made.
+/// The same, passing over models at which the request is known to have no form; `show` is told what policy says of every model,
+/// where the call may be made.
 ///
 /// # Errors
 /// As [`admit_call`].
 pub fn admit_shown(
     scope: &mut Scope<'_>,
     asked: &AdmitCall,
+    formless: &[(UpstreamId, ModelName)],
     show: &mut dyn FnMut(&Choice<'_>),
 ) -> Result<Admission, Halt> {
     let binding = &asked.caller.binding;
@@ -158,7 +160,7 @@ pub fn admit_shown(
     if setting == DataLoss::Block && !asked.findings.is_empty() {
         return refuse(scope, asked, Refusal::sensitive_data_blocked(counted(&asked.findings)));
     }
-    let policy = Policy { workspace: &workspace, routing: &routing, principal, class, profile, mode };
+    let policy = Policy { workspace: &workspace, routing: &routing, principal, class, profile, mode, formless };
     policy.admit(scope, asked, task, show)
 }
 
@@ -201,6 +203,7 @@ struct Policy<'a> {
     class: Option<&'a TaskClass>,
     profile: Option<&'a Profile>,
     mode: Mode,
+    formless: &'a [(UpstreamId, ModelName)],
 }
 
 impl Policy<'_> {
@@ -229,7 +232,8 @@ impl Policy<'_> {
             yields: &yields,
         })
         .map_err(|why| why.refusal(&asked.demand.model))?;
-        let Some(first) = choice.targets().first() else {
+        let targets: Vec<&Candidate<'_>> = choice.targets().iter().filter(|it| self.has_form(it)).collect();
+        let Some(first) = targets.first().copied() else {
             return refuse(scope, asked, choice.refusal().unwrap_or_else(Refusal::internal));
         };
         let worst = first.cost;
@@ -245,7 +249,7 @@ impl Policy<'_> {
             Err(refusal) => return refuse(scope, asked, refusal),
         };
         let notes = self.notes(&choice, admissions, advisory);
-        let places: Vec<Place> = choice.targets().iter().filter_map(|it| place(self.routing, it)).collect();
+        let places: Vec<Place> = targets.iter().filter_map(|it| place(self.routing, it)).collect();
         let first_place = *places.first().ok_or_else(Refusal::internal)?;
         show(&choice);
         let call = self.call(scope, asked, &choice, first, payer);
@@ -261,6 +265,11 @@ impl Policy<'_> {
         observe::note(scope, &asked.caller, &call.session, &asked.demand.tool_results, self.routing)?;
         scope.put(call.clone());
         Ok(self.admitted(call, first_place, places, notes))
+    }
+
+    /// Whether the request is not known to have no form there.
+    fn has_form(&self, at: &Candidate<'_>) -> bool {
+        !self.formless.iter().any(|(upstream, model)| (*upstream, model) == (at.upstream.id, &at.model.name))
     }
 
     fn admitted(&self, call: Call, place: Place, places: Vec<Place>, notes: Notes) -> Admission {
