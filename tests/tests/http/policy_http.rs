@@ -198,22 +198,31 @@ async fn a_credential_comes_before_the_request() {
     }
 }
 
-/// Counting a request's tokens is refused as the call would be, and on the record; it reserves nothing and counts as no call. A
-/// dry run of it ends alike.
+/// Counting a request's tokens is refused as the call would be, and on the record, by all but what a call may cost: it costs
+/// nothing, reserves nothing and counts as no call. A dry run of it ends alike.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_counting_is_refused_with_is_kept() {
     let mut desk = Desk::new().await;
-    desk.enforce().await;
-    let budget = desk.budget(1, json!([{ "at": 100, "step": "stop" }])).await;
+    // Of a thousand tokens that are not made the longest answer would cost fifteen thousand.
+    let class = json!({ "id": "frugal", "models": ["messages/large-1"], "maxCostMicros": 10_000 });
+    desk.post("task-classes", class).await.made();
+    desk.routing(json!({ "mode": "enforce", "defaultTaskClass": "frugal" })).await;
     let agent = desk.site.agent(&[]);
-    let asked = chat("messages/large-1").to_string();
-    let (status, kind, evidence) = told(&mut desk, "POST", COUNT, &asked).await;
-    assert_eq!((status, kind.as_str(), evidence), (429, "budget_exhausted", true));
-    assert_eq!(desk.api("DELETE", &format!("budgets/{budget}"), None).await.status, 204);
-    let budget = desk.budget(1_000_000, json!([{ "at": 100, "step": "stop" }])).await;
-    assert_eq!(told(&mut desk, "POST", COUNT, &asked).await.0, 200);
-    let at = desk.budget_at(&budget).await;
-    assert_eq!((&at["spentMicros"], &at["reservedMicros"]), (&json!(0), &json!(0)), "{at}");
+    let mut asked = chat("messages/large-1");
+    asked.as_object_mut().unwrap().remove("max_tokens");
+    let asked = asked.to_string();
+    let call = told(&mut desk, "POST", CHAT, &asked).await;
+    assert_eq!((call.0, call.1.as_str()), (409, "policy_conflict"), "the call itself is too dear");
+    for ladder in [json!([{ "at": 100, "step": "stop" }]), json!([{ "at": 0, "step": "approval" }])] {
+        let budget = desk.budget(1, ladder).await;
+        assert_eq!(told(&mut desk, "POST", COUNT, &asked).await.0, 200);
+        let at = desk.budget_at(&budget).await;
+        assert_eq!((&at["spentMicros"], &at["reservedMicros"]), (&json!(0), &json!(0)), "{at}");
+        let call = told(&mut desk, "POST", CHAT, &chat("messages/large-1").to_string()).await;
+        assert!(matches!(call.0, 402 | 429), "the call itself is refused: {call:?}");
+        assert_eq!(desk.api("DELETE", &format!("budgets/{budget}"), None).await.status, 204);
+    }
+    assert_eq!(desk.read("approvals?kind=budget").await["data"].as_array().unwrap().len(), 1, "the call's own");
     assert_eq!(desk.read("calls").await["data"], json!([]), "it is no call");
     desk.freeze(agent.id);
     desk.key.clone_from(&agent.key);
@@ -222,10 +231,8 @@ async fn what_counting_is_refused_with_is_kept() {
     let (status, kind, evidence) = told(&mut desk, "POST", COUNT, &asked).await;
     assert_eq!((status, kind.as_str(), evidence), (403, "agent_stopped", true));
     let ledger = desk.site.ledger();
-    for kind in ["budget_exhausted", "agent_stopped"] {
-        let kept = ledger.iter().filter(|it| &*it.kind == "refusal" && it.data.contains(kind)).count();
-        assert_eq!(kept, 1, "{kind}");
-    }
+    let kept = ledger.iter().filter(|it| &*it.kind == "refusal" && it.data.contains("agent_stopped")).count();
+    assert_eq!(kept, 1);
     desk.site.audit();
 }
 

@@ -51,7 +51,7 @@ pub struct AdmitCall {
     pub total_ms: u64,
     /// Whether nothing is to be kept but the record of what refuses it: then the answer says what would be.
     pub dry: bool,
-    /// Whether its tokens are only counted: nothing is reserved then and no call is made. What refuses it is kept.
+    /// Whether its tokens are only counted: no call is made then, and no budget is asked. What refuses it is kept.
     pub count: bool,
 }
 
@@ -217,9 +217,10 @@ impl Policy<'_> {
         let payer = asked.caller.payer(self.principal, self.class.map(|it| it.id.clone()));
         let mut budgets = budgeting::covering(scope, self.workspace, &payer)?;
         let yields = super::rollup::yields(scope, self.workspace)?;
+        let unanswered = asked.count.then(|| asked.demand.unanswered());
         let choice = route::choose(&Ask {
             routing: self.routing,
-            demand: &asked.demand,
+            demand: unanswered.as_ref().unwrap_or(&asked.demand),
             input_tokens: None,
             model: Some(&asked.demand.model),
             class: self.class,
@@ -237,6 +238,10 @@ impl Policy<'_> {
             return refuse(scope, asked, choice.refusal().unwrap_or_else(Refusal::internal));
         };
         let worst = first.cost;
+        if asked.count {
+            // Which model a call goes to may follow from its budgets; of what is only counted nothing can be spent.
+            budgets.clear();
+        }
         let admissions = budgeting::ask(&budgets, worst.unwrap_or_default(), self.mode);
         let asking =
             budgeting::Asking { workspace: self.workspace, caller: &asked.caller, payer: &payer, dry: asked.dry };

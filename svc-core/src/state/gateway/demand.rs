@@ -106,6 +106,13 @@ impl Demand {
         self.server_tools.keys().filter(move |_| untold).map(|it| &**it)
     }
 
+    /// The same without an answer, where only its tokens are counted: nothing is made, and no tool runs.
+    #[must_use]
+    pub fn unanswered(&self) -> Self {
+        let output = OutputBound { tokens: Some(0) };
+        Self { output, predicted_bytes: 0, server_tools: BTreeMap::new(), ..self.clone() }
+    }
+
     /// Whether a provider of this shape is told to keep what it is sent: in translation that is left out, but for what the
     /// messages shape alone has.
     #[must_use]
