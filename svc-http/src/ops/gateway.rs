@@ -21,7 +21,7 @@ use svc_core::rules::gateway::outcome::ReportOutcome;
 use svc_core::rules::gateway::payer::{CallKey, may_call, may_report};
 use svc_core::rules::gateway::show::call_of;
 use svc_core::state::gateway::route::Choice;
-use svc_core::state::gateway::{Demand, Dialect, tokens_of};
+use svc_core::state::gateway::{Demand, Dialect, input_bound, tokens_of};
 use svc_core::state::people::DataLoss;
 use svc_core::store::{Found, Range, Record};
 use svc_core::value::Id as _;
@@ -31,7 +31,7 @@ use svc_core::value::text::ModelName;
 
 use self::asked::Asked;
 use self::metered::Ready;
-use self::run::{Run, Wanted};
+use self::run::{Count, Run, Wanted};
 pub(crate) use self::running::RunningCalls;
 pub(super) use self::running::Seat;
 pub(crate) use self::scan::DataLossSettings;
@@ -249,7 +249,8 @@ fn dry(admitted: &Admitted, mut preview: Value, formless: &[(UpstreamId, ModelNa
     notes::onto(Answer::json(wire::call::dry(admitted, preview)), admitted, asked)
 }
 
-/// Counts a request's tokens where its provider counts, else estimates them and says so.
+/// Counts a request's tokens where its provider counts, else estimates them and says so; what the provider says is wrong with the
+/// request is passed on.
 async fn count(service: &GateService, key: &CallKey, call: &Call) -> Result<Answer, Refusal> {
     let read = asked::headers(Dialect::Messages, &call.headers).and_then(|it| Ok((it, Body::read_count(&call.body)?)));
     let (asked, body) = match read {
@@ -274,12 +275,14 @@ async fn count(service: &GateService, key: &CallKey, call: &Call) -> Result<Answ
                 setting = now;
             }
             Admission::Admitted(admitted) => {
-                if let Some(counted) = run::count(service, sent, &admitted, call).await {
-                    return Ok(Answer::json(format!("{{\"input_tokens\":{counted}}}")));
-                }
-                let text =
-                    format!("{{\"input_tokens\":{},\"svc\":{{\"estimated\":true}}}}", tokens_of(demand.text_bytes));
-                let advisory = HeaderValue::from_static("the provider does not count tokens: this is an estimate");
+                let why = match run::count(service, sent, &admitted, call).await? {
+                    Count::Told(tokens) => return Ok(Answer::json(format!("{{\"input_tokens\":{tokens}}}"))),
+                    Count::Untold(why) => why,
+                };
+                let (_, model) = admitted.at(&admitted.place).ok_or_else(Refusal::internal)?;
+                let tokens = tokens_of(input_bound(model, &demand));
+                let text = format!("{{\"input_tokens\":{tokens},\"svc\":{{\"estimated\":true}}}}");
+                let advisory = HeaderValue::from_static(why);
                 return Ok(Answer::json(text).with_header(notes::X_SVC_ADVISORY, advisory));
             }
         }

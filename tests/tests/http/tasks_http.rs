@@ -272,6 +272,35 @@ async fn tokens_are_counted_or_estimated() {
     }
 }
 
+/// What a provider says is wrong with a request that is to be counted is the client's to mend, as with the call; a provider that
+/// fails has told no count now, which is said, and what is estimated in its place counts pictures and pages too.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_provider_that_fails_to_count_is_no_provider_that_cannot() {
+    let mut desk = Desk::new().await;
+    let path = "/anthropic/v1/messages/count_tokens";
+    let url = desk.mock.messages_url();
+    let id = desk.upstream("failing", "messages", &url).await;
+    let picture = json!([{ "role": "user", "content": [
+        { "type": "image", "source": { "type": "base64", "media_type": "image/png", "data": "aGk=" } },
+        { "type": "document", "source": { "type": "base64", "media_type": "application/pdf", "data": "aGk=" } },
+    ] }]);
+    for status in [400, 413, 422, 401, 403, 404, 429, 500] {
+        let model = format!("m--status-{status}");
+        desk.model(&id, &model, 50, 1, 2).await;
+        let body = json!({ "model": format!("failing/{model}"), "messages": picture }).to_string();
+        let got = desk.send(path, &[], body.as_bytes()).await;
+        if matches!(status, 400 | 413 | 422) {
+            assert_eq!((got.status, got.kind().as_str()), (status, "upstream_rejected"), "{}", got.text());
+            assert!(got.text().contains("this status was asked for"), "{}", got.text());
+            assert_eq!(got.json()["error"]["attemptedModels"][0]["provider"], "failing");
+            continue;
+        }
+        let told = got.ok();
+        assert!(told["input_tokens"].as_u64().unwrap() > 1_000 && told["svc"]["estimated"] == true, "{status} {told}");
+        assert_eq!(got.header("x-svc-advisory"), Some("the provider has told no count now: this is an estimate"));
+    }
+}
+
 /// Every header that a call may bring is read, and each that is malformed, too long or sent twice is named, in both shapes.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn headers_are_read() {

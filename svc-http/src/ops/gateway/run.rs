@@ -483,6 +483,14 @@ enum Unsendable {
     Failed(Failed),
 }
 
+/// How many tokens a request has, as far as its provider tells.
+pub(super) enum Count {
+    /// So many.
+    Told(u64),
+    /// It cannot tell, or does not now: what is said of that beside an estimate.
+    Untold(&'static str),
+}
+
 /// What a provider says of a request's tokens; what it says beside their number stays here.
 #[derive(Deserialize)]
 struct Counted {
@@ -490,13 +498,22 @@ struct Counted {
 }
 
 /// Counts a request's tokens at its provider, where that is of the messages shape and tells a number.
-pub(super) async fn count(service: &GateService, body: &Body, admitted: &Admitted, call: &Call) -> Option<u64> {
-    let (upstream, model) = admitted.places.first().and_then(|it| admitted.at(it))?;
+///
+/// # Errors
+/// `upstream_rejected` where it says that the request is at fault.
+pub(super) async fn count(
+    service: &GateService,
+    body: &Body,
+    admitted: &Admitted,
+    call: &Call,
+) -> Result<Count, Refusal> {
+    const NOW: Count = Count::Untold("the provider has told no count now: this is an estimate");
+    let Some((upstream, model)) = admitted.at(&admitted.place) else { return Ok(NOW) };
     if upstream.dialect != Dialect::Messages {
-        return None;
+        return Ok(Count::Untold("the provider does not count tokens: this is an estimate"));
     }
-    let target = service.targets.of(&service.gate, &service.upstreams, upstream).ok()?;
-    let sent = body.to_upstream(dialect::Target::of(upstream, model)).ok()?;
+    let Ok(target) = service.targets.of(&service.gate, &service.upstreams, upstream) else { return Ok(NOW) };
+    let sent = body.to_upstream(dialect::Target::of(upstream, model))?;
     let (query, headers) = (passed::query(&call.uri), passed::headers(&call.headers));
     let asked = upstream::Call {
         what: What::Count,
@@ -506,8 +523,20 @@ pub(super) async fn count(service: &GateService, body: &Body, admitted: &Admitte
         headers: &headers,
     };
     match service.upstreams.send(&target, &asked).await {
-        Ok(Reply::Whole(whole)) => Some(serde_json::from_slice::<Counted>(&whole.body).ok()?.input_tokens),
-        Ok(Reply::Stream(_)) | Err(_) => None,
+        Ok(Reply::Whole(whole)) => {
+            Ok(serde_json::from_slice::<Counted>(&whole.body).map_or(NOW, |it| Count::Told(it.input_tokens)))
+        }
+        Err(failed) if failed.is_the_clients() => {
+            let attempted = AttemptedModel {
+                model: model.name.as_str().into(),
+                provider: upstream.name.as_str().into(),
+                status: failed.status,
+                error: failed.error().into(),
+            };
+            let said = failed.said.as_deref().unwrap_or_default();
+            Err(Refusal::upstream_rejected(failed.status.unwrap_or(400), said, vec![attempted]))
+        }
+        Ok(Reply::Stream(_)) | Err(_) => Ok(NOW),
     }
 }
 
