@@ -26,6 +26,7 @@ mod relay;
 mod switch;
 mod target;
 mod translate;
+mod watched;
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;

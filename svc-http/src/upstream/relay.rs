@@ -8,23 +8,27 @@
 //! **Invariant:** what came of it is told once: at its end, or when it is dropped.
 //! **Invariant:** the last word goes out after what came of the call was kept: whoever has heard it finds the record.
 //! **Invariant:** whoever is stopped before the last word went out hears that they were stopped, not that word.
+//! **Invariant:** a stop and the time for the whole call end it also where its client asks for no more (`watched.rs`).
 
 use std::convert::Infallible;
 use std::future::poll_fn;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue};
 use http_body::{Body, Frame};
 use svc_core::state::gateway::Usage;
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
 use tokio::time::{Instant, Sleep, sleep_until, timeout_at};
 
 use super::failed::{Failed, Reason};
 use super::guard::{Charged, Finish, Guard, How, Outlive, millis};
 use super::incoming::Incoming;
 use super::switch::{Stop, Switch};
+use super::watched::{Finished, Found, LastWord, Running, Watched};
 
 /// The trailer that says what a streamed call cost; the answer's head has to announce it in `trailer`.
 pub const COST_TRAILER: HeaderName = HeaderName::from_static("x-svc-cost-micros");
@@ -187,7 +191,8 @@ impl<T: Translate> Begun<T> {
             guard,
             is_ended,
         };
-        RelayBody { step: Step::Running(running), out, timer: None, switch, wants_cost }
+        let watched = Watched::new(running, Arc::clone(&switch));
+        RelayBody { step: Step::Running(watched), out, timer: None, switch, wants_cost }
     }
 }
 
@@ -213,7 +218,7 @@ impl<T: Translate, F: Finish<Heard = T>> Stoppable for RelayBody<T, F> {
             return false;
         }
         match &mut self.step {
-            Step::Running(_) | Step::Telling(..) => true,
+            Step::Running(_) | Step::Ending(_) | Step::Telling(..) => true,
             Step::Told(_, said) => {
                 // The last word has not gone out: it is said in its place.
                 self.out = std::mem::take(said);
@@ -227,59 +232,37 @@ impl<T: Translate, F: Finish<Heard = T>> Stoppable for RelayBody<T, F> {
 /// Nothing in it is pinned in place.
 impl<T: Translate, F: Finish<Heard = T>> Unpin for RelayBody<T, F> {}
 
-#[expect(clippy::large_enum_variant, reason = "there is one for each stream, and nearly all its life it is running")]
 enum Step<T: Translate, F: Finish<Heard = T>> {
-    Running(Running<T, F>),
+    Running(Watched<T, F>),
+    /// It is ended from outside, which is told here once what came of it was kept.
+    Ending(oneshot::Receiver<Finished>),
     /// What came of it is being told, and the last word waits for that.
-    Telling(Outlive<Option<Charged>>, LastWord),
+    Telling(Telling, LastWord),
     /// The last word was said, and what is said in its place where it is taken back; what the call came to may follow.
     Told(Option<Charged>, Vec<u8>),
     Ended,
 }
 
-/// What a client hears last.
-#[derive(Default)]
-struct LastWord {
-    said: Vec<u8>,
-    /// What it hears in its place where its agent is stopped before that.
-    stopped: Vec<u8>,
+/// What came of a call: as it is being kept, here or aside, or as it was.
+enum Telling {
+    Here(Outlive<Option<Charged>>),
+    Aside(JoinHandle<Option<Charged>>),
+    Known(Option<Charged>),
 }
 
-struct Running<T: Translate, F: Finish<Heard = T>> {
-    incoming: Incoming,
-    translator: T,
-    guard: Guard<F>,
-    is_ended: bool,
-    /// From the call to its first token, in milliseconds, once one has come.
-    first_ms: Option<u64>,
-    /// When the last piece of the answer came, and how many there were then.
-    heard_at: Instant,
-    pieces: u64,
-    first_until: Instant,
-    total_until: Instant,
-}
-
-impl<T: Translate, F: Finish<Heard = T>> Running<T, F> {
-    /// Until when something has to come, and what it is if nothing does.
-    fn until(&self) -> (Instant, Reason) {
-        let (next, reason) = if self.first_ms.is_some() {
-            (self.heard_at + self.incoming.times.idle, Reason::Idle)
-        } else {
-            (self.first_until, Reason::FirstToken)
-        };
-        if self.total_until <= next { (self.total_until, Reason::Total) } else { (next, reason) }
-    }
-
-    /// The same while there is more to read.
-    fn while_talking(&self) -> (Instant, Reason) {
-        if self.first_ms.is_some() { (self.total_until, Reason::Total) } else { self.until() }
+impl Telling {
+    fn poll(&mut self, context: &mut Context<'_>) -> Poll<Option<Charged>> {
+        match self {
+            Self::Here(told) => Pin::new(told).poll(context),
+            Self::Aside(told) => Pin::new(told).poll(context).map(Result::unwrap_or_default),
+            Self::Known(charged) => Poll::Ready(charged.take()),
+        }
     }
 }
 
 impl<T: Translate, F: Finish<Heard = T>> RelayBody<T, F> {
     /// Reads what is there; how it ended, where it did.
-    fn read(&mut self, context: &mut Context<'_>) -> Poll<How> {
-        let Step::Running(running) = &mut self.step else { return Poll::Pending };
+    fn read(&mut self, running: &mut Running<T, F>, context: &mut Context<'_>) -> Poll<How> {
         loop {
             if let Some(stop) = self.switch.stopped() {
                 return Poll::Ready(How::Stopped(stop));
@@ -314,20 +297,13 @@ impl<T: Translate, F: Finish<Heard = T>> RelayBody<T, F> {
                     }
                 }
                 Poll::Ready(Err(reason)) => return Poll::Ready(How::Cut(reason)),
-                Poll::Pending => {
-                    self.switch.wakes(context.waker());
-                    if self.switch.stopped().is_some() {
-                        continue;
-                    }
-                    return Poll::Pending;
-                }
+                Poll::Pending => return Poll::Pending,
             }
         }
     }
 
     /// Whether time has run out.
-    fn late(&mut self, context: &mut Context<'_>) -> Option<Reason> {
-        let Step::Running(running) = &self.step else { return None };
+    fn late(&mut self, running: &Running<T, F>, context: &mut Context<'_>) -> Option<Reason> {
         let (until, reason) = running.until();
         if Instant::now() >= until {
             return Some(reason);
@@ -348,26 +324,40 @@ impl<T: Translate, F: Finish<Heard = T>> RelayBody<T, F> {
         None
     }
 
-    /// Ends it: whoever keeps what came of it is told, then the client.
-    fn end(&mut self, how: How) {
-        let Step::Running(running) = std::mem::replace(&mut self.step, Step::Ended) else { return };
-        let Running { incoming, mut translator, guard, first_ms, is_ended, .. } = running;
-        let mut stopped = Vec::new();
-        translator.write_error(How::Stopped(Stop::Agent), &mut stopped);
-        match how {
-            How::Done => incoming.finish(),
-            // The translator has said so itself where the stream ended without its last word.
-            How::Cut(_) if is_ended => {}
-            How::Cut(_) | How::HungUp | How::Stopped(Stop::Server) => translator.cut(how, &mut self.out),
-            How::Stopped(Stop::Agent) => {
-                // What waits came before it was stopped, or after: the client gets none of it, nor an end that was read already.
-                translator.cut(how, &mut self.out);
-                self.out.clear();
+    /// Reads on in a stream. Nothing where more is waited for.
+    fn go_on(&mut self, mut running: Box<Running<T, F>>, context: &mut Context<'_>) -> Poll<()> {
+        let how = match self.read(&mut running, context) {
+            Poll::Ready(how) => Some(how),
+            Poll::Pending if self.out.is_empty() => self.late(&running, context).map(How::Cut),
+            Poll::Pending => None,
+        };
+        let Step::Running(watched) = &self.step else { return Poll::Ready(()) };
+        let ended = match how {
+            Some(how) => Some(running.end(how, &mut self.out)),
+            None => watched.give_back(running, context.waker(), &mut self.out),
+        };
+        match ended {
+            Some((told, last)) => {
+                self.timer = None;
+                // A client that does not read what comes before the last word asks for no more: it is kept all the same.
+                let telling =
+                    if self.out.is_empty() { Telling::Here(told) } else { Telling::Aside(tokio::spawn(told)) };
+                self.step = Step::Telling(telling, last);
             }
+            None if self.out.is_empty() => return Poll::Pending,
+            None => {}
         }
-        self.timer = None;
-        let said = self.out.split_off(self.out.len().saturating_sub(translator.last_bytes()));
-        self.step = Step::Telling(guard.finish(Some(translator), how, first_ms), LastWord { said, stopped });
+        Poll::Ready(())
+    }
+
+    /// It was ended from outside.
+    fn was_ended(&mut self, finished: Finished) {
+        let Finished { charged, out, last, takes_back } = finished;
+        if takes_back {
+            self.out.clear();
+        }
+        self.out.extend_from_slice(&out);
+        self.step = Step::Telling(Telling::Known(charged), last);
     }
 }
 
@@ -382,21 +372,31 @@ impl<T: Translate, F: Finish<Heard = T>> Body for RelayBody<T, F> {
         let this = &mut *self;
         loop {
             match &mut this.step {
-                Step::Running(_) => {
-                    if let Poll::Ready(how) = this.read(context) {
-                        this.end(how);
-                    } else if this.out.is_empty() {
-                        match this.late(context) {
-                            Some(reason) => this.end(How::Cut(reason)),
-                            None => return Poll::Pending,
+                Step::Running(watched) => {
+                    match watched.take() {
+                        Found::Running(running) => ready!(this.go_on(running, context)),
+                        Found::Ending(finished) => {
+                            this.timer = None;
+                            this.step = Step::Ending(finished);
                         }
+                        Found::Gone => this.step = Step::Ended,
                     }
-                    if !this.out.is_empty() {
+                    if !this.out.is_empty() && !matches!(this.step, Step::Ending(_)) {
                         return Poll::Ready(Some(Ok(Frame::data(std::mem::take(&mut this.out).into()))));
                     }
                 }
+                Step::Ending(finished) => match ready!(Pin::new(finished).poll(context)) {
+                    Ok(finished) => {
+                        this.was_ended(finished);
+                        if !this.out.is_empty() {
+                            return Poll::Ready(Some(Ok(Frame::data(std::mem::take(&mut this.out).into()))));
+                        }
+                    }
+                    // The process is ending.
+                    Err(_) => this.step = Step::Ended,
+                },
                 Step::Telling(told, last) => {
-                    let charged = std::task::ready!(Pin::new(told).poll(context));
+                    let charged = ready!(told.poll(context));
                     let LastWord { said, stopped } = std::mem::take(last);
                     let was_stopped = this.switch.stopped() == Some(Stop::Agent);
                     let (last, instead) = if was_stopped { (stopped, Vec::new()) } else { (said, stopped) };
@@ -418,15 +418,6 @@ impl<T: Translate, F: Finish<Heard = T>> Body for RelayBody<T, F> {
                 }
                 Step::Ended => return Poll::Ready(None),
             }
-        }
-    }
-}
-
-impl<T: Translate, F: Finish<Heard = T>> Drop for RelayBody<T, F> {
-    fn drop(&mut self) {
-        if let Step::Running(running) = std::mem::replace(&mut self.step, Step::Ended) {
-            let Running { translator, guard, first_ms, .. } = running;
-            drop(guard.finish(Some(translator), How::HungUp, first_ms));
         }
     }
 }

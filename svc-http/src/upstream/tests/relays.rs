@@ -308,6 +308,63 @@ async fn a_switch_outruns_the_last_word() {
     assert_eq!(hears.await.unwrap().1.how, How::Stopped(Stop::Agent));
 }
 
+/// A client that asks for no more holds nothing open: whoever is stopped, and the time for the whole call, end the stream at its
+/// provider, which is told, and the client hears of it once it reads on.
+#[tokio::test]
+async fn a_client_that_does_not_read_holds_nothing_open() {
+    let (mock, upstreams) = (mock(), usual());
+    let (usual, short) = (upstreams.times(), Times { total: Duration::from_millis(300), ..upstreams.times() });
+    for (times, stop, how) in [
+        (usual, Some(Stop::Agent), How::Stopped(Stop::Agent)),
+        (usual, Some(Stop::Server), How::Stopped(Stop::Server)),
+        (short, None, How::Cut(Reason::Total)),
+    ] {
+        let target = target_at(&upstreams, &mock.chat_url(), Dialect::Chat, times);
+        for has_read in [false, true] {
+            let (mut body, hears, switch) = relayed(&upstreams, &target, "m--words-1000000").await;
+            if has_read {
+                assert!(body.frame().await.unwrap().unwrap().is_data());
+            }
+            stop.into_iter().for_each(|it| switch.cut(it));
+            let (heard, ended) = timeout(secs(20), hears).await.expect("it ends by itself").unwrap();
+            assert_eq!((ended.how, heard.is_some()), (how, true));
+            mock.until(|it| it.open == 0).await;
+            let rest = body.collect().await.unwrap();
+            assert!(rest.trailers().is_some_and(|it| it[COST_TRAILER] == "42"), "{how:?}");
+            let (rest, last) = (rest.to_bytes(), error(&format!("{how:?}")));
+            assert!(rest.ends_with(last.as_bytes()), "{how:?} {rest:?}");
+            let waited = !has_read && stop != Some(Stop::Agent);
+            assert_eq!(
+                rest.len() > last.len(),
+                waited,
+                "what had come is the client's but where its agent was stopped"
+            );
+        }
+    }
+    // One that goes away then has been told of already.
+    let (body, hears, switch) = relayed(&upstreams, &chat_target(&upstreams, &mock), "m--stall-3").await;
+    switch.cut(Stop::Agent);
+    assert_eq!(hears.await.unwrap().1.how, How::Stopped(Stop::Agent));
+    drop(body);
+    upstreams.settled().await;
+    // One that takes what comes before the last word, and no more, keeps nobody from keeping what came of it.
+    let (mut body, hears, _switch) = relayed(&upstreams, &chat_target(&upstreams, &mock), "m--words-3").await;
+    mock.until(|it| it.running == 0).await;
+    assert!(body.frame().await.unwrap().unwrap().is_data());
+    let ended = timeout(secs(20), hears).await.expect("it is told by itself").unwrap().1;
+    assert_eq!((ended.how, body.collect().await.unwrap().to_bytes()), (How::Done, DONE.into()));
+    // What was read to its end has come to its end, however late its client asks for it.
+    let (told, hears) = oneshot::channel();
+    let target = target_at(&upstreams, &mock.chat_url(), Dialect::Chat, short);
+    let incoming = stream(&upstreams, &target, &call("m--words-3", true)).await;
+    let whole = Plain { waits: true, ..Plain::default() };
+    let begun = Relay::begin(incoming, whole, &mut None).await.unwrap();
+    let body = begun.into_body(Guard::new(&upstreams, Told(told)), Arc::default(), true);
+    assert_eq!(hears.await.unwrap().1.how, How::Done);
+    let text = body.collect().await.unwrap().to_bytes();
+    assert!(text.ends_with(DONE) && !text.windows(5).any(|it| it == b"error"), "{text:?}");
+}
+
 /// What is readable together is handed on together, and never more than a read or two of it is held.
 #[tokio::test]
 async fn frames_are_handed_on_together() {
