@@ -122,6 +122,36 @@ async fn the_ceiling_lasts_until_the_period_ends() {
     assert_eq!((got.status, got.kind().as_str(), got.header("retry-after")), (429, "budget_exhausted", None));
 }
 
+/// A model that a budget has no room for is passed over where another that serves has a place in it, as the dry run says too; where
+/// none has, the ceiling is told.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_fits_no_budget_is_passed_over() {
+    let mut desk = Desk::new().await;
+    desk.enforce().await;
+    let budget = desk.budget(1_000, json!([{ "at": 100, "step": "stop" }])).await;
+    let quality = |dry| [("x-svc-objective", "quality"), ("x-svc-dry-run", dry)];
+    for dry in ["true", "false"] {
+        let got = desk.chat_with(&quality(dry), &chat("auto")).await;
+        let to = got.header("x-svc-routed-to").unwrap_or_default();
+        assert!(got.status == 200 && to.ends_with("/small-1"), "{dry} {to} {}", got.text());
+        let told = got.header("x-svc-advisory").unwrap_or_default();
+        assert!(told.contains("a budget has no room for a call of"), "{told}");
+    }
+    let at = desk.budget_at(&budget).await;
+    assert!(at["spentMicros"].as_u64().is_some_and(|it| (1..1_000).contains(&it)) && at["reservedMicros"] == 0, "{at}");
+    let mut dear = chat("auto");
+    dear["max_tokens"] = json!(900);
+    for dry in ["true", "false"] {
+        let got = desk.chat_with(&quality(dry), &dear).await;
+        assert_eq!((got.status, got.kind().as_str()), (429, "budget_exhausted"), "{}", got.text());
+    }
+    // In shadow nothing is passed over.
+    desk.routing(json!({ "mode": "shadow" })).await;
+    let got = desk.chat("chat/large-1").await;
+    assert_eq!((got.status, got.header("x-svc-would-route-to").is_some()), (200, true), "{}", got.text());
+    desk.site.audit();
+}
+
 /// Of several budgets the gravest refusal is told, and of those the narrowest; every one of them reserves and posts.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn of_several_budgets_the_narrowest_is_named() {

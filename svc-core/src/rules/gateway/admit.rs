@@ -233,15 +233,18 @@ impl Policy<'_> {
             yields: &yields,
         })
         .map_err(|why| why.refusal(&asked.demand.model))?;
-        let targets: Vec<&Candidate<'_>> = choice.targets().iter().filter(|it| self.has_form(it)).collect();
-        let Some(first) = targets.first().copied() else {
-            return refuse(scope, asked, choice.refusal().unwrap_or_else(Refusal::internal));
-        };
-        let worst = first.cost;
         if asked.count {
             // Which model a call goes to may follow from its budgets; of what is only counted nothing can be spent.
             budgets.clear();
         }
+        let all: Vec<&Candidate<'_>> = choice.targets().iter().filter(|it| self.has_form(it)).collect();
+        let has_room = |it: &&Candidate<'_>| !budgeting::stops(&budgets, it.cost.unwrap_or_default(), self.mode);
+        // A model that a budget has no room for is no reason to refuse what another that serves can do.
+        let (full, targets) = all.split_at(all.iter().position(has_room).unwrap_or(0));
+        let Some(first) = targets.first().copied() else {
+            return refuse(scope, asked, choice.refusal().unwrap_or_else(Refusal::internal));
+        };
+        let worst = first.cost;
         let admissions = budgeting::ask(&budgets, worst.unwrap_or_default(), self.mode);
         let asking =
             budgeting::Asking { workspace: self.workspace, caller: &asked.caller, payer: &payer, dry: asked.dry };
@@ -253,7 +256,8 @@ impl Policy<'_> {
             Ok(advisory) => advisory,
             Err(refusal) => return refuse(scope, asked, refusal),
         };
-        let notes = self.notes(&choice, admissions, advisory);
+        let mut notes = self.notes(&choice, admissions, advisory);
+        notes.advisories.extend(full.iter().map(|it| format!("a budget has no room for a call of {it}")));
         let places: Vec<Place> = targets.iter().filter_map(|it| place(self.routing, it)).collect();
         let first_place = *places.first().ok_or_else(Refusal::internal)?;
         show(&choice);

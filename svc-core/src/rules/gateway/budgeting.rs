@@ -45,6 +45,11 @@ pub(super) fn ask(budgets: &[OnBudget], micros: MicroUsd, mode: Mode) -> Vec<Adm
     budgets.iter().map(|it| it.spending.admit(&it.budget, micros, mode)).collect()
 }
 
+/// Whether one of them would stop a call that costs at most `micros`: one that costs less may have room.
+pub(super) fn stops(budgets: &[OnBudget], micros: MicroUsd, mode: Mode) -> bool {
+    ask(budgets, micros, mode).iter().any(|it| it.refuses && it.step == Some(Step::Stop))
+}
+
 /// What is told where one of them refuses; the ask that a person can raise it by is made where there is none. In a dry run
 /// nothing is made.
 pub(super) fn refusal(
