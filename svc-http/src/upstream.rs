@@ -30,7 +30,7 @@ mod watched;
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU16, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -213,7 +213,7 @@ impl Upstreams {
     /// Those of [`send`](Self::send).
     pub async fn send_telling(&self, target: &Target, call: &Call<'_>, left: &AtomicBool) -> Result<Reply, Failed> {
         let started = Instant::now();
-        let attempt = Attempt { started, left };
+        let attempt = Attempt::new(started, left);
         let total = started + target.times.total;
         let (until, late) = if call.stream {
             (total.min(started + target.times.first_token), Reason::FirstToken)
@@ -248,6 +248,7 @@ impl Upstreams {
 
     async fn attempts(&self, target: &Target, call: &Call<'_>, attempt: &Attempt<'_>) -> Result<Reply, Failed> {
         let (connection, head) = self.headed(target, call, attempt).await?;
+        attempt.status.store(head.status, Ordering::Relaxed);
         let mut incoming = Incoming::new(connection, &head, self, &target.origin, target.times, attempt.started);
         match head.status {
             200..=299 => {}
@@ -317,11 +318,19 @@ struct Attempt<'a> {
     started: Instant,
     /// Whether a byte of the request has left.
     left: &'a AtomicBool,
+    /// The status of the answer, 0 before its head has come.
+    status: AtomicU16,
 }
 
-impl Attempt<'_> {
+impl<'a> Attempt<'a> {
+    const fn new(started: Instant, left: &'a AtomicBool) -> Self {
+        Self { started, left, status: AtomicU16::new(0) }
+    }
+
     fn failed(&self, failed: Failed) -> Failed {
-        Failed { was_sent: self.left.load(Ordering::Relaxed), ms: millis(self.started), ..failed }
+        let answered = Some(self.status.load(Ordering::Relaxed)).filter(|it| *it > 0);
+        let (status, was_sent) = (failed.status.or(answered), self.left.load(Ordering::Relaxed));
+        Failed { status, was_sent, ms: millis(self.started), ..failed }
     }
 }
 

@@ -170,7 +170,7 @@ impl Upstreams {
     ) -> Result<Posted, Failed> {
         let started = Instant::now();
         let left = AtomicBool::new(false);
-        let attempt = Attempt { started, left: &left };
+        let attempt = Attempt::new(started, &left);
         let until = started + times.total;
         let requested =
             timeout_at(until.min(started + times.first_token), self.requested(held, to, request, times, &attempt));

@@ -103,7 +103,7 @@ impl Relay {
         mut translator: T,
         told: &mut Option<Usage>,
     ) -> Result<Begun<T>, Failed> {
-        let (started, mut out) = (incoming.started, Vec::new());
+        let (started, status, mut out) = (incoming.started, incoming.status, Vec::new());
         match Self::read(&mut incoming, &mut translator, &mut out, told).await {
             Ok(is_ended) => {
                 let first_ms = translator.has_token().then(|| millis(started));
@@ -112,7 +112,7 @@ impl Relay {
             Err(reason) => {
                 *told = translator.reported();
                 let made_tokens = told.is_some_and(|it| it.all_output() > 0);
-                Err(Failed { ms: millis(started), made_tokens, ..Failed::sent(reason) })
+                Err(Failed { status: Some(status), ms: millis(started), made_tokens, ..Failed::sent(reason) })
             }
         }
     }

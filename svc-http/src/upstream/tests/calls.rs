@@ -111,23 +111,24 @@ async fn faults_are_told_apart() {
     assert!(failed.is_the_clients() && failed.said.as_deref() == Some("this status was asked for"), "{failed:?}");
 }
 
-/// Time is kept: for the first bytes of a stream, and for a whole call.
+/// Time is kept: for the first bytes of a stream, and for a whole call. The status of an answer that had begun is told.
 #[tokio::test]
 async fn time_is_kept() {
     let (mock, upstreams) = (mock(), usual());
     let short = Duration::from_millis(60);
-    for (model, stream, times, reason) in [
-        ("m--hang", false, Times { total: short, ..upstreams.times() }, Reason::Total),
-        ("m--stall-0", false, Times { idle: short, ..upstreams.times() }, Reason::Idle),
-        ("m--hang", true, Times { first_token: short, ..upstreams.times() }, Reason::FirstToken),
-        ("m--stall-0", true, Times { first_token: short, ..upstreams.times() }, Reason::FirstToken),
+    for (model, stream, times, reason, status) in [
+        ("m--hang", false, Times { total: short, ..upstreams.times() }, Reason::Total, None),
+        ("m--stall-0", false, Times { idle: short, ..upstreams.times() }, Reason::Idle, Some(200)),
+        ("m--hang", true, Times { first_token: short, ..upstreams.times() }, Reason::FirstToken, None),
+        ("m--stall-0", true, Times { first_token: short, ..upstreams.times() }, Reason::FirstToken, Some(200)),
+        ("m--stall-0", false, Times { total: short, ..upstreams.times() }, Reason::Total, Some(200)),
     ] {
         let target = target_at(&upstreams, &mock.chat_url(), Dialect::Chat, times);
         let failed = upstreams.send(&target, &call(model, stream)).await.unwrap_err();
-        assert_eq!((failed.reason, failed.was_sent), (reason, true), "{model}");
+        assert_eq!((failed.reason, failed.status, failed.was_sent), (reason, status, true), "{model}");
         assert!(failed.reason.is_timeout() && failed.ms >= 60, "{failed:?}");
     }
-    assert_eq!(mock.until(|it| it.open == 0).await.hung_up, 4);
+    assert_eq!(mock.until(|it| it.open == 0).await.hung_up, 5);
 }
 
 /// A provider that sends the head of a whole answer at once, and the answer when it is made, is waited for as long as the whole

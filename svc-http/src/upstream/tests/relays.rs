@@ -430,7 +430,7 @@ async fn nothing_heard_is_nothing_begun() {
         let incoming = stream(&upstreams, &target, &call(model, true)).await;
         let mut told = None;
         let failed = Relay::begin(incoming, Deaf, &mut told).await.unwrap_err();
-        assert_eq!((failed.reason, failed.was_sent), (reason, true), "{model}");
+        assert_eq!((failed.reason, failed.status, failed.was_sent), (reason, Some(200), true), "{model}");
         assert_eq!(told.map(|it| it.input), Some(5), "what it told is charged: {model}");
     }
     mock.until(|it| it.open == 0).await;
