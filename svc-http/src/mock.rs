@@ -12,6 +12,7 @@ mod chat;
 mod knobs;
 mod messages;
 mod said;
+mod schema;
 mod script;
 
 use std::collections::VecDeque;

@@ -8,6 +8,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::asked::{Asked, Cache, Call};
 use super::knobs::Wish;
+use super::schema::example;
 
 /// Words of an answer; some take several bytes a letter, so that a stream is cut within one.
 const WORDS: &[&str] = &[
@@ -157,7 +158,7 @@ fn text_of(asked: &Asked, wish: &Wish, seed: u64) -> Text {
         return Text::of(asked.last.split_inclusive(' '));
     }
     if let Some(schema) = &asked.schema {
-        let json = example(schema, seed).to_string();
+        let json = example(schema, seed, word).to_string();
         let letters: Vec<char> = json.chars().collect();
         return Text::of(letters.chunks(8).map(|it| it.iter().collect::<String>()));
     }
@@ -174,39 +175,13 @@ fn calls(asked: &Asked, wish: &Wish, id: &str) -> Vec<Called> {
     };
     let called = |(number, place): (usize, usize)| {
         let tool = asked.tools.get(place.checked_rem(all)?)?;
-        let arguments = match example(&tool.schema, number as u64) {
+        let arguments = match example(&tool.schema, number as u64, word) {
             Value::Object(arguments) => Value::Object(arguments),
             _ => Value::Object(Map::new()),
         };
         Some(Called { id: format!("{id}{number:02}"), name: tool.name.clone(), arguments })
     };
     places.into_iter().enumerate().filter_map(called).collect()
-}
-
-/// A value that a schema admits, as far as its type says so.
-fn example(schema: &Value, seed: u64) -> Value {
-    if let Some(value) = schema.get("const") {
-        return value.clone();
-    }
-    if let Some(first) = schema.get("enum").and_then(|it| it.as_array()?.first()) {
-        return first.clone();
-    }
-    if let Some(first) = ["anyOf", "oneOf"].iter().find_map(|it| schema.get(it)?.as_array()?.first()) {
-        return example(first, seed);
-    }
-    let kind = schema.get("type").and_then(|it| it.as_str().or_else(|| it.as_array()?.first()?.as_str()));
-    match kind {
-        Some("string") => Value::from(word(seed).trim_matches('"')),
-        Some("integer" | "number") => Value::from(seed % 100),
-        Some("boolean") => Value::Bool(seed.is_multiple_of(2)),
-        Some("array") => Value::Array(schema.get("items").map(|it| example(it, seed)).into_iter().collect()),
-        Some("null") => Value::Null,
-        _ => {
-            let members = schema.get("properties").and_then(Value::as_object);
-            let members = members.into_iter().flatten().enumerate();
-            Value::Object(members.map(|(n, (name, it))| (name.clone(), example(it, seed + n as u64))).collect())
-        }
-    }
 }
 
 impl Text {
