@@ -229,9 +229,10 @@ enum KeyCommand {
     Create(NewKey),
     /// Have the next signing key follow the one in force, 24 hours after it is published
     Rotate(Rotation),
-    /// Put another master key in the place of the one in force, and seal every secret anew under it; needs the server stopped
+    /// Put another master key in the place of the one in force, and seal every secret anew under it; needs the server stopped, and
+    /// every program that has the gate open
     ///
-    /// A new key is made and everything that the database has sealed is sealed under it, in one commit. Keys of agents, receipts and
+    /// Everything that the database has sealed is sealed under the new key, in one commit. Keys of agents, receipts and
     /// people's passwords are not sealed, and stay as they are. Whatever breaks it off, the same command ends it.
     Reseal(Resealing),
 }
@@ -239,6 +240,10 @@ enum KeyCommand {
 /// How all that is sealed is to be sealed anew.
 #[derive(Args, Debug)]
 struct Resealing {
+    /// File with the next key, where the settings give the one in force (`masterKey`, `SVC_MASTER_KEY`): 32 bytes in base64url or
+    /// hexadecimal. Else it is made in the data directory
+    #[arg(long, value_name = "FILE")]
+    next: Option<PathBuf>,
     /// Every server on the database in PostgreSQL is stopped
     #[arg(long)]
     servers_stopped: bool,

@@ -162,14 +162,19 @@ impl ToolServers {
 
     async fn fetch(&self, known: &Arc<Known>, now: Timestamp) -> Result<Arc<Definitions>, Trouble> {
         let (changes, asked) = (known.changes(), Instant::now());
-        let late = |_| Err(Trouble::Failed(Failed::sent(Reason::Total)));
-        let read = timeout(LIST_TIME, self.pages(known)).await.unwrap_or_else(late);
-        read.map(|definitions| known.keep(definitions, (now, asked), changes))
-            .inspect_err(|trouble| known.fail(trouble))
+        let mut definitions = Definitions::default();
+        let read = match timeout(LIST_TIME, self.pages(known, &mut definitions)).await {
+            Ok(read) => read,
+            Err(_) if definitions.iter().next().is_none() => Err(Trouble::Failed(Failed::sent(Reason::Total))),
+            Err(_) => {
+                tracing::warn!("an MCP server's list of tools takes too long; what has not come is left out");
+                Ok(())
+            }
+        };
+        read.map(|()| known.keep(definitions, (now, asked), changes)).inspect_err(|trouble| known.fail(trouble))
     }
 
-    async fn pages(&self, known: &Arc<Known>) -> Result<Definitions, Trouble> {
-        let mut definitions = Definitions::default();
+    async fn pages(&self, known: &Arc<Known>, definitions: &mut Definitions) -> Result<(), Trouble> {
         let mut cursor: Option<String> = None;
         for _ in 0..PAGES_MAX {
             let params =
@@ -179,13 +184,13 @@ impl ToolServers {
             let page = whole(answered).await?;
             cursor = definitions.take(page.get())?;
             if cursor.is_none() {
-                return Ok(definitions);
+                return Ok(());
             }
         }
         tracing::warn!(
             "an MCP server's list of tools has more pages than are read; what stands on the others is left out"
         );
-        Ok(definitions)
+        Ok(())
     }
 
     /// Makes ready for one call of this agent's in this session of its own.

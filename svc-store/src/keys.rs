@@ -79,13 +79,20 @@ pub fn receipt_signer<S: Store + ?Sized>(
             rows.push(keep(store, made)?);
         }
     }
-    let ring = KeyRing::open(rows, master, issuer.as_str(), make).map_err(|error| match error {
-        StoreError::Sealed if directory.join(NEXT_KEY).exists() => {
-            StoreError::Resealing { path: directory.join(NEXT_KEY) }
+    match KeyRing::open(rows, master, issuer.as_str(), make) {
+        // A change of the master key was broken off behind its commit.
+        Err(StoreError::Sealed) if is_next(store, directory) => {
+            Err(StoreError::Resealing { path: directory.join(NEXT_KEY) })
         }
-        error => error,
-    })?;
-    Ok(Arc::new(ring))
+        ring => Ok(Arc::new(ring?)),
+    }
+}
+
+/// Whether the key that is to take the master key's place in `directory` opens the database.
+fn is_next<S: Store + ?Sized>(store: &mut S, directory: &Path) -> bool {
+    store.release();
+    let next = MasterKey::read_next(directory).ok().flatten();
+    next.is_some_and(|next| matches!(opens(store, &next), Ok(Some(true))))
 }
 
 /// Tells of a master key that others can read, as whoever has it and a copy of the database can sign receipts.
@@ -96,15 +103,14 @@ fn warn_where_open(directory: &Path) {
     }
 }
 
-/// Whether `master` opens what the database behind `store` has sealed, by its first receipt key; `None` where it has sealed nothing.
+/// Whether `master` opens every signing key of the database behind `store`; `None` where there is none.
 ///
 /// # Errors
 /// The store does not answer.
 pub fn opens<S: Store + ?Sized>(store: &mut S, master: &MasterKey) -> Result<Option<bool>, StoreError> {
-    let loaded = store.load(&[SigningKey::key(SigningUse::first(Purpose::Receipt))]).map_err(StoreError::of)?;
-    let record = loaded.into_iter().find_map(|row| row.record);
-    let row = record.as_ref().and_then(SigningKey::peel);
-    Ok(row.map(|row| master.open(&SigningKey::purpose(row.id), &row.sealed).is_ok()))
+    let rows = stored(&mut |keys| store.load(keys).map_err(StoreError::of))?;
+    let opened = |row: &SigningKey| master.open(&SigningKey::purpose(row.id), &row.sealed).is_ok();
+    Ok((!rows.is_empty()).then(|| rows.iter().all(opened)))
 }
 
 /// The rotation that has a key of `purpose` follow those that there are: from 24 hours on, for which it is published before it
@@ -120,12 +126,15 @@ pub fn rotation(
     leaked: Leaked,
     workspaces: Vec<WorkspaceId>,
 ) -> Result<RotateSigningKey, StoreError> {
-    let last = stored(load)?.into_iter().filter(|row| row.id.purpose == purpose).map(|row| row.id.generation).max();
-    let generation = last.map_or(0, |it| it.saturating_add(1));
+    let last = stored(load)?.into_iter().rfind(|row| row.id.purpose == purpose);
+    let generation = last.as_ref().map_or(0, |it| it.id.generation.saturating_add(1));
+    // What this gate cannot open was sealed under a master key that it has not: neither would it open what this one seals.
+    let beside =
+        last.map(|row| master.open(&SigningKey::purpose(row.id), &row.sealed).map(|_| row.sealed)).transpose()?;
     let not_before = if leaked == Leaked::None { now.plus(PUBLISHED_BEFORE) } else { now };
     let key = fresh(master, SigningUse { purpose, generation }, now, not_before)?;
     let public = PublicKey::of(&key).map_err(|_| StoreError::Sealed)?;
-    Ok(RotateSigningKey { kid: public.kid().into(), key, leaked, workspaces })
+    Ok(RotateSigningKey { kid: public.kid().into(), key, leaked, beside: beside.unwrap_or_default(), workspaces })
 }
 
 /// A new key, its private half sealed.

@@ -74,6 +74,7 @@ pub use lasting::{Lasting, Repeated, with_causes};
 pub use parking::{about_to_park, runs_tasks};
 #[cfg(feature = "postgres")]
 pub use postgres::PostgresStore;
+pub use reseal::Resealed;
 #[cfg(feature = "sqlite")]
 pub use sqlite::SqliteStore;
 

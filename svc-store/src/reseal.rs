@@ -4,7 +4,7 @@ use svc_core::engine::Failure;
 use svc_core::rules::people::reseal::{Reseal, sealed_in};
 use svc_core::rules::people::sealed::resealed;
 use svc_core::state::people::{Account, Principal, SigningKey};
-use svc_core::store::{Range, Record, Row as _};
+use svc_core::store::{Key, Range, Record, Row as _, Table};
 use svc_core::value::Id as _;
 use svc_core::value::link::{Index, SHARDS};
 
@@ -12,29 +12,48 @@ use crate::error::StoreError;
 use crate::gate::{Gate, PAGE};
 use crate::seal::MasterKey;
 
+/// What was sealed anew.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Resealed {
+    /// How many rows.
+    pub rows: usize,
+    /// Rows with a text that the key of before did not open, which was left as it is.
+    pub left: Vec<Key>,
+}
+
 impl Gate {
-    /// Seals all that the gate keeps sealed under `to`, in one commit of which every ledger tells, and says how many rows that were.
+    /// Seals all that the gate keeps sealed under `to`, in one commit of which every ledger tells. What did not open before is left as it
+    /// is and named, as it is of no use under either key; a signing key that does not open ends it.
     ///
     /// From then on the gate opens nothing any more: close it, have its vault hold `to`, and open another. Nobody else may have the
-    /// store open meanwhile, as what they sealed under the key of before could be opened by nobody. What lies sealed outside of the
+    /// store open meanwhile, neither a server nor a program: what they seal under the key of before can be opened by nobody. What lies sealed outside of the
     /// store, such as the cookie of a sign-in under way or a button in a message, is void.
     ///
     /// # Errors
-    /// [`StoreError::NoVault`]; [`StoreError::Sealed`] where a text is sealed under another key; `not_allowed` where something was sealed
+    /// [`StoreError::NoVault`]; [`StoreError::Sealed`] where a signing key is sealed under another key; `not_allowed` where something was sealed
     /// meanwhile. Nothing is changed then, unless the commit is [`Unknown`](svc_core::store::CommitError::Unknown).
-    pub fn reseal(&self, to: &MasterKey) -> Result<usize, Failure<StoreError>> {
+    pub fn reseal(&self, to: &MasterKey) -> Result<Resealed, Failure<StoreError>> {
         let from = self.vault().map_err(Failure::Load)?;
         let workspaces = self.workspaces()?;
-        let mut rows = Vec::new();
+        let (mut rows, mut left) = (Vec::new(), Vec::new());
         for row in self.sealed_rows(&workspaces)? {
-            let mut seal = |purpose: &str, sealed: &str| {
-                from.open(purpose, sealed).and_then(|it| to.seal(purpose, it.expose())).map(Into::into)
+            let (key, mut is_left) = (row.key(), false);
+            let mut seal = |purpose: &str, sealed: &str| match from.open(purpose, sealed) {
+                Ok(opened) => to.seal(purpose, opened.expose()).map(Into::into),
+                Err(StoreError::Sealed) if key.table() != Table::SigningKey => {
+                    is_left = true;
+                    Ok(sealed.into())
+                }
+                Err(error) => Err(error),
             };
-            rows.extend(resealed(&row, &mut seal).map_err(Failure::Load)?.map(|after| (row, after)));
+            let after = resealed(&row, &mut seal).map_err(Failure::Load)?;
+            rows.extend(after.map(|after| (row, after)));
+            left.extend(is_left.then_some(key));
         }
-        let count = rows.len();
+        let sealed = rows.len();
         self.execute(Reseal { rows, workspaces })?;
-        Ok(count)
+        Ok(Resealed { rows: sealed, left })
     }
 
     /// Every row that may hold sealed texts, each once.

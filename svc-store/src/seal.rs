@@ -90,12 +90,19 @@ impl MasterKey {
         Self::make_as(directory, MASTER_KEY)
     }
 
-    /// Makes the key that is to take the place of a data directory's, as [`make`](Self::make) does, or reads the one that is there.
+    /// Makes the key that is to take the place of a data directory's, as [`make`](Self::make) does. One that lies there is let go of:
+    /// nothing may be sealed under it.
     ///
     /// # Errors
     /// As [`make`](Self::make).
     pub fn make_next(directory: &Path) -> Result<Self, StoreError> {
-        Self::make_as(directory, NEXT_KEY)
+        let path = directory.join(NEXT_KEY);
+        match fs::remove_file(&path) {
+            Err(cause) if cause.kind() != ErrorKind::NotFound => {
+                Err(StoreError::file(path, "the key of a change that was broken off cannot be removed", cause))
+            }
+            _ => Self::make_as(directory, NEXT_KEY),
+        }
     }
 
     /// Puts the next key of a data directory in its place, at once or not at all, and keeps the one before it as `kept`, which is no

@@ -319,7 +319,8 @@ fn all_is_sealed_under_another_key() {
     (settings.timers, settings.vault) = (false, Some(before.clone()));
     let gate = Gate::over(store.clone(), world.clock().clone(), signer, settings).unwrap();
     // Three signing keys, a provider's, a server's, an integration, an account and a message.
-    assert_eq!((gate.reseal(&after).unwrap(), held.len()), (8, 3 + 1 + 1 + 2 + 2 + 1));
+    let resealed = gate.reseal(&after).unwrap();
+    assert_eq!((resealed.rows, resealed.left, held.len()), (8, vec![], 3 + 1 + 1 + 2 + 2 + 1));
     assert_eq!(opened(&mut world, &after).unwrap(), held);
     assert!(matches!(opened(&mut world, &before), Err(StoreError::Sealed)));
     let told = world.ledger();
@@ -330,4 +331,33 @@ fn all_is_sealed_under_another_key() {
     let signer = receipt_signer(&mut store.clone(), Path::new(""), Some(before), world.now(), AT, &dalek).map(drop);
     assert!(matches!(signer, Err(StoreError::Sealed)), "{signer:?}");
     assert!(receipt_signer(&mut store.clone(), Path::new(""), Some(after), world.now(), AT, &dalek).is_ok());
+}
+
+/// A gate that was open while all was sealed anew seals no signing key under the key of before, which would leave the database to be
+/// opened by no key; and what did not open before keeps nobody from it.
+#[test]
+fn a_gate_that_was_open_leaves_the_database_to_be_opened() {
+    let store = MemoryStore::new();
+    let mut world = World::over(store.clone(), WorkspaceSettings::default());
+    sign_in_owner(&mut store.clone(), world.workspace(), 1, world.now());
+    let [before, after, other] = [7, 8, 9].map(|byte| MasterKey::new(Secret::new([byte; 32])));
+    let (now, clock) = (world.now(), world.clock().clone());
+    let open = |master: &MasterKey| {
+        let signer = receipt_signer(&mut store.clone(), Path::new(""), Some(master.clone()), now, AT, &dalek)?;
+        let mut settings = Settings::default();
+        (settings.timers, settings.vault) = (false, Some(master.clone()));
+        Gate::over(store.clone(), clock.clone(), signer, settings)
+    };
+    let (program, command) = (open(&before).unwrap(), open(&before).unwrap());
+    let strange = sealed_rows(&mut world, &|purpose, text| other.seal(purpose, text).unwrap().into());
+    let unopened: Vec<_> = strange.iter().filter(|it| matches!(it, Record::McpSecret(_))).cloned().collect();
+    write(
+        &mut store.clone(),
+        strange.into_iter().filter(|it| matches!(it, Record::McpServers(_))).chain(unopened).collect(),
+    );
+    let resealed = command.reseal(&after).unwrap();
+    assert!(resealed.rows == 3 && matches!(resealed.left[..], [svc_core::store::Key::McpSecret(_)]), "{resealed:?}");
+    let refused = program.rotate_key(Purpose::Receipt, Leaked::None);
+    assert!(matches!(refused, Err(Failure::Load(StoreError::Sealed))), "{refused:?}");
+    assert!(open(&after).is_ok() && open(&before).is_err());
 }

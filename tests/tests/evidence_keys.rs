@@ -10,12 +10,15 @@ use svc_core::state::evidence::note::Checkpoint;
 use svc_core::state::gate::Action;
 use svc_core::state::gate::receipt::{Claims, DalekSigner, write};
 use svc_core::state::people::{Purpose, SigningKey, SigningUse};
+use svc_core::testing::world::{payment, terms};
 use svc_core::value::digest::Digest;
 use svc_core::value::secret::Secret;
 use svc_core::value::{Span, Timestamp};
 use svc_store::evidence::Wanted;
 use svc_store::seal::MasterKey;
 use svc_tests::evidence::{Ledger, check};
+
+const PAY: &str = r#"{"name":"Pay","actions":["payment"],"limits":{"currency":"EUR","perAction":10000}}"#;
 
 fn lived() -> Ledger {
     let mut ledger = Ledger::new();
@@ -85,17 +88,21 @@ fn a_key_signs_in_its_turn_alone() {
 /// A receipt is by the key whose turn it was when it was issued; where that one is in other hands, another stands in for it.
 #[test]
 fn a_receipt_is_by_the_key_of_its_time() {
-    let ledger = lived();
+    let mut ledger = lived();
+    ledger.world.advance(Span::hours(1));
+    ledger.live();
+    ledger.world.advance(Span::seconds(1));
     let (bundle, seals) = (text(&ledger), opened(&ledger, Purpose::Checkpoint, 0));
     let next = ledger.gate.rotate_key(Purpose::Receipt, Leaked::None).unwrap();
     let with_next = text(&ledger);
     let json: Value = serde_json::from_str(&with_next).unwrap();
-    let id = json["receipts"][0]["id"].as_str().unwrap().to_owned();
+    let newest = json["receipts"].as_array().unwrap().last().unwrap();
+    let id = newest["id"].as_str().unwrap().to_owned();
     let action = id.replace("rcp_", "act_").parse().unwrap();
     let action = ledger.gate.read(|scope| scope.get::<Action>(action)).unwrap().unwrap();
     let claims = Claims::of(&action, action.allowed().unwrap(), ledger.gate.signer().issuer());
     let early = write(&claims, &opened(&ledger, Purpose::Receipt, next.id.generation));
-    let genuine = json["receipts"][0]["jws"].as_str().unwrap();
+    let genuine = newest["jws"].as_str().unwrap();
     let report = check(&forged(&with_next, &seals, |it| it.replace(genuine, &early)));
     assert_eq!(report.verdict, Verdict::Tampered);
     assert!(format!("{:?}", report.fault).contains("had not its turn"), "{:?}", report.fault);
@@ -103,7 +110,7 @@ fn a_receipt_is_by_the_key_of_its_time() {
 
     ledger.gate.rotate_key(Purpose::Receipt, Leaked::Current).unwrap();
     let report = check(text(&ledger).as_bytes());
-    assert_eq!((report.verdict, report.receipts), (Verdict::Whole, 2), "{:?}", report.fault);
+    assert_eq!((report.verdict, report.receipts), (Verdict::Whole, 4), "{:?}", report.fault);
 }
 
 /// A receipt key that retires is published for a day after that: the reader is told, who is to compare it with what is published.
@@ -175,4 +182,21 @@ fn a_rewritten_ledger_is_found_by_what_is_held() {
     assert_eq!(refused.unwrap_err(), NotComparable::OtherSize(size));
     let refused = report.against(&Checkpoint { origin: "gate.example.org/wsp_1".into(), ..held });
     assert!(matches!(refused, Err(NotComparable::OtherLedger(_))), "{refused:?}");
+}
+
+/// A receipt of just before a compromise is signed anew by a key that stands in, whichever that is: it stays genuine when others follow.
+#[test]
+fn a_key_that_stands_in_is_believed() {
+    let mut ledger = lived();
+    ledger.world.advance(Span::hours(1));
+    let agent = ledger.world.agent().with_mandate(terms(PAY)).register();
+    ledger.world.authorize(&agent, payment(100, "EUR", "late.example.com"));
+    ledger.world.advance(Span::seconds(2));
+    ledger.gate.rotate_key(Purpose::Receipt, Leaked::Current).unwrap();
+    for _ in 0..3 {
+        ledger.world.advance(Span::hours(30));
+        ledger.gate.rotate_key(Purpose::Receipt, Leaked::None).unwrap();
+        let report = check(text(&ledger).as_bytes());
+        assert_eq!((report.verdict, report.receipts), (Verdict::Whole, 3), "{:?}", report.fault);
+    }
 }

@@ -1,17 +1,20 @@
 //! `svc key reseal`: another master key in the place of the one in force, and all that is sealed, sealed anew under it.
 //!
-//! **Invariant:** at every moment a key that opens what the database holds lies in a file or in the settings: the next one is on the
-//! disk before anything is sealed under it, the commit seals all or nothing, and what was broken off is ended by the same command.
+//! **Invariant:** at every moment a key that opens what the database holds lies where it lasts: the next one is there before anything is
+//! sealed under it, the commit seals all or nothing, and what was broken off is ended by the same command.
 
 use std::fs;
-use std::path::Path;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use serde_json::json;
+use svc_core::store::Key;
+use svc_core::value::secret::Secret;
 use svc_http::clock;
 use svc_http::config::Config;
 use svc_store::keys::opens;
-use svc_store::seal::{MASTER_KEY, MasterKey, NEXT_KEY};
+use svc_store::seal::{MASTER_KEY, MasterKey};
 
 use super::Resealing;
 use super::database::{Database, unopened};
@@ -22,7 +25,7 @@ use super::store::{Missing, Use, open};
 /// Seals everything anew and says where the new key is.
 ///
 /// # Errors
-/// [`Problem`] where there is no database, a server works on it, or neither key opens it.
+/// [`Problem`] where there is no database, a server works on it, the next key is not where it has to be, or neither key opens it.
 pub(crate) fn run(config: &Config, wish: &Resealing) -> Result<ExitCode, Problem> {
     writable()?;
     if config.postgres.is_some() && !wish.servers_stopped {
@@ -31,12 +34,12 @@ pub(crate) fn run(config: &Config, wish: &Resealing) -> Result<ExitCode, Problem
             "Stop all of them, then run the command again with `--servers-stopped`.",
         ));
     }
+    let given = given(config, wish)?;
     let store = Database::existing(config).map_err(|error| unopened(config, error))?;
     let _alone = match config.postgres {
         Some(_) => None,
         None => Occupancy::take(&config.database_directory())?,
     };
-    let next_place = config.data.join(NEXT_KEY);
     let opened_by = |key: Option<&MasterKey>| -> Result<bool, Problem> {
         let opened = key.map(|it| opens(&mut *store.reader()?, it)).transpose()?;
         Ok(opened.flatten().unwrap_or(false))
@@ -45,37 +48,94 @@ pub(crate) fn run(config: &Config, wish: &Resealing) -> Result<ExitCode, Problem
         Some(key) => Some(MasterKey::parse(key.expose())?),
         None => MasterKey::read(&config.data)?,
     };
-    let next = MasterKey::read_next(&config.data)?;
-    let (is_now, is_next) = (opened_by(master.as_ref())?, opened_by(next.as_ref())?);
-    if is_next && !is_now {
+    let next = if given.is_some() { given.clone() } else { MasterKey::read_next(&config.data)? };
+    let is_now = opened_by(master.as_ref())?;
+    if opened_by(next.as_ref())? {
+        if is_now {
+            let advice = "Make another one, and name its file with `--next`.";
+            return Err(Problem::new("the next key is the one in force", advice));
+        }
         // The commit came through the last time, and what comes after it did not, or the settings still name the key of before.
-        return done(config, None, wish.json);
-    }
-    if is_next {
-        // The settings name the next key already: it is the one in force.
-        let removed = fs::remove_file(&next_place);
-        removed.map_err(|error| Problem::plain(format!("`{}` cannot be removed: {error}", next_place.display())))?;
+        return done(config, wish, None);
     }
     drop(store);
     // Says what is wrong where neither opens it, and that there is none.
     let gate = open(config, &config.base_url(config.listen), Missing::Refuse, Use::Command)?;
-    let next = MasterKey::make_next(&config.data)?;
-    let rows = gate.reseal(&next)?;
+    let next = match given {
+        Some(given) => given,
+        None => MasterKey::make_next(&config.data)?,
+    };
+    let resealed = gate.reseal(&next)?;
     gate.close();
     drop(gate);
-    done(config, Some(rows), wish.json)
+    tell_of(&resealed.left);
+    done(config, wish, Some(resealed.rows))
+}
+
+/// The next key, where whoever gives the settings their key gives it; `None` where it is made beside the one of the data directory.
+fn given(config: &Config, wish: &Resealing) -> Result<Option<MasterKey>, Problem> {
+    match (&config.master_key, &wish.next) {
+        (None, None) => replaceable(&config.data.join(MASTER_KEY)).map(|()| None),
+        (None, Some(_)) => Err(Problem::new(
+            "the master key lies in the data directory, where the next one is made",
+            "Leave `--next` out.",
+        )),
+        (Some(_), None) => Err(Problem::new(
+            "the settings give the master key, and have to be able to give the next one before anything is sealed under it",
+            "Make it where it lasts, such as with `openssl rand -hex 32 > next.key`, and name the file with `--next`.",
+        )),
+        (Some(_), Some(file)) => {
+            let text = fs::read_to_string(file).map(Secret::new);
+            let text = text.map_err(|error| Problem::plain(format!("`{}` cannot be read: {error}", file.display())))?;
+            let parsed = MasterKey::parse(text.expose());
+            parsed.map(Some).map_err(|_| {
+                let what = format!("`{}` holds no key", file.display());
+                Problem::new(what, "It has to be 32 bytes in base64url or hexadecimal.")
+            })
+        }
+    }
+}
+
+/// That another file may take the key's place: a link leads to where somebody else puts keys, and of another user's file the next
+/// would be unreadable to them.
+fn replaceable(path: &Path) -> Result<(), Problem> {
+    // That there is none is told where the database is opened.
+    let Ok(data) = fs::symlink_metadata(path) else { return Ok(()) };
+    if data.is_symlink() {
+        return Err(Problem::new(
+            format!("`{}` is a link: what it leads to is not this command's to replace", path.display()),
+            "Put the key itself there, or give it and the next one by the settings (`SVC_MASTER_KEY`, `--next`).",
+        ));
+    }
+    if data.uid() != rustix::process::geteuid().as_raw() {
+        return Err(Problem::new(
+            format!("`{}` belongs to another user, who could not read the next one", path.display()),
+            "Run the command as that user.",
+        ));
+    }
+    Ok(())
+}
+
+/// Names what is of no use under either key.
+fn tell_of(left: &[Key]) {
+    for key in left {
+        note(&format!(
+            "Left as it is, as the key of before did not open it either: {key:?}. Enter that secret anew.\n"
+        ));
+    }
 }
 
 /// Puts the key in its place, or says where it has to be put.
-fn done(config: &Config, rows: Option<usize>, json: bool) -> Result<ExitCode, Problem> {
-    let (place, kept) = if config.master_key.is_some() {
-        (config.data.join(NEXT_KEY), None)
-    } else {
-        let kept = free_name(&config.data);
-        MasterKey::follow(&config.data, &kept)?;
-        (config.data.join(MASTER_KEY), Some(config.data.join(kept)))
+fn done(config: &Config, wish: &Resealing, rows: Option<usize>) -> Result<ExitCode, Problem> {
+    let (place, kept) = match &wish.next {
+        Some(file) => (PathBuf::clone(file), None),
+        None => {
+            let kept = free_name(&config.data);
+            MasterKey::follow(&config.data, &kept)?;
+            (config.data.join(MASTER_KEY), Some(config.data.join(kept)))
+        }
     };
-    if json {
+    if wish.json {
         print_json(&json!({ "masterKeyFile": place, "keptFile": kept, "rows": rows }))?;
         return Ok(ExitCode::SUCCESS);
     }
@@ -92,7 +152,7 @@ fn done(config: &Config, rows: Option<usize>, json: bool) -> Result<ExitCode, Pr
         ));
     } else {
         note(
-            "Put what that file holds where the settings have the master key (`masterKey`, `SVC_MASTER_KEY`), for every server, before one starts; then remove the file. Keep the key of before as long as you keep backups of before.\n",
+            "Put what that file holds where the settings have the master key (`masterKey`, `SVC_MASTER_KEY`), for every server, before one starts. Keep the key of before as long as you keep backups of before.\n",
         );
     }
     Ok(ExitCode::SUCCESS)

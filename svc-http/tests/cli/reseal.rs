@@ -74,8 +74,9 @@ fn another_master_key_takes_its_place() {
     assert_eq!(keys(folder.path()).len(), 3);
 }
 
-/// Broken off before the commit, the same key is used the next time; broken off behind it, what is left is done, and until then every
-/// command names the way on.
+/// Broken off before the commit, another key is drawn the next time: the one that lies there may be known to whoever had the one in
+/// force. Broken off behind it, what is left is done, and until then every command names the way on; but where neither key opens the
+/// database, the right one is asked for.
 #[test]
 fn what_was_broken_off_is_ended() {
     let folder = tempfile::tempdir().unwrap();
@@ -85,40 +86,65 @@ fn what_was_broken_off_is_ended() {
     put(folder.path(), "master.key.next", drawn);
     assert!(opens(folder.path()), "nothing is sealed under the next key yet");
     reseal(folder.path());
-    assert_eq!(key(folder.path(), "master.key"), drawn);
+    let after = key(folder.path(), "master.key");
+    assert!(after != drawn && after != before && opens(folder.path()));
 
-    put(folder.path(), "master.key.next", drawn);
+    put(folder.path(), "master.key.next", &after);
     put(folder.path(), "master.key", &before);
     let refused = run(folder.path(), "key create --scope inference");
     assert!(refused.code == 1 && refused.err.contains("`svc key reseal`"), "{refused:?}");
     let told = reseal(folder.path());
-    assert_eq!((&told["rows"], key(folder.path(), "master.key").as_str()), (&Value::Null, drawn));
+    assert_eq!((&told["rows"], key(folder.path(), "master.key")), (&Value::Null, after));
     assert!(opens(folder.path()) && !folder.path().join("svc-data/master.key.next").exists());
 
     put(folder.path(), "master.key", &before);
-    let neither = run(folder.path(), "key reseal");
-    assert!(neither.code == 1 && neither.err.contains("put back the master key"), "{neither:?}");
-    assert!(!folder.path().join("svc-data/master.key.next").exists(), "no key is made for what nothing opens");
+    put(folder.path(), "master.key.next", drawn);
+    for command in ["key reseal", "key create --scope inference"] {
+        let neither = run(folder.path(), command);
+        assert!(neither.code == 1 && neither.err.contains("put back the master key"), "{command}: {neither:?}");
+    }
 }
 
-/// A key that the settings give is not theirs to replace: the next one is in a file until they name it.
+/// A key that is a link to where others put it is not replaced.
 #[test]
-fn a_key_of_the_settings_is_followed_by_hand() {
+fn a_link_is_left() {
+    let folder = tempfile::tempdir().unwrap();
+    assert_eq!(run(folder.path(), "init").code, 0);
+    let (link, real) = (folder.path().join("svc-data/master.key"), folder.path().join("mounted"));
+    fs::rename(&link, &real).unwrap();
+    std::os::unix::fs::symlink(&real, &link).unwrap();
+    let refused = run(folder.path(), "key reseal");
+    assert!(refused.code == 1 && refused.err.contains("is a link"), "{refused:?}");
+    assert!(opens(folder.path()));
+}
+
+/// Whoever gives the settings their key gives the next one too, before anything is sealed under it.
+#[test]
+fn a_key_of_the_settings_is_followed_by_one_that_is_held() {
     let folder = tempfile::tempdir().unwrap();
     let with = |key: &str, arguments: &str| -> Ran {
         let mut command = svc(folder.path());
         command.args(arguments.split(' ')).env("SVC_MASTER_KEY", key).output().unwrap().into()
     };
-    let first = "11".repeat(32);
+    let (first, next) = ("11".repeat(32), "22".repeat(32));
     assert_eq!(with(&first, "init").code, 0);
-    let Ran { code, out, err } = with(&first, "key reseal");
-    assert!(code == 0 && out.contains("master.key.next") && err.contains("SVC_MASTER_KEY"), "{out}{err}");
-    let next = key(folder.path(), "master.key.next");
+    let refused = with(&first, "key reseal");
+    assert!(refused.code == 1 && refused.err.contains("`--next`"), "{refused:?}");
+    fs::write(folder.path().join("next.key"), format!("{next}\n")).unwrap();
+    fs::write(folder.path().join("none.key"), "no key").unwrap();
+    for none in ["none.key", "nowhere"] {
+        let refused = with(&first, &format!("key reseal --next {none}"));
+        assert!(refused.code == 1 && refused.err.contains(none), "{refused:?}");
+    }
+    assert_eq!(with(&first, "key create --scope inference").code, 0);
+    let Ran { code, out, err } = with(&first, "key reseal --next next.key");
+    assert!(code == 0 && out.contains("next.key") && err.contains("SVC_MASTER_KEY"), "{out}{err}");
     assert_eq!(with(&first, "key create --scope inference").code, 1);
-    assert!(with(&first, "key reseal").out.starts_with("All was sealed anew the last time."));
-    assert_eq!(with(next.trim(), "key create --scope inference").code, 0);
-    assert_eq!(with(next.trim(), "key reseal").code, 0);
-    assert_ne!(key(folder.path(), "master.key.next"), next);
+    assert!(with(&first, "key reseal --next next.key").out.starts_with("All was sealed anew the last time."));
+    assert_eq!(with(&next, "key create --scope inference").code, 0);
+    let same = with(&next, "key reseal --next next.key");
+    assert!(same.code == 1 && same.err.contains("is the one in force"), "{same:?}");
+    assert!(keys(folder.path()).is_empty(), "nothing of it lies in the data directory");
 }
 
 /// Nobody can tell from here whether servers elsewhere have the same database open.

@@ -44,6 +44,7 @@ mod metrics_http;
 mod money_http;
 mod oauth_clients_http;
 mod oauth_http;
+mod oauth_revoke_http;
 mod people_http;
 mod plans_http;
 mod policy_http;

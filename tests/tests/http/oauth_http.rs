@@ -573,25 +573,6 @@ async fn revoking_tells_nothing() {
     }
 }
 
-/// A client that has a secret is told where it did not show it, and its token goes on: else it would take it for revoked.
-#[tokio::test]
-async fn a_client_with_a_secret_shows_it_to_revoke() {
-    let mut scene = Scene::new().await;
-    let wish =
-        json!({ "redirect_uris": ["http://localhost/callback"], "token_endpoint_auth_method": "client_secret_post" });
-    let made = register(&mut scene.client, &wish).await.made();
-    let text = |name: &str| made[name].as_str().unwrap().to_owned();
-    let (id, secret) = (text("client_id"), text("client_secret"));
-    for shown in [None, Some("wrong")] {
-        let mut members = vec![("token", "art_unknown"), ("client_id", id.as_str())];
-        members.extend(shown.map(|it| ("client_secret", it)));
-        let got = post(&mut scene.client, "/oauth/revoke", &members, &[]).await;
-        assert_eq!(flat(&got), refused(401, "invalid_client"), "{shown:?}");
-    }
-    let members = [("token", "art_unknown"), ("client_id", id.as_str()), ("client_secret", secret.as_str())];
-    assert_eq!(post(&mut scene.client, "/oauth/revoke", &members, &[]).await.ok(), json!({}));
-}
-
 /// A freeze ends the agent's connections before anybody can be told otherwise; a leaving person ends theirs.
 #[tokio::test]
 async fn connections_end_with_agent_and_person() {

@@ -197,6 +197,7 @@ fn a_compromise_ends_what_may_be_believed() {
     let rotate = |id, not_before, leaked| RotateSigningKey {
         key: key(id, not_before),
         kid: "kid".into(),
+        beside: "sealed".into(),
         leaked,
         workspaces: vec![],
     };
@@ -257,7 +258,8 @@ fn a_compromise_leaves_what_is_over() {
         retired_at: None,
         compromised_at: None,
     };
-    let rotate = |key, leaked| RotateSigningKey { key, kid: "kid".into(), leaked, workspaces: vec![] };
+    let rotate =
+        |key, leaked| RotateSigningKey { key, kid: "kid".into(), beside: "sealed".into(), leaked, workspaces: vec![] };
     world.run(KeepSigningKey(key(0, now))).unwrap();
     world.run(rotate(key(1, now.plus(Span::hours(24))), Leaked::None)).unwrap();
     world.advance(Span::hours(49));

@@ -1,5 +1,8 @@
 //! What is sealed under the master key is sealed under another one, all of it in one commit.
 
+use std::convert::Infallible;
+
+use super::sealed::resealed;
 use crate::refusal::Refusal;
 use crate::state::edge::{Integration, IntegrationKind, IntegrationSlot, Job, McpSecret, McpServers};
 use crate::state::evidence::{Actor, Fact, Subject};
@@ -24,6 +27,9 @@ pub struct Reseal {
 /// # Errors
 /// `not_allowed` where one of them has changed since it was read: then nothing is replaced.
 pub fn reseal(scope: &mut Scope<'_>, asked: &Reseal) -> Result<(), Halt> {
+    if !asked.rows.iter().all(|(before, after)| is_resealed(before, after)) {
+        return Err(Refusal::internal().into());
+    }
     scope.want(&asked.rows.iter().map(|(before, _)| before.key()).collect::<Vec<Key>>())?;
     for (before, after) in &asked.rows {
         match (before, after) {
@@ -42,6 +48,12 @@ pub fn reseal(scope: &mut Scope<'_>, asked: &Reseal) -> Result<(), Halt> {
         scope.append(*workspace, Fact { kind: "rotation", actor: Actor::Policy, subject, data });
     }
     Ok(())
+}
+
+/// Whether two rows differ in nothing but what is sealed in them.
+fn is_resealed(before: &Record, after: &Record) -> bool {
+    let blank = |row: &Record| resealed::<Infallible>(row, &mut |_, _| Ok("".into()));
+    blank(before) == blank(after)
 }
 
 fn replace<R: Row + PartialEq>(scope: &mut Scope<'_>, before: &Record, after: &Record) -> Result<(), Halt> {

@@ -28,6 +28,7 @@ pub fn keep_signing_key(scope: &mut Scope<'_>, asked: &KeepSigningKey) -> Result
 
 /// Which keys of a use are in other hands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Leaked {
     /// None that anybody knows of.
     None,
@@ -61,6 +62,8 @@ pub struct RotateSigningKey {
     pub kid: Box<str>,
     /// Which keys of this use are in other hands: everything they signed is refused from now on.
     pub leaked: Leaked,
+    /// What the key before it is sealed as, as whoever sealed this one has read it: under another master key neither would be opened.
+    pub beside: Box<str>,
     /// Every workspace: each ledger tells of it.
     pub workspaces: Vec<WorkspaceId>,
 }
@@ -78,6 +81,9 @@ pub fn rotate_signing_key(scope: &mut Scope<'_>, asked: &RotateSigningKey) -> Re
     for generation in 0..key.id.generation {
         let id = SigningUse { generation, ..key.id };
         let before = scope.get::<SigningKey>(id)?.ok_or_else(|| Refusal::not_allowed("a key before it is missing"))?;
+        if generation.saturating_add(1) == key.id.generation && before.sealed != asked.beside {
+            return Err(Refusal::not_allowed("all keys were sealed under another master key meanwhile").into());
+        }
         if before.not_before > now && before.compromised_at.is_none() && asked.leaked == Leaked::None {
             return Err(Refusal::not_allowed("a key waits for its turn already").into());
         }

@@ -65,6 +65,14 @@ fn tempfile_in(folder: &Path) -> std::io::Result<()> {
     fs::remove_file(&path)
 }
 
+/// The master key of a directory, and those that were before it or are to follow: each opens some copy of the database.
+fn master_keys(folder: &Path) -> Vec<PathBuf> {
+    let names = fs::read_dir(folder).into_iter().flatten().filter_map(Result::ok).map(|it| it.file_name());
+    let mut own: Vec<_> = names.filter(|it| it.to_string_lossy().starts_with(MASTER_KEY)).collect();
+    own.sort();
+    own.into_iter().map(|it| folder.join(it)).collect()
+}
+
 /// Whether nobody else can read what is secret. A directory is judged only where a database of ours lies in it: it may be any
 /// other, and to close one that others need does harm.
 pub(super) fn modes(loaded: &Loaded) -> Finding {
@@ -76,7 +84,7 @@ pub(super) fn modes(loaded: &Loaded) -> Finding {
         secret.extend([(folder, "700"), (config.database(), "600")]);
     }
     if is_ours || matches!(MasterKey::read(&config.data), Ok(Some(_))) {
-        secret.push((config.data.join(MASTER_KEY), "600"));
+        secret.extend(master_keys(&config.data).into_iter().map(|it| (it, "600")));
     }
     // Only a settings file with a secret in it has to be kept.
     secret.extend(loaded.file.clone().filter(|_| !loaded.secrets.is_empty()).map(|it| (it, "600")));

@@ -68,6 +68,7 @@ fn malformed(member: &str) -> Fault {
 
 /// What was checked, and what it comes to.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Report {
     /// What it comes to.
     pub verdict: Verdict,
@@ -427,8 +428,8 @@ impl Checked {
         }
         let claims = parsed.claims();
         let at = Timestamp::from_millis(claims.issued_at_s.saturating_mul(1_000));
-        // Where the key of that time is in other hands, another stands in for it.
-        if !key.had_its_turn_at(at) && self.sound_keys_of(Purpose::Receipt).any(|it| it.had_its_turn_at(at)) {
+        // Where the key of that time is in other hands, another stands in for it, by whose turn nothing is told.
+        if !key.had_its_turn_at(at) && self.sound_keys_of(Purpose::Receipt).any(|it| it.surely_had_its_turn_at(at)) {
             return Err(wrong("its key had not its turn when it was issued"));
         }
         let mut says = Object::new()
@@ -510,6 +511,7 @@ impl Checked {
     fn not_proven(&self) -> Vec<String> {
         let mut out =
             vec!["that the keys are the service's own: compare them with its `/.well-known/jwks.json`".to_owned()];
+        // Times of keys are the bundle's own word as well, of which `docs/evidence.md` speaks.
         let retired = self.keys_of(Purpose::Receipt).filter(|key| {
             self.signed_by.contains(&(Purpose::Receipt.as_str(), key.kid().to_owned())) && key.retired_at.is_some()
         });

@@ -156,6 +156,13 @@ impl PublicKey {
         self.not_before.is_none_or(|it| it <= latest) && !self.is_over_at(at)
     }
 
+    /// Whether it had its turn at `at`, an instant in whole seconds, by every clock of processes that share a store.
+    #[must_use]
+    pub fn surely_had_its_turn_at(&self, at: Timestamp) -> bool {
+        let (earliest, latest) = (at.minus(CLOCKS_DIFFER), at.plus(CLOCKS_DIFFER).plus(Span::seconds(1)));
+        self.not_before.is_some_and(|it| it <= earliest) && self.retired_at.is_none_or(|it| latest < it)
+    }
+
     /// The thumbprint by which receipts name it.
     #[must_use]
     pub fn kid(&self) -> &str {
