@@ -15,6 +15,7 @@ from tabs import at, heading, opened, press
 NOT_SENT = "What you have typed here was not sent."
 KEPT = "is kept, but for secrets"
 SECRET = "sk-not-to-be-kept"
+TYPIST = "typing@example.com"
 
 
 def asked_before(chromium, dev, cookie):
@@ -84,10 +85,7 @@ def kept_from_others(chromium, dev):
 
 def comes_back(chromium, dev):
     """The same person finds it in the dialog that they open again, and sends it."""
-    made = desk.api(dev, "members", {"email": "typing@example.com", "role": "admin"})
-    token = json.dumps({"token": made["signInLink"].split("token=")[1]}).encode()
-    sign_in = dev["baseUrl"] + "/api/sign-in/link"
-    cookie = person.browse(sign_in, token, headers=approving.WRITES)[1]["set-cookie"].split(";")[0]
+    cookie = approving.member(dev, TYPIST, "admin")
     word = json.dumps({"password": browser.PASSWORD}).encode()
     assert person.browse(dev["baseUrl"] + "/api/me/password", word, cookie, approving.WRITES)[0] < 300
     with tabs.console(chromium, dev, cookie, "/agents") as page:
@@ -99,7 +97,7 @@ def comes_back(chromium, dev):
         heading(page, "You are no longer signed in")
         page.get_by_role("link", name="Sign in").click()
         page.get_by_label("Password", exact=True).wait_for()
-        browser.fill(page, KEPT, "typing@example.com", browser.PASSWORD)
+        browser.fill(page, KEPT, TYPIST, browser.PASSWORD)
         heading(page, "Agents")
         page.get_by_text("What you had typed in New agent before your session ended is kept").wait_for()
         tabs.fits_at_twice(page, "kept")
@@ -114,6 +112,89 @@ def comes_back(chromium, dev):
         assert not page.get_by_text(KEPT).count()
 
 
+def signed_in(dev):
+    """Another session of who types."""
+    word = json.dumps({"email": TYPIST, "password": browser.PASSWORD}).encode()
+    return person.browse(dev["baseUrl"] + "/api/sign-in", word, headers=approving.WRITES)[1]["set-cookie"].split(";")[0]
+
+
+def ends_and_begins(page, dev, path):
+    """The session ends while a dialog is open, and the same person comes back to the page by another."""
+    cookies = page.context.cookies()
+    assert person.browse(dev["baseUrl"] + "/api/sign-out", b"{}", "; ".join(f"{it['name']}={it['value']}" for it in cookies), approving.WRITES)[0] < 300
+    heading(page, "You are no longer signed in")
+    name, value = signed_in(dev).split("=", 1)
+    page.context.add_cookies([{"name": name, "value": value, "url": dev["baseUrl"]}])
+    page.goto(at(dev, path))
+
+
+def to_its_own(chromium, dev):
+    """What was typed for one thing of a page is put into no other's form, by whatever name its dialog goes; it waits for its own, which
+    says where somebody has changed that meanwhile."""
+    mandates = [{"name": name, "actions": ["payment"], "limits": {"currency": "EUR", "perAction": 10_000}} for name in ("Alpha", "Beta")]
+    agent = desk.api(dev, "agents", {"name": "Two mandates", "principalEmail": "owner@localhost", "mandates": mandates})["id"]
+    alpha = next(it for it in desk.api(dev, f"agents/{agent}/mandates")["data"] if it["name"] == "Alpha")["id"]
+    ladder = [{"at": 0, "step": "observe"}]
+    for scope in ({"kind": "workspace"}, {"kind": "agent", "id": agent}):
+        desk.api(dev, "budgets", {"scope": scope, "amount": 50_000_000, "period": "month", "ladder": ladder})
+    things = (
+        (f"/agents/{agent}", "Change Alpha", "Change Beta", "Change a mandate", "At most an action", "Alpha"),
+        ("/budgets", "Raise the budget over The whole workspace", "Raise the budget over Agent Two mandates", "Raise this budget?", "Why", "the whole workspace"),
+    )
+    for path, one, other, title, field, called in things:
+        with tabs.console(chromium, dev, signed_in(dev), path) as page:
+            page.get_by_role("button", name=one).click()
+            dialog = opened(page, title)
+            was = dialog.get_by_label(field).input_value()
+            dialog.get_by_label(field).fill("777")
+            ends_and_begins(page, dev, path)
+            page.get_by_text(f"What you had typed in {title} ({called}) before your session ended is kept").wait_for()
+            page.get_by_role("button", name=other).click()
+            assert opened(page, title).get_by_label(field).input_value() == was
+            assert not dialog.get_by_text("stands here again").count()
+            dialog.get_by_role("button", name="Cancel").click()
+            dialog.wait_for(state="detached")
+            if called == "Alpha":
+                desk.api(dev, f"mandates/{alpha}", {"limits": {"askAbove": 2_000}}, "PATCH")
+                page.reload()
+            page.get_by_role("button", name=one).click()
+            opened(page, title).get_by_text("stands here again").wait_for()
+            assert dialog.get_by_label(field).input_value() == "777"
+            assert dialog.get_by_text("Somebody has changed this since").count() == (called == "Alpha")
+            dialog.get_by_role("button", name="Cancel").click()
+            dialog.wait_for(state="detached")
+            page.get_by_text(KEPT).wait_for(state="detached")
+
+
+def confirmed_anew(chromium, dev):
+    """What confirms something is given for what stands there: it goes once that changes, and with the session."""
+    narrow = {"name": "Narrow", "actions": ["payment"], "limits": {"currency": "EUR", "perAction": 10_000}, "merchants": {"allow": ["a.example"]}}
+    agent = desk.api(dev, "agents", {"name": "To be widened", "principalEmail": "owner@localhost", "mandates": [narrow]})["id"]
+    with tabs.console(chromium, dev, signed_in(dev), f"/agents/{agent}") as page:
+        page.get_by_role("button", name="Grant a mandate").click()
+        dialog = opened(page, "Grant a mandate")
+        box = dialog.get_by_label("Any merchant is meant")
+        dialog.get_by_label("Name").fill("Wide")
+        dialog.get_by_label("Actions", exact=True).fill("payment")
+        dialog.get_by_label("At most an action").fill("10.00")
+        grant = dialog.get_by_role("button", name="Grant it")
+        grant.click()
+        box.check()
+        dialog.get_by_label("At most an action").fill("9000.00")
+        box.wait_for(state="detached")
+        grant.click()
+        box.wait_for()
+        assert not box.is_checked()
+        box.check()
+        ends_and_begins(page, dev, f"/agents/{agent}")
+        page.get_by_role("button", name="Grant a mandate").click()
+        opened(page, "Grant a mandate").get_by_text("stands here again").wait_for()
+        assert dialog.get_by_label("At most an action").input_value() == "9000.00"
+        grant.click()
+        box.wait_for()
+        assert not box.is_checked()
+
+
 def test_the_console_loses_nothing_that_was_typed():
     with browser.browsing() as (dev, chromium):
         cookie = person.sign_in(dev)
@@ -121,3 +202,5 @@ def test_the_console_loses_nothing_that_was_typed():
         asked_before(chromium, dev, cookie)
         kept_from_others(chromium, dev)
         comes_back(chromium, dev)
+        to_its_own(chromium, dev)
+        confirmed_anew(chromium, dev)

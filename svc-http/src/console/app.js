@@ -275,8 +275,8 @@ function Unsent() {
     unsent.addEventListener("changed", look);
     return () => unsent.removeEventListener("changed", look);
   }, []);
-  return kept.map(({ title }) => html`<div class="note" key=${title}><p>What you had typed in <strong><${Quoted} text=${title} /></strong> before your session ended is kept, but for secrets. Open it again: it stands there.</p>
-    <p><${Button} act=${() => drop(title)}>Let go of it<//></p></div>`);
+  return kept.map((it) => html`<div class="note" key=${`${it.title} ${it.id}`}><p>What you had typed in <strong><${Quoted} text=${it.title} /></strong>${it.name && html` (<${Quoted} text=${it.name} />)`} before your session ended is kept, but for secrets. Open it again: it stands there.</p>
+    <p><${Button} act=${() => drop(it)}>Let go of it<//></p></div>`);
 }
 
 /** What this role may open. */

@@ -4,7 +4,7 @@ import { useCallback, useEffect, useState } from "./hooks.js";
 import { TIERS } from "./agents.js";
 import { Brief, noAmount } from "./budgets.js";
 import { Who, forget, useApi, useList, useRead, useRemembered } from "./list.js";
-import { Terms, Words, atTerms, bodyOf } from "./mandates.js";
+import { Broadens, Terms, Words, atTerms, bodyOf, isAsked } from "./mandates.js";
 import { isSame } from "./meanwhile.js";
 import { isDone, query as asQuery, wrongFields } from "./server.js";
 import { dollars, left, micros, plain } from "./text.js";
@@ -199,22 +199,23 @@ function Decide({ act, of, close, done }) {
   const run = async (/** @type {Record<string, string>} */ { note, confirmBroaden }) => {
     if (act === "withdraw") return api("DELETE", `applications/${of.id}`);
     const changed = await words.look();
+    if (changed) setBroadens(false);
     if (changed) return changed;
     const got = await api("POST", `applications/${of.id}/${act}`, { ...(note?.trim() && { note }), ...(confirmBroaden && { confirmBroaden: true }) });
-    if (got?.error?.type === "confirm_broaden") setBroadens(true);
+    setBroadens(isAsked(got));
     return got;
   };
   const ran = (/** @type {any} */ got) => {
     if (got.status !== 202) say(act === "approve" ? "The change is made." : act === "deny" ? "It is denied." : "It is taken back.");
     done(got);
   };
-  return html`<${Dialog} title=${title} close=${close}>
+  return html`<${Dialog} title=${title} of=${{ id: of.id, name: `${TITLES[of.kind] ?? of.kind} ${of.id.slice(-6)}` }} close=${close}>
     <${Shown} of=${words}>${(/** @type {any} */ read) => html`
       <div class="quoted"><${Change} of=${of} words=${act === "approve" ? read : undefined} /><blockquote><${Quoted} text=${of.reason} /></blockquote></div>
       <p>${what}</p>
       <${Form} act=${run} submit=${submit} kind=${act === "approve" ? "main" : "danger"} cancel=${close} done=${ran}>
         ${act !== "withdraw" && html`<${Field} name="note" as="lines" label=${act === "deny" ? "Why not" : "Note"} hint="Whoever asked can read it." />`}
-        ${broadens && html`<div class="note"><p>Another mandate of this agent says which merchants may be paid; this one would let it pay any.</p><${Field} as="check" name="confirmBroaden" label="Any merchant is meant" /></div>`}
+        ${broadens && html`<${Broadens} />`}
       <//>`}<//>
   <//>`;
 }

@@ -107,6 +107,12 @@ function Over({ of: { scope } }) {
   return html`<small>${kind.replace(/^An? /, "").replace(/^./, (/** @type {string} */ it) => it.toUpperCase())}</small> <${Named} id=${scope.id} names=${names} />`;
 }
 
+/** Which budget a dialog is about. @param {any} of */
+function useCalled({ id, scope }) {
+  const names = useContext(Names)[scope.kind];
+  return { id, name: scope.kind === "workspace" ? "the whole workspace" : (names?.of.get(scope.id) ?? scope.id) };
+}
+
 /** A budget where it is not among others: what it is over and what it has, with the way to it. @param {{ of: any }} props */
 export function Brief({ of }) {
   const { wid } = usePlace();
@@ -238,7 +244,7 @@ function Change({ of, close, done }) {
     say("The budget is changed.");
     done();
   };
-  return html`<${Dialog} title="Change this budget" close=${close}>
+  return html`<${Dialog} title="Change this budget" of=${useCalled(of)} close=${close}>
     <p><strong><${Over} of=${was} /></strong>, ${PERIODS.find((it) => it[0] === was.period)?.[1].toLowerCase()}. What it is over and its period stay; for another there is a new budget.</p>
     <${Form} act=${change} submit="Save" cancel=${close} done=${changed}>
       <${Field} name="amount" label="Amount (USD)" value=${typed(was.amount)} needed more=${{ inputmode: "decimal" }} hint=${was.period === "total" ? "From now on, whatever it was raised to." : "From now on, the running period included, whatever that was raised to."} />
@@ -262,7 +268,7 @@ function Raise({ of, close, done }) {
     say("The budget is raised.");
     done();
   };
-  return html`<${Dialog} title="Raise this budget?" close=${close}>
+  return html`<${Dialog} title="Raise this budget?" of=${useCalled(of)} close=${close}>
     <p><strong><${Over} of=${of} /></strong> has <${Dollars} micros=${of.allocationMicros} /> ${RUNNING[of.period]}, of which <${Dollars} micros=${of.spentMicros} /> are spent. More is allotted ${of.period === "total" ? "for good" : "for the running period alone"}; what waits for it is answered.</p>
     <${Form} act=${raise} submit="Raise it" cancel=${close} done=${raised}>
       <${Field} name="to" fault="amountMicros" label="To, in all (USD)" needed more=${{ inputmode: "decimal" }} hint=${`Above ${dollars(of.allocationMicros)}.`} />

@@ -308,10 +308,11 @@ function staying(stay) {
 /**
  * A dialog: what is behind it waits, Escape and the browser's way back leave it, once what was typed into it was asked about. A
  * browser lets a second Escape close even one that may not be left yet; it is
- * shown again then. None begins at a button that ends something.
- * @param {{ title: string, close: () => void, children?: any }} props
+ * shown again then. None begins at a button that ends something. `of`: what it is about, where the same dialog opens for several
+ * things of a page: what is typed for one is never put into another's.
+ * @param {{ title: string, of?: Omit<import("./unsent.js").Box, "title">, close: () => void, children?: any }} props
  */
-export function Dialog({ title, close, children }) {
+export function Dialog({ title, of, close, children }) {
   const id = useId();
   const box = useRef(/** @type {any} */ (null));
   const shut = useRef(close);
@@ -347,9 +348,12 @@ export function Dialog({ title, close, children }) {
   };
   return html`<dialog ref=${box} aria-labelledby=${id} onCancel=${leave} onClose=${() => box.current?.showModal()}>
     <h2 id=${id}>${title}</h2>
-    ${children}
+    <${Box.Provider} value=${{ title, ...of }}>${children}<//>
   </dialog>`;
 }
+
+/** The dialog that a form stands in. */
+const Box = createContext(/** @type {import("./unsent.js").Box} */ ({ title: "" }));
 
 const Faults = createContext(/** @type {Record<string, string>} */ ({}));
 
@@ -425,7 +429,7 @@ export function Form({ act, submit, kind = "main", done, cancel, children }) {
   const placed = wrong && form.current ? [...form.current.querySelectorAll("[data-field]")].map((it) => it.dataset.field) : [];
   const beside = Object.entries(faults).filter(([field]) => !placed.some((it) => field === it || field.startsWith(`${it}.`)));
   return html`<form ref=${form} onSubmit=${send} onInput=${typed.touch} novalidate aria-busy=${busy ? "true" : undefined}>
-    ${typed.isBack && html`<p class="note" role="status">What you had typed before your session ended stands here again, but for secrets. It was not sent: look it over first.</p>`}
+    ${typed.isBack && html`<p class="note" role="status">What you had typed before your session ended stands here again, but for secrets. It was not sent: look it over first.${typed.isOver && " Somebody has changed this since: what you had not typed is as it stands now."}</p>`}
     <${Faults.Provider} value=${faults}>${children}<//>
     ${typed.leave && html`<${Leaving} leave=${typed.leave} stay=${typed.stay} />`}
     ${wrong && html`<${Wrong} wrong=${wrong} beside=${beside} isPlaced=${Object.keys(faults).length > 0} />`}
@@ -445,10 +449,12 @@ function useTyped(form, isEnding) {
   const [isBack, setBack] = useState(false);
   const led = useRef(/** @type {{ kept: any, done: Set<string> } | null} */ (null));
   const from = useRef(/** @type {any} */ (null));
-  const title = () => form.current?.closest("dialog")?.querySelector("h2")?.textContent ?? "";
+  const around = useContext(Box);
+  const box = useRef(around);
+  box.current = around;
   const forget = () => {
     touched.current.clear();
-    drop(title());
+    drop(box.current);
   };
   useLayoutEffect(() => {
     const own = form.current;
@@ -457,7 +463,7 @@ function useTyped(form, isEnding) {
       setLeaving({ leave: () => (forget(), leave()) });
     };
     forms.set(own, { isTyped: () => typedOf(touched.current).length > 0, ask });
-    const end = () => keepTyped(title(), isEnding ? new Set([...touched.current].filter((it) => WORDS.includes(it.name))) : touched.current);
+    const end = () => keepTyped(box.current, isEnding ? new Set([...touched.current].filter((it) => WORDS.includes(it.name))) : touched.current);
     session.addEventListener("ended", end);
     return () => {
       forms.delete(own);
@@ -466,7 +472,7 @@ function useTyped(form, isEnding) {
   }, []);
   // A field may be there only once another holds something.
   useLayoutEffect(() => {
-    led.current ??= { kept: unsentIn(title()), done: new Set() };
+    led.current ??= { kept: unsentIn(box.current), done: new Set() };
     const { kept, done } = led.current;
     if (!kept) return;
     putBack(form.current, kept, done);
@@ -478,7 +484,7 @@ function useTyped(form, isEnding) {
     from.current?.focus();
     from.current = null;
   };
-  return { touch, forget, leave: leaving.leave, stay, isBack };
+  return { touch, forget, leave: leaving.leave, stay, isBack, isOver: led.current?.kept?.version !== around.version };
 }
 
 /** Fields that say why something is done. */

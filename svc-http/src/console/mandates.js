@@ -158,17 +158,23 @@ function Versions({ of, close }) {
  * @param {{ act: (more: object, values: Record<string, string>) => any, submit: string, close: () => void, done: () => any, children?: any }} props
  */
 function Asking({ act, submit, close, done, children }) {
-  const [asked, setAsked] = useState(/** @type {any} */ (null));
+  const [asked, setAsked] = useState(false);
   const send = async (/** @type {Record<string, string>} */ values) => {
     const got = await act(values.confirmBroaden ? { confirmBroaden: true } : {}, values);
-    if (got?.error?.type === "confirm_broaden") setAsked(got.error);
+    setAsked(isAsked(got));
     return got;
   };
   return html`<${Form} act=${send} submit=${submit} cancel=${close} done=${done}>
-    ${children}
-    ${asked && html`<div class="note"><p>Another mandate of this agent says which merchants may be paid; this one would let it pay any.</p><${Field} as="check" name="confirmBroaden" label="Any merchant is meant" /></div>`}
+    <div onInput=${() => setAsked(false)}>${children}</div>
+    ${asked && html`<${Broadens} />`}
   <//>`;
 }
+
+/** Whether the server asks if a wider mandate is meant. @param {any} got */
+export const isAsked = (got) => got?.error?.type === "confirm_broaden";
+
+/** That question. It is asked for what was sent: once that changes, it goes, and the server asks anew. */
+export const Broadens = () => html`<div class="note"><p>Another mandate of this agent says which merchants may be paid; this one would let it pay any.</p><${Field} as="check" name="confirmBroaden" label="Any merchant is meant" /></div>`;
 
 /** @param {{ agent: any, close: () => void, done: () => any }} props */
 function Grant({ agent, close, done }) {
@@ -213,7 +219,7 @@ function Change({ of, close, done }) {
     setWas(got.said);
     return MOVED;
   };
-  return html`<${Dialog} title="Change a mandate" close=${close}>
+  return html`<${Dialog} title="Change a mandate" of=${{ id: of.id, name: of.name, version: of.version }} close=${close}>
     <p>A change is a new version, in force at once. What was decided keeps the version it was decided by; totals go on.</p>
     ${was !== of && html`<p class="note" role="alert" tabindex="-1" ref=${news}>${MOVED} The form now shows version ${was.version}, by <${Who} id=${was.createdBy} />.</p>`}
     <${Asking} key=${was.version} act=${change} submit="Put it in force" close=${close} done=${done}><${Terms} of=${was} currency=${currency} /><//>

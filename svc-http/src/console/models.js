@@ -167,7 +167,7 @@ function Edit({ of, close, done }) {
     done();
   };
   const isReady = was || providers.data;
-  return html`<${Dialog} title=${was ? "Change this model" : "New model"} close=${close}>
+  return html`<${Dialog} title=${was ? "Change this model" : "New model"} of=${was && { id: nameOf(was), name: nameOf(was) }} close=${close}>
     ${!isReady && html`<${Shown} of=${providers}>${() => null}<//><p class="acts"><button type="button" onClick=${close}>Cancel</button></p>`}
     ${isReady && !was && html`<p>What is left empty is as the catalogue knows the model, and else as usual.</p>`}
     ${isReady && html`<${Form} act=${save} submit=${was ? "Save" : "Make the model"} cancel=${close} done=${saved}>

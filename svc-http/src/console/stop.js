@@ -74,7 +74,7 @@ function Confirm({ of, recount, close, done }) {
     }
     return got;
   };
-  return html`<${Dialog} title=${`Stop ${count(of.count, "agent")}?`} close=${close}>
+  return html`<${Dialog} title=${`Stop ${count(of.count, "agent")}?`} of=${{ id: JSON.stringify(selector) }} close=${close}>
     <p>${selector.all ? "Every agent of this workspace, and by a hold those that are made from now on." : "The agents that your choice means now."}${alreadyFrozen > 0 && ` ${count(alreadyFrozen, "is", "are")} frozen already.`}</p>
     <${Meant} key=${selectionDigest} of=${of} />
     <${Form} act=${freeze} submit="Stop them now" kind="danger" cancel=${close} done=${(/** @type {any} */ got) => done(got.said)}>
@@ -161,7 +161,7 @@ function Lift({ of, close, done }) {
   };
   if (asked) return html`<${Dialog} title="Another owner has to agree" close=${close}>
     <p>Nothing is lifted yet. Another owner finds the question among the <a href=${at(wid, "approvals", asked.id)}>approvals</a>.</p><p class="acts"><button type="button" onClick=${close}>Close</button></p><//>`;
-  return html`<${Dialog} title="Lift this hold?" close=${close}>
+  return html`<${Dialog} title="Lift this hold?" of=${{ id: of.id, name: of.reason }} close=${close}>
     <p>It was set <${Time} at=${of.at} /> by <${Who} id=${of.by} />: <${Quoted} text=${of.reason} /></p>
     <${Form} act=${lift} submit="Lift it" cancel=${close} done=${lifted}>
       <${Field} name="reason" label="Why it is safe to go on" needed />

@@ -152,7 +152,7 @@ function Invite({ agreeing, teams, close, done }) {
 /** Invites somebody again, as they stand now and not as a list had them. @param {{ of: any, agreeing: Agreeing, teams: any, close: () => void, done: (got: any) => void }} props */
 function InviteAgain({ of, agreeing, teams, close, done }) {
   const read = useRead(memberAt(of));
-  return html`<${Dialog} title="Invite again" close=${close}>
+  return html`<${Dialog} title="Invite again" of=${{ id: of.principalId, name: named(of) }} close=${close}>
     <p><strong><${Quoted} text=${named(of)} /></strong>, <${Quoted} text=${of.email} /></p>
     <${Shown} of=${read}>${(/** @type {any} */ it) => html`<${Again} of=${it} agreeing=${agreeing} teams=${teams} close=${close} done=${done} />`}<//>
   <//>`;
@@ -225,7 +225,7 @@ function Change({ of, isLast, agreeing, teams, close, done }) {
     if (stop) return stop;
     return api("PATCH", memberAt(of), { ...(isRole && { role }), ...(isTeams && { teamIds: teamsOver(now, was, it, teams) }) });
   };
-  return html`<${Dialog} title="Change a member" close=${close}>
+  return html`<${Dialog} title="Change a member" of=${{ id: of.principalId, name: named(of) }} close=${close}>
     <p><strong><${Quoted} text=${named(of)} /></strong>, <${Quoted} text=${of.email} /></p>
     <${Form} act=${change} submit="Save" cancel=${close} done=${done}>
       ${isLast ? html`<p><small>The only owner stays an owner: make another one first.</small></p>` : html`<${RolePick} role=${role} setRole=${setRole} options=${options} />${about}`}

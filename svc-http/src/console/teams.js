@@ -72,7 +72,7 @@ function Keep({ of, members, close, done }) {
     return stop ?? api("PATCH", path, { ...body, ...(isPeople && { memberIds: over(now.memberIds) }) });
   };
   const owners = [["", "Nobody"], ...people.map((/** @type {any} */ it) => [it.principalId, named(it)]), ...(was.owner && !offered.includes(was.owner) ? [[was.owner, was.owner]] : [])];
-  return html`<${Dialog} title=${of ? "Change a team" : "New team"} close=${close}>
+  return html`<${Dialog} title=${of ? "Change a team" : "New team"} of=${of && { id: of.id, name: of.name }} close=${close}>
     ${!members.data ? html`<${Shown} of=${members}>${() => null}<//>` : html`<${Form} act=${keep} submit=${of ? "Save" : "Make the team"} cancel=${close} done=${done}>
       <${Field} name="name" label="Name" value=${was.name} needed />
       <${Field} name="owner" as="choice" label="Answers for it" options=${owners} value=${was.owner ?? ""} hint="Whom others ask about it. It gives no right." />

@@ -73,7 +73,7 @@ function Change({ of, close, done }) {
     const { stop } = await look(["mandate"], (said, name) => said[name]);
     return stop ?? atTerms(await api("PATCH", path, { mandate }), WITHIN);
   };
-  return html`<${Dialog} title="Change a template" close=${close}>
+  return html`<${Dialog} title="Change a template" of=${{ id: of.id ?? of.name, name: of.name }} close=${close}>
     <p><strong><${Quoted} text=${of.name} /></strong>: mandates that were made from it stay as they are.</p>
     <${Form} act=${change} submit="Save" cancel=${close} done=${done}>
       <${Terms} of=${began.mandate} currency=${currency} within=${WITHIN} isNew />

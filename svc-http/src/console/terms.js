@@ -140,7 +140,7 @@ function Edit({ kind, of, close, done }) {
     say(was ? "It is changed." : "It is made.");
     done();
   };
-  return html`<${Dialog} title=${was ? `Change this ${one}` : `New ${one}`} close=${close}>
+  return html`<${Dialog} title=${was ? `Change this ${one}` : `New ${one}`} of=${was && { id: was.id, name: name(was) }} close=${close}>
     <${Form} act=${save} submit=${was ? "Save" : "Make it"} cancel=${close} done=${saved}>
       ${kind === "classes" && (was ? html`<p><code><${Quoted} text=${was.id} /></code></p>` : html`<${Field} name="id" label="Id" needed more=${{ autocapitalize: "none", spellcheck: false }} hint=${html`What calls name: small letters, digits, <code>_</code>, <code>-</code> and dots, such as <code>code.review</code>. It stays.`} />`)}
       <${Field} name="name" label="Name" value=${was?.name ?? ""} needed=${kind === "profiles"} />

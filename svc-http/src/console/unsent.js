@@ -6,8 +6,15 @@ import { whose } from "./server.js";
 const KEPT = "unsent";
 /** What a browser takes for a secret, or this console. */
 const SECRETS = "[type=password], .masked, [data-sealed], [autocomplete^=one-time]";
+/** What confirms something: it is given for what stands there then. */
+const CONFIRMS = "[name^=confirm]";
 
-/** @typedef {{ person: string, path: string, title: string, values: Record<string, string | boolean> }} Unsent */
+/**
+ * Which dialog it is: its title, and what it is about where the same one opens for several things of a page: its id, what it is
+ * called, and the version that it had.
+ * @typedef {{ title: string, id?: string, name?: string, version?: number }} Box
+ * @typedef {{ person: string, path: string, title: string, id: string, name: string, version?: number, values: Record<string, string | boolean> }} Unsent
+ */
 
 /** Tells whoever listens that there is more or less of it. */
 export const unsent = new EventTarget();
@@ -31,16 +38,16 @@ function put(list) {
   unsent.dispatchEvent(new Event("changed"));
 }
 
-const isHere = (/** @type {Unsent} */ it, /** @type {string} */ title) => it.person === whose() && it.path === location.pathname && it.title === title;
+const isHere = (/** @type {Unsent} */ it, /** @type {Box} */ { title, id = "" }) => it.person === whose() && it.path === location.pathname && it.title === title && it.id === id;
 
 /** What this person has not sent on this page. */
-export const unsentHere = () => all().filter((it) => isHere(it, it.title));
+export const unsentHere = () => all().filter((it) => isHere(it, it));
 
-/** @param {string} title @returns {Unsent | undefined} */
-export const unsentIn = (title) => all().find((it) => isHere(it, title));
+/** @param {Box} box @returns {Unsent | undefined} */
+export const unsentIn = (box) => all().find((it) => isHere(it, box));
 
-/** Lets go of it. @param {string} title */
-export const drop = (title) => unsentIn(title) && put(all().filter((it) => !isHere(it, title)));
+/** Lets go of it. @param {Box} box */
+export const drop = (box) => unsentIn(box) && put(all().filter((it) => !isHere(it, box)));
 
 /** Lets go of what is somebody else's than who sits here now. */
 export function dropOthers() {
@@ -60,12 +67,13 @@ function isTyped(field) {
  */
 export const typedOf = (touched) => [...touched].filter((it) => it.isConnected && it.name && isTyped(it));
 
-/** Keeps what was typed into a dialog, but for secrets. @param {string} title @param {Set<any>} touched */
-export function keepTyped(title, touched) {
-  const plain = typedOf(touched).filter((it) => !it.matches(SECRETS));
+/** Keeps what was typed into a dialog, but for secrets and confirmations. @param {Box} box @param {Set<any>} touched */
+export function keepTyped(box, touched) {
+  const plain = typedOf(touched).filter((it) => !it.matches(SECRETS) && !it.matches(CONFIRMS));
+  const { title, id = "", name = "", version } = box;
   if (!title || !whose() || !plain.length) return;
   const values = Object.fromEntries(plain.map((it) => [it.name, it.type === "checkbox" ? it.checked : it.value]));
-  put([...all().filter((it) => !isHere(it, title)), { person: whose(), path: location.pathname, title, values }]);
+  put([...all().filter((it) => !isHere(it, box)), { person: whose(), path: location.pathname, title, id, name, version, values }]);
 }
 
 /**

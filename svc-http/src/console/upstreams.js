@@ -130,7 +130,7 @@ function Edit({ of, close, done }) {
   };
   const { timeouts = {}, headers = {} } = was ?? {};
   const plainText = { autocapitalize: "none", spellcheck: false };
-  return html`<${Dialog} title=${was ? "Change this provider" : "New provider"} close=${close}>
+  return html`<${Dialog} title=${was ? "Change this provider" : "New provider"} of=${was && { id: was.id, name: was.name }} close=${close}>
     <${Form} act=${save} submit=${was ? "Save" : "Make the provider"} cancel=${close} done=${saved}>
       <${Field} name="name" label="Name" value=${was?.name} needed more=${plainText} hint=${html`What stands before the slash in <code>provider/model</code>: small letters, digits and hyphens.`} />
       <${Field} name="kind" as="choice" label="Speaks" options=${SHAPES} value=${was?.kind} />
