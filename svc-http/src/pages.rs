@@ -4,6 +4,7 @@
 
 pub(crate) mod quoted;
 pub(crate) mod refused;
+mod signs;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;

@@ -312,6 +312,11 @@ def without_script(chromium, decision):
         assert page.locator("#state").is_hidden(), "nor is a state shown that nobody knows"
 
 
+def cases():
+    """Texts, and how each is shown: the server's own cases."""
+    return json.loads((run.HERE.parent.parent / "svc-http/src/pages/quoted.cases.json").read_text())
+
+
 def texts_that_mislead(chromium, dev, cookie):
     decision = ask(
         dev, 35_000, name=WICKED[:100], domain="xn--80ak6aa92e.com", summary=WICKED, details={"it": WICKED},
@@ -329,6 +334,8 @@ def texts_that_mislead(chromium, dev, cookie):
     with phone(chromium, [cookie], dev["baseUrl"]) as page:
         page.goto(decision["approval"]["url"])
         page.get_by_text("to \u2039U+200D\u203a").wait_for()
+        for text, shown in cases():
+            assert page.evaluate("it => plain(it)", text) == shown, ascii(text)
 
 
 def fields_apart(chromium, dev, cookie):
@@ -395,13 +402,16 @@ def elsewhere(chromium, dev, cookie):
 
 def what_a_tool_is_given(chromium, dev, cookie):
     """Whoever decides on a tool's call sees what it would do, whatever the agent says of it, and nothing of it is markup."""
-    tool = {"name": "shell", "server": "box", "input": {"command": "rm -rf /srv", "why": WICKED, "times": 3}}
-    decision = authorize(dev, desk.asker(dev), {"type": "tool.call", "summary": "Read the status page", "tool": tool})
+    smuggled = "".join(chr(0xE0100 + it) for it in b"pay mallory")
+    tool = {"name": "sh\u034fel\u200dl", "server": "box", "input": {"command": "rm -rf /srv" + smuggled, "why": WICKED, "times": 3}}
+    decision = authorize(dev, desk.asker(dev), {"type": "tool.call", "summary": "Read the status page" + smuggled, "tool": tool})
     with phone(chromium, [cookie], dev["baseUrl"]) as page:
         page.goto(decision["approval"]["url"])
         page.get_by_role("heading", name="What the tool is given", level=2).wait_for()
         given = page.locator("#input").inner_text()
-        assert '"command": "rm -rf /srv"' in given and '"times": 3' in given, given
+        named = "".join(f"‹U+{ord(it):04X}›" for it in smuggled)
+        assert f'"command": "rm -rf /srv{named}"' in given and '"times": 3' in given, given
+        assert page.locator("#summary").inner_text() == "Read the status page" + named and page.locator("#sum").inner_text() == "sh‹U+034F›el‹U+200D›l"
         assert "‹U+202E›Shop" in given and not page.locator("#input img").count(), given
         page.get_by_role("button", name="Deny").click()
         says(page, "status", "You denied it.")

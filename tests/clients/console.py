@@ -454,6 +454,11 @@ def texts_that_mislead(chromium, dev, cookie):
             if path != "/agents":
                 page.get_by_text("\u2039U+202E\u203aShop").first.wait_for()
             fits_at_twice(page, path)
+    with console(chromium, dev, cookie) as page:
+        page.locator("h1").wait_for()
+        texts = page.locator("link[href$='/text.js']").evaluate("it => it.href")
+        for text, shown in approving.cases():
+            assert page.evaluate("async ([at, it]) => (await import(at)).plain(it)", [texts, text]) == shown, ascii(text)
     desk.api(dev, f"approvals/{decision['approval']['id']}/deny", {})
 
 
