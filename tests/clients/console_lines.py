@@ -27,8 +27,8 @@ def ends_and_begins(page):
 
 
 def changed_meanwhile(chromium, dev, cookie):
-    """A mandate that somebody tightens while it is being changed stays so: what is left as it was is not sent, and who changes it
-    looks at the new version first."""
+    """A mandate that somebody tightens while it is being changed stays so: what is left as it was is not sent, and where both change the
+    same, who changes it looks at the new version first and loses nothing that they typed."""
     wish = {"name": "Meanwhile", "actions": ["payment"], "limits": {"currency": "EUR", "perAction": 10_000}, "merchants": {"allow": ["a.example"]}}
     agent = desk.api(dev, "agents", {"name": "Moving agent", "principalEmail": "owner@localhost", "mandates": [wish]})
     mandate = desk.api(dev, f"agents/{agent['id']}/mandates")["data"][0]["id"]
@@ -38,14 +38,14 @@ def changed_meanwhile(chromium, dev, cookie):
         tighter = {"limits": {"perAction": 2_000}, "merchants": {"deny": ["b.example"]}}
         assert desk.api(dev, f"mandates/{mandate}", tighter, "PATCH")["version"] == 2
         dialog.get_by_label("Name").fill("Renamed")
-        dialog.get_by_role("button", name="Put it in force").click()
-        note = dialog.get_by_role("alert").filter(has_text="Somebody has changed this mandate")
-        note.and_(page.locator(":focus")).wait_for()
-        assert "version 2, by You" in note.inner_text(), note.inner_text()
-        assert dialog.get_by_label("At most an action").input_value() == "20.00", "the form shows what is in force"
-        assert desk.api(dev, f"mandates/{mandate}")["version"] == 2, "nothing was sent"
-        dialog.get_by_label("Name").fill("Renamed")
         dialog.get_by_label("Only these merchants").fill("")
+        dialog.get_by_role("button", name="Put it in force").click()
+        dialog.get_by_role("alert").filter(has_text="Somebody else has changed the same meanwhile.").and_(page.locator(":focus")).wait_for()
+        note = dialog.locator(".note").filter(has_text="Changed by somebody else")
+        assert "Version 2, by You: Meanwhile" in note.inner_text() and "up to EUR\u00a020.00 an action" in note.inner_text(), note.inner_text()
+        assert dialog.get_by_label("Name").input_value() == "Renamed", "what was typed stays"
+        assert dialog.get_by_label("Only these merchants").input_value() == ""
+        assert desk.api(dev, f"mandates/{mandate}")["version"] == 2, "nothing was sent"
         with page.expect_request(lambda it: it.method == "PATCH") as sent:
             dialog.get_by_role("button", name="Put it in force").click()
         assert sent.value.post_data_json == {"name": "Renamed", "merchants": {"allow": None}}, sent.value.post_data

@@ -1,9 +1,9 @@
 // What an agent may do: its mandates, each in versions that do not change, in words and in a form.
 import { Badge, Button, Dialog, Empty, Entries, Field, Form, Pager, Quoted, Shown, Time, html, usePlace } from "./kit.js";
 import { Ending } from "./ending.js";
-import { useEffect, useMemo, useRef, useState } from "./hooks.js";
+import { useMemo, useState } from "./hooks.js";
 import { Who, useApi, useList, useRead } from "./list.js";
-import { isSame } from "./meanwhile.js";
+import { Others, isSame, usePinned } from "./meanwhile.js";
 import { isDone, wrongFields } from "./server.js";
 import { decimal, digits, fromLocal, instant, lines, localTime, minorUnits, money, plain } from "./text.js";
 
@@ -11,7 +11,6 @@ const STATES = /** @type {Record<string, [any, string]>} */ ({ active: ["good", 
 /** @type {[string, string][]} */
 const PERIODS = [["day", "a day"], ["week", "a week"], ["month", "a month"], ["year", "a year"], ["hour", "an hour"]];
 const TEMPLATES = "templates?limit=500";
-const MOVED = "Somebody has changed this mandate since you opened it. Nothing was sent: look at it again.";
 const perPeriod = (/** @type {string} */ period) => PERIODS.find((it) => it[0] === period)?.[1] ?? period;
 // A list of more may be folded.
 const LONG = 12;
@@ -202,27 +201,24 @@ function Grant({ agent, close, done }) {
 function Change({ of, close, done }) {
   const api = useApi();
   const { zone, currency } = usePlace();
-  // What it was when the form was filled: a member that is left as it was is not sent, whatever others change meanwhile.
-  const [was, setWas] = useState(of);
-  const news = useRef(/** @type {any} */ (null));
-  useEffect(() => {
-    if (was !== of) news.current?.focus();
-  }, [was, of]);
+  const path = `mandates/${of.id}`;
+  // A member that is left as it was is not sent, whatever others change meanwhile.
+  const { began: was, known, others, look } = usePinned(of, path);
   const change = async (/** @type {object} */ more, /** @type {Record<string, string>} */ values) => {
     const { wrong, body } = bodyOf(values, zone, was);
     if (wrong) return wrong;
     const sent = changed(body, was);
     if (!Object.keys(sent).length) return undefined;
-    const got = await api("GET", `mandates/${was.id}`);
-    if (!isDone(got)) return got;
-    if (got.said.version === was.version) return atTerms(await api("PATCH", `mandates/${was.id}`, { ...sent, ...more }));
-    setWas(got.said);
-    return MOVED;
+    const { stop } = await look(Object.keys(sent), (said, member) => said[member] ?? null);
+    return stop ?? atTerms(await api("PATCH", path, { ...sent, ...more }));
   };
+  const now = html`<p>Version ${known.version}, by <${Who} id=${known.createdBy} />: <${Quoted} text=${known.name} /></p><${Words} of=${known} />`;
   return html`<${Dialog} title="Change a mandate" of=${{ id: of.id, name: of.name, version: of.version }} close=${close}>
     <p>A change is a new version, in force at once. What was decided keeps the version it was decided by; totals go on.</p>
-    ${was !== of && html`<p class="note" role="alert" tabindex="-1" ref=${news}>${MOVED} The form now shows version ${was.version}, by <${Who} id=${was.createdBy} />.</p>`}
-    <${Asking} key=${was.version} act=${change} submit="Put it in force" close=${close} done=${done}><${Terms} of=${was} currency=${currency} /><//>
+    <${Asking} act=${change} submit="Put it in force" close=${close} done=${done}>
+      <${Terms} of=${was} currency=${currency} />
+      <${Others} of=${others.length ? [["It says now", now]] : []} />
+    <//>
   <//>`;
 }
 
