@@ -439,6 +439,36 @@ def roles(chromium, dev):
         assert not page.get_by_role("button", name="Count them").count() and not page.get_by_role("button", name="Lift").count()
 
 
+def kill_owners(chromium, dev):
+    """A kill owner finds the agent that is theirs by nothing else, and stops it, whatever their role; no more of it is shown or offered."""
+    for role in ("member", "analyst"):
+        email = f"stops-{role}@example.com"
+        cookie = approving.member(dev, email, role)
+        killer = next(it["principalId"] for it in desk.api(dev, "members")["data"] if it["email"] == email)
+        wish = {"name": f"Watched by the {role}", "principalEmail": "owner@localhost", "mandates": [{"template": "saas-subscriptions"}], "killOwner": killer}
+        agent = desk.api(dev, "agents", wish)["id"]
+        with console(chromium, dev, cookie, "/agents") as page:
+            page.get_by_role("row").filter(has_text=f"Watched by the {role}").get_by_text("you may freeze it").wait_for()
+            page.get_by_role("link", name=f"Watched by the {role}").click()
+            heading(page, f"Watched by the {role}")
+            page.get_by_text("You are its kill owner").wait_for()
+            assert [" ".join(it.inner_text().split()) for it in page.locator(".heading").get_by_role("button").all()] == ["Freeze"]
+            assert "saas-subscriptions" not in page.inner_text("main") and "owner@localhost" not in page.inner_text("main")
+            page.get_by_role("button", name="Freeze").click()
+            dialog = opened(page, "Freeze this agent?")
+            dialog.get_by_label("Why").fill("It buys at night")
+            dialog.get_by_role("button", name="Freeze it").click()
+            page.locator("main").get_by_text("It buys at night").wait_for()
+            page.get_by_role("heading", name="Frozen").wait_for()
+            assert not page.locator(".heading").get_by_role("button").count()
+            page.clock.install()
+            page.reload()
+            heading(page, f"Watched by the {role}")
+            desk.api(dev, f"agents/{agent}/restart", {"reason": "Looked at"})
+            page.clock.fast_forward(11_000)
+            page.get_by_role("heading", name="Active").wait_for()
+
+
 def texts_that_mislead(chromium, dev, cookie):
     """What agents and strangers wrote is text, on every page: no markup, nothing turned round, nothing unseen, nothing too wide."""
     named = "<img src=x onerror=alert(1)> " + "W" * 60
@@ -512,6 +542,7 @@ def test_the_console_serves_people():
         fleet(chromium, dev, cookie)
         texts_that_mislead(chromium, dev, cookie)
         roles(chromium, dev)
+        kill_owners(chromium, dev)
 
 
 def test_the_sources_have_sound_types():

@@ -2,9 +2,9 @@
 import { Badge, Button, Dialog, Empty, Facts, Field, Form, Heading, Id, Pager, Quoted, ShownOnce, Shown, Table, Time, at, html, usePlace } from "./kit.js";
 import { useState } from "./hooks.js";
 import { Actions } from "./activity.js";
-import { Spend, Standing, TIERS } from "./agents.js";
+import { Spend, Standing, TIERS, isWhole } from "./agents.js";
 import { Ending } from "./ending.js";
-import { Who, useApi, useList, useRead } from "./list.js";
+import { Who, useApi, useList, useRead, useWatched } from "./list.js";
 import { Mandates } from "./mandates.js";
 import { Others, usePinned } from "./meanwhile.js";
 import { wrongFields } from "./server.js";
@@ -16,13 +16,35 @@ export function Page({ item }) {
   const read = useRead(`agents/${encodeURIComponent(item)}`, ["agent", "action", "approval", "hold"]);
   return html`<p class="back"><a href=${at(wid, "agents")}>All agents</a></p>
     ${!read.data && html`<${Heading} title="Agent" />`}
-    <${Shown} of=${read}>${(/** @type {any} */ agent) => html`<${Whole} agent=${agent} again=${read.again} />`}<//>`;
+    <${Shown} of=${read}>${(/** @type {any} */ agent) => (isWhole(agent) ? html`<${Whole} agent=${agent} again=${read.again} />` : html`<${ToStop} agent=${agent} again=${read.again} />`)}<//>`;
 }
+
+/** What its kill owner sees of it, who has it by nothing else. @param {{ agent: any, again: () => any }} props */
+function ToStop({ agent, again }) {
+  const [isFreezing, setFreezing] = useState(false);
+  // That it was started again no event tells them.
+  useWatched(again);
+  const done = async () => {
+    setFreezing(false);
+    await again();
+  };
+  return html`
+    <${Heading} title=${agent.name} name=${html`<${Quoted} text=${agent.name} /> <${Standing} of=${agent} />`}>${agent.standing === "active" && html`<${Button} kind="danger" act=${() => setFreezing(true)}>Freeze<//>`}<//>
+    <${Stopped} agent=${agent} />
+    <section class="card" aria-labelledby="facts"><header><h2 id="facts">About it</h2></header>
+      <p>You are its kill owner: you may freeze it, and are told when it is frozen. What else there is of it is for whose agent it is.</p>
+      <${Facts} of=${[["Made", html`<${Time} at=${agent.createdAt} />`], ["Id", html`<${Id} id=${agent.id} />`]]} /></section>
+    ${isFreezing && html`<${Freeze} agent=${agent} close=${() => setFreezing(false)} done=${done} />`}`;
+}
+
+/** Since when it is frozen, by whom and why. @param {{ agent: any }} props */
+const Stopped = ({ agent: { frozen } }) => frozen && html`<div class="note"><p><strong>Frozen</strong> <${Time} at=${frozen.at} /> by <${Who} id=${frozen.by} />: <${Quoted} text=${frozen.reason} /></p>
+  ${frozen.incident && html`<p>An incident froze it: <${Id} id=${frozen.incident} /></p>`}</div>`;
 
 /** @param {{ agent: any, again: () => any }} props */
 function Whole({ agent, again }) {
   const { wid, may } = usePlace();
-  const { name, standing, tier, frozen } = agent;
+  const { name, standing, tier } = agent;
   const [act, setAct] = useState("");
   const close = () => setAct("");
   const done = async () => {
@@ -32,8 +54,7 @@ function Whole({ agent, again }) {
   const actions = useList(may("ReadActions") ? "actions" : null, { agentId: agent.id }, ["action"], 10);
   return html`
     <${Heading} title=${name} name=${html`<${Quoted} text=${name} /> <${Standing} of=${agent} />`}><${Acts} agent=${agent} open=${setAct} /><//>
-    ${frozen && html`<div class="note"><p><strong>Frozen</strong> <${Time} at=${frozen.at} /> by <${Who} id=${frozen.by} />: <${Quoted} text=${frozen.reason} /></p>
-      ${frozen.incident && html`<p>An incident froze it: <${Id} id=${frozen.incident} /></p>`}</div>`}
+    <${Stopped} agent=${agent} />
     <div class="grid">
       <div><section class="card" aria-labelledby="month"><header><h2 id="month">Paid this month</h2></header><p class="sum"><${Spend} of=${agent.spend} /></p>
         ${agent.waiting > 0 && html`<p><a href=${`${at(wid, "approvals")}?agentId=${agent.id}`}><${Badge} kind="waits">${agent.waiting} waiting<//></a></p>`}</section>

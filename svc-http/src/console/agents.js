@@ -15,6 +15,9 @@ export const TIERS = [["standard", "Standard"], ["restricted", "Restricted: a pe
 /** @param {{ of: { standing: string } }} props */
 export const Standing = ({ of }) => html`<${Badge} kind=${STANDINGS[of.standing][0]}>${STANDINGS[of.standing][1]}<//>`;
 
+/** Whether all of an agent is told: its kill owner, who has it by nothing else, is told which it is and how it stands. @param {any} of */
+export const isWhole = (of) => of.mandates !== undefined;
+
 /** What a month's payments come to. @param {{ of?: { currency: string, reserved: number, settled: number }[] }} props */
 export const Spend = ({ of = [] }) => (of.length ? of.map((it) => html`<div key=${it.currency}><${Money} amount=${it.settled} currency=${it.currency} />${it.reserved > 0 && html` <small>and <${Money} amount=${it.reserved} currency=${it.currency} /> reserved</small>`}</div>`) : "–");
 
@@ -72,9 +75,9 @@ export function Page({ query }) {
   const shown = list.items.filter((/** @type {any} */ it) => it.name.toLowerCase().includes(wanted));
   const of = (/** @type {any} */ it) => details[it.id] ?? {};
   const columns = [
-    { title: "Agent", cell: (/** @type {any} */ it) => html`<a href=${at(wid, "agents", it.id)}><${Quoted} text=${it.name} /></a><br /><small>for <${Quoted} text=${it.principalEmail || it.principalId} /></small>` },
-    { title: "Standing", cell: (/** @type {any} */ it) => html`<${Standing} of=${it} />${it.tier !== "standard" && html` <small>${it.tier}</small>`}` },
-    { title: "Mandates", cell: (/** @type {any} */ it) => html`<${Mandated} of=${it} />` },
+    { title: "Agent", cell: (/** @type {any} */ it) => html`<a href=${at(wid, "agents", it.id)}><${Quoted} text=${it.name} /></a><br /><small>${isWhole(it) ? html`for <${Quoted} text=${it.principalEmail || it.principalId} />` : "you may freeze it"}</small>` },
+    { title: "Standing", cell: (/** @type {any} */ it) => html`<${Standing} of=${it} />${isWhole(it) && it.tier !== "standard" && html` <small>${it.tier}</small>`}` },
+    { title: "Mandates", cell: (/** @type {any} */ it) => (isWhole(it) ? html`<${Mandated} of=${it} />` : "–") },
     { title: "Paid this month", cell: (/** @type {any} */ it) => html`<${Spend} of=${of(it).spend} />` },
     { title: "Waiting", cell: (/** @type {any} */ it) => (of(it).waiting ? html`<a href=${`${at(wid, "approvals")}?agentId=${it.id}`}><${Badge} kind="waits">${of(it).waiting}<span class="unseen"> waiting, of <${Quoted} text=${it.name} /></span><//></a>` : "–") },
     { title: "Last seen", cell: (/** @type {any} */ it) => html`<${Time} at=${of(it).lastSeenAt} ago />` },

@@ -186,6 +186,7 @@ function Workspace({ me, workspace, was, now, address, go, look }) {
   const [line, setLine] = useState("");
   const [said, setSaid] = useState("");
   const [settings, setSettings] = useState(/** @type {any} */ (null));
+  const isKillOwner = useKillOwner(wid, workspace);
   const listen = useCallback((/** @type {any} */ hear) => {
     hearers.current.add(hear);
     return () => hearers.current.delete(hear);
@@ -231,9 +232,9 @@ function Workspace({ me, workspace, was, now, address, go, look }) {
     const may = (/** @type {string} */ right) => (REACH[workspace.role] ?? {})[right];
     const [zone, currency] = [settings?.timezone, settings?.currency ?? "EUR"];
     const again = () => Promise.all([read(), look()]);
-    return { me, workspace, wid, zone, currency, may, listen, go, say, again, moved: address.moved };
-  }, [me, workspace, wid, settings, listen, go, say, read, look, address.moved]);
-  if (!settings) return html`<${Loading} />`;
+    return { me, workspace, wid, zone, currency, may, isKillOwner, listen, go, say, again, moved: address.moved };
+  }, [me, workspace, wid, settings, isKillOwner, listen, go, say, read, look, address.moved]);
+  if (!settings || isKillOwner === undefined) return html`<${Loading} />`;
   const barred = settings.refused;
   return html`<${Place.Provider} value=${place}>
     <a class="skip" href="#main">Skip to what this page is about</a>
@@ -243,6 +244,19 @@ function Workspace({ me, workspace, was, now, address, go, look }) {
     </main>
     <p class="said" role="status">${said}</p>
   <//>`;
+}
+
+/** Whether somebody whose role reads no agents may freeze some all the same; known once it was asked. @param {string} wid @param {any} workspace */
+function useKillOwner(wid, workspace) {
+  const [is, set] = useState(/** @type {boolean | undefined} */ (undefined));
+  const reads = !!(REACH[workspace.role] ?? {}).ReadAgents;
+  useEffect(() => {
+    if (reads) return;
+    let isHere = true;
+    ask("GET", `api/w/${wid}/agents?limit=1`).then((got) => isHere && set(isDone(got)));
+    return () => void (isHere = false);
+  }, [wid, reads]);
+  return reads ? false : is;
 }
 
 /** @param {{ got: any, again: () => void }} props */
@@ -279,10 +293,10 @@ function Unsent() {
     <p><${Button} act=${() => drop(it)}>Let go of it<//></p></div>`);
 }
 
-/** What this role may open. */
+/** What this person may open: what their role reaches, and the agents that they may freeze whatever their role. */
 function useMine() {
-  const { may } = usePlace();
-  return PAGES.filter((it) => !it.rights.length || it.rights.some(may));
+  const { may, isKillOwner } = usePlace();
+  return PAGES.filter((it) => !it.rights.length || it.rights.some(may) || (it.name === "agents" && isKillOwner));
 }
 
 /** @param {{ address: any, isBarred: boolean }} props */

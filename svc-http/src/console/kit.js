@@ -16,6 +16,7 @@ export const html = htm.bind(h);
  * @typedef {{
  *   me: any, workspace: any, wid: string, zone: string, currency: string,
  *   may: (right: string) => "all" | "own" | undefined,
+ *   isKillOwner: boolean | undefined,
  *   listen: (hear: (told: import("./live.js").Told) => void) => () => void,
  *   go: (address: string, replace?: boolean) => void,
  *   say: (text: string) => void,

@@ -6,14 +6,14 @@ use std::sync::Arc;
 use serde_json::{Map, Value, json};
 use svc_core::refusal::Refusal;
 use svc_core::rules::people::agents::ChangeAgent;
-use svc_core::rules::people::by::By;
+use svc_core::rules::people::by::{By, entitled};
 use svc_core::rules::people::keys::NewKey;
 use svc_core::rules::people::mandates::{ChangeMandate, GrantMandate, Held, RevokeMandate};
 use svc_core::rules::people::recount::{self, Recount};
 use svc_core::rules::people::register_agent::{ActsFor, RegisterAgent, Registered, RemoveAgent};
 use svc_core::rules::people::show::{self, AgentView};
 use svc_core::state::gate::{Action, Agent, Mandate, State, Status};
-use svc_core::state::people::Credential;
+use svc_core::state::people::{Credential, Reach, Right};
 use svc_core::store::{Key, Range, Row as _};
 use svc_core::value::currency::Currency;
 use svc_core::value::digest::Digest;
@@ -90,6 +90,9 @@ impl Place<'_> {
         let page = query.page(name, self.workspace);
         query.finish()?;
         let all = Range::all(Index::AgentsOf, self.workspace.bits(), LOOK);
+        if self.service.read(|scope| show::reading(scope, &self.by, self.workspace))? == Reach::No {
+            self.stops_some(all.clone())?;
+        }
         let found = self.service.scan(&page.of(Range { newest_first, ..all }))?;
         let id = |it: &svc_core::store::Found| if let Key::Agent(id) = it.row.key { Some(id) } else { None };
         let ids: Vec<AgentId> = found.iter().filter_map(id).collect();
@@ -100,6 +103,22 @@ impl Place<'_> {
             Ok(view.map(|it| Value::Object(wire::write(it, self.now))))
         })?;
         Ok(Answer::json(answer))
+    }
+
+    /// That somebody whose role reads no agents is the kill owner of at least one among these.
+    fn stops_some(&self, mut range: Range) -> Result<(), Refusal> {
+        loop {
+            let found = self.service.scan(&range)?;
+            let mut agents = found.iter().filter_map(|it| Agent::peel(it.row.record.as_ref()?));
+            if agents.any(|it| show::stops_as_kill_owner(&self.by, it)) {
+                return Ok(());
+            }
+            match found.last() {
+                Some(last) if found.len() == LOOK => range.after = Some((last.order, last.row.key)),
+                _ => break,
+            }
+        }
+        self.service.read(|scope| entitled(scope, &self.by, self.workspace, Right::ReadAgents)).map(|_| ())
     }
 
     async fn create(&self, asked: Blueprint) -> Result<Answer, Refusal> {
@@ -121,8 +140,8 @@ impl Place<'_> {
     }
 
     async fn get(&self, id: AgentId) -> Result<Answer, Refusal> {
-        let view = self.service.read(|scope| show::agent(scope, &self.by, self.workspace, id))?;
-        whole(self.service, &view.agent).await
+        let view = self.service.read(|scope| show::seen(scope, &self.by, self.workspace, id))?;
+        if view.whole { whole(self.service, &view.agent).await } else { written(wire::write(&view, self.now)) }
     }
 
     async fn change(&self, call: &Call) -> Result<Answer, Refusal> {
@@ -223,6 +242,16 @@ impl Place<'_> {
 /// Those of reading.
 pub(super) fn standing(service: &GateService, agent: &Arc<Agent>) -> Result<Answer, Refusal> {
     recent(service, agent).and_then(|(shown, _)| written(shown))
+}
+
+/// The same for whoever has just stopped it: its kill owner may read less of it.
+///
+/// # Errors
+/// Those of reading.
+pub(super) fn stopped(service: &GateService, by: &By, agent: &Arc<Agent>) -> Result<Answer, Refusal> {
+    let By::Person(_) = by else { return standing(service, agent) };
+    let view = service.read(|scope| show::seen(scope, by, agent.workspace, agent.id))?;
+    if view.whole { standing(service, agent) } else { written(wire::write(&view, service.gate.now())) }
 }
 
 /// The same with what the agent's payments of the running month add up to.

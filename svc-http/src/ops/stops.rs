@@ -41,8 +41,8 @@ pub(super) async fn answer(
         StopsOp::TokenFreeze | StopsOp::Freeze => {
             let reason = stop::read_reason(&call.body)?;
             let agent = call.param_id("aid")?;
-            match service.run(FreezeAgent { workspace, agent, by, reason }).await? {
-                Stopped::Agent(agent) => agents::standing(service, &agent),
+            match service.run(FreezeAgent { workspace, agent, by: by.clone(), reason }).await? {
+                Stopped::Agent(agent) => agents::stopped(service, &by, &agent),
                 Stopped::Asked(approval) => asked(service, &approval),
             }
         }

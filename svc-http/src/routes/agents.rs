@@ -46,9 +46,12 @@ pub(super) const ROUTES: &[Route] = &[
     Route {
         op: Op::Agents(AgentsOp::List),
         path: "/api/w/{wid}/agents",
+        // A kill owner sees which agents they may stop, whatever their role; the rule looks.
+        auth: Auth::Member(Right::Everyone),
         content: Content::Json("Agents"),
+        refusals: &[Kind::Forbidden],
         query: PAGE,
-        summary: "Agents, newest first; a member's own alone",
+        summary: "Agents, newest first; a member's own alone, and those that one may freeze as kill owner",
         ..AGENT
     },
     Route {
@@ -66,7 +69,8 @@ pub(super) const ROUTES: &[Route] = &[
     Route {
         op: Op::Agents(AgentsOp::Get),
         path: "/api/w/{wid}/agents/{aid}",
-        summary: "One agent, with what it did lately",
+        auth: Auth::Member(Right::Everyone),
+        summary: "One agent, with what it did lately; to a kill owner who may read no more, its name and standing",
         ..AGENT
     },
     Route {

@@ -108,9 +108,18 @@ fn agent(more: &[&str]) -> Value {
     if !more.is_empty() {
         members.extend([("key", text()), ("binding", reference("Key"))]);
     }
-    let mut required = vec!["id", "name", "workspaceId", "principalId", "tier", "standing", "mandates", "createdAt"];
+    let mut required = vec!["id", "name", "workspaceId", "standing", "createdAt"];
+    if !more.is_empty() {
+        required.extend(["principalId", "tier", "mandates"]);
+    }
     required.extend(more);
-    object(&members, &required)
+    let mut schema = object(&members, &required);
+    if more.is_empty() {
+        schema["description"] = json!(
+            "To a kill owner whose role reads no more of it: `id`, `name`, `workspaceId`, `killOwner`, `standing`, `frozen`, `createdBy` and `createdAt` alone."
+        );
+    }
+    schema
 }
 
 fn frozen() -> Value {

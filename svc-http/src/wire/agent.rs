@@ -154,7 +154,7 @@ fn principal(fields: &mut Fields<'_>, name: &str) -> Option<Option<PrincipalId>>
     fields.optional(name, |it| PrincipalId::parse(text(it)?)).map(Some)
 }
 
-/// An agent's record.
+/// An agent's record; for a kill owner who may read no more of it, which it is and how it stands.
 #[must_use]
 pub fn write(view: &AgentView, now: Timestamp) -> Map<String, Value> {
     let agent = &view.agent;
@@ -163,12 +163,6 @@ pub fn write(view: &AgentView, now: Timestamp) -> Map<String, Value> {
     put("id", json!(agent.id));
     put("name", json!(agent.name));
     put("workspaceId", json!(agent.workspace));
-    put("principalId", json!(agent.principal));
-    put("principalEmail", json!(view.email.as_ref().map(Email::as_str)));
-    put("tier", json!(agent.tier.as_str()));
-    if let Some(sponsor) = agent.sponsor {
-        put("sponsor", json!(sponsor));
-    }
     if let Some(kill_owner) = agent.kill_owner {
         put("killOwner", json!(kill_owner));
     }
@@ -187,9 +181,18 @@ pub fn write(view: &AgentView, now: Timestamp) -> Map<String, Value> {
         }
         put("frozen", shown);
     }
-    put("mandates", view.mandates.iter().map(|it| mandate::write(it, now)).collect());
     put("createdBy", json!(agent.created_by.as_ref().map(ToString::to_string)));
     put("createdAt", json!(agent.created_at.to_string()));
+    if !view.whole {
+        return out;
+    }
+    put("principalId", json!(agent.principal));
+    put("principalEmail", json!(view.email.as_ref().map(Email::as_str)));
+    put("tier", json!(agent.tier.as_str()));
+    if let Some(sponsor) = agent.sponsor {
+        put("sponsor", json!(sponsor));
+    }
+    put("mandates", view.mandates.iter().map(|it| mandate::write(it, now)).collect());
     out
 }
 

@@ -399,6 +399,48 @@ async fn a_kill_owner_freezes_whatever_their_role() {
     site.stop().await;
 }
 
+/// A kill owner finds the agents that they may freeze, in the list and by themselves, whatever their role: which they are and how
+/// they stand, and no more than their role reads. Whoever may freeze none is told as ever.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_kill_owner_sees_what_they_may_freeze() {
+    let site = Site::start().await;
+    let (agent, other) = (site.agent(&[WIDE]), site.agent(&[WIDE]));
+    let (admin, mut client) = (site.member(Role::Admin), site.client().await);
+    let agents = format!("/api/w/{}/agents", site.workspace());
+    let at = |id: AgentId, rest: &str| format!("{agents}/{id}{rest}");
+    for role in [Role::Member, Role::Analyst] {
+        let killer = site.member(role);
+        let none = killer.ask(&mut client, "GET", &agents, None).await;
+        if role == Role::Member {
+            assert_eq!(none.ok()["data"], json!([]));
+        } else {
+            assert_eq!((none.status, none.kind().as_str()), (403, "forbidden"));
+        }
+        let entrust = json!({ "killOwner": killer.principal });
+        let whole = admin.ask(&mut client, "PATCH", &at(agent.id, ""), Some(&entrust)).await.ok();
+        let mut brief = json!({});
+        for name in ["id", "name", "workspaceId", "killOwner", "standing", "createdBy", "createdAt"] {
+            brief[name] = whole[name].clone();
+        }
+        assert_eq!(killer.ask(&mut client, "GET", &agents, None).await.ok()["data"], json!([brief]));
+        assert_eq!(killer.ask(&mut client, "GET", &at(agent.id, ""), None).await.ok(), brief);
+        for path in [at(other.id, ""), at(agent.id, "/mandates"), at(agent.id, "/keys")] {
+            let got = killer.ask(&mut client, "GET", &path, None).await;
+            assert!([403, 404].contains(&got.status), "{path}: {}", got.text());
+        }
+        let got = killer.ask(&mut client, "GET", &at(other.id, ""), None).await;
+        assert_eq!((got.status, got.kind().as_str()), (404, "not_found"));
+        let why = json!({ "reason": "it buys at night" });
+        let frozen = killer.ask(&mut client, "POST", &at(agent.id, "/freeze"), Some(&why)).await.ok();
+        assert_eq!(frozen, killer.ask(&mut client, "GET", &at(agent.id, ""), None).await.ok());
+        assert_eq!((&frozen["standing"], frozen.get("mandates")), (&json!("frozen"), None));
+        assert_eq!(frozen["frozen"]["by"], killer.principal.to_string());
+        admin.ask(&mut client, "POST", &at(agent.id, "/restart"), Some(&why)).await.ok();
+    }
+    site.audit();
+    site.stop().await;
+}
+
 /// A freeze and a change are answered, by whomever they were asked, without a look through the agent's actions. Only a restart looks,
 /// before it is committed, for what the stop still has to end.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

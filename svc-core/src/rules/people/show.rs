@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::by::{By, entitled, reaches};
+use super::by::{By, entitled, member, reaches};
 use super::keys;
 use super::mandates::{Held, first_version, is_held};
 use crate::refusal::Refusal;
@@ -29,6 +29,9 @@ pub struct AgentView {
     pub email: Option<Email>,
     /// Its mandates that no person revoked; those of a removed agent ended with it.
     pub mandates: Vec<Held>,
+    /// Whether all of it may be shown. Of an agent that is theirs by nothing else, its kill owner is shown which it is and how it
+    /// stands: the rest is neither read nor told.
+    pub whole: bool,
 }
 
 /// What an agent did lately.
@@ -46,39 +49,75 @@ pub struct Lately {
     pub month: Timestamp,
 }
 
-/// Those of the agents that `by` may read, in the order asked for; `None` in the place of every other one.
+/// How far `by` reads agents. A person whose role reads none is let in all the same: they may be the kill owner of some.
 ///
 /// # Errors
-/// Those of [`entitled`].
+/// Those of [`entitled`]; `forbidden` for a person alone who acts by another system's button.
+pub fn reading(scope: &mut Scope<'_>, by: &By, workspace: WorkspaceId) -> Result<Reach, Halt> {
+    let By::Person(person) = by else { return entitled(scope, by, workspace, Right::ReadAgents) };
+    entitled(scope, by, workspace, Right::Everyone)?;
+    Ok(member(scope, person)?.1.reach(Right::ReadAgents))
+}
+
+/// Those of the agents that `by` may read, or stop as their kill owner, in the order asked for; `None` in the place of every other
+/// one.
+///
+/// # Errors
+/// Those of [`reading`].
 pub fn agents(
     scope: &mut Scope<'_>,
     by: &By,
     workspace: WorkspaceId,
     ids: &[AgentId],
 ) -> Result<Vec<Option<AgentView>>, Halt> {
-    let reach = entitled(scope, by, workspace, Right::ReadAgents)?;
+    let reach = reading(scope, by, workspace)?;
     scope.want(&ids.iter().map(|it| Agent::key(*it)).collect::<Vec<_>>())?;
     let mut found = Vec::with_capacity(ids.len());
     for id in ids {
         let agent = scope.get::<Agent>(*id)?.filter(|it| it.workspace == workspace);
-        found.push(agent.filter(|it| reaches(by, reach, it).is_ok()));
+        let seen = agent.map(|it| (reaches(by, reach, &it).is_ok(), it));
+        found.push(seen.filter(|(whole, it)| *whole || stops_as_kill_owner(by, it)));
     }
     let mut keys = Vec::new();
-    for agent in found.iter().flatten() {
+    for (_, agent) in found.iter().flatten().filter(|(whole, _)| *whole) {
         keys.push(Principal::key(agent.principal));
         keys.extend(agent.mandates.iter().map(|it| Mandate::key(version(it))));
     }
     scope.want(&keys)?;
-    found.into_iter().map(|it| it.map(|agent| view(scope, agent)).transpose()).collect()
+    let mut shown = |(whole, agent)| if whole { view(scope, agent) } else { Ok(AgentView::brief(agent)) };
+    found.into_iter().map(|it| it.map(&mut shown).transpose()).collect()
 }
 
-/// One agent that `by` may read.
+/// One agent that `by` may read, or stop as its kill owner.
+///
+/// # Errors
+/// Those of [`reading`], and `not_found`.
+pub fn seen(scope: &mut Scope<'_>, by: &By, workspace: WorkspaceId, id: AgentId) -> Result<AgentView, Halt> {
+    let found = agents(scope, by, workspace, &[id])?.pop().flatten();
+    found.ok_or_else(|| Refusal::not_found().into())
+}
+
+/// One agent that `by` may read whole.
 ///
 /// # Errors
 /// Those of [`entitled`], and `not_found`.
 pub fn agent(scope: &mut Scope<'_>, by: &By, workspace: WorkspaceId, id: AgentId) -> Result<AgentView, Halt> {
-    let found = agents(scope, by, workspace, &[id])?.pop().flatten();
-    found.ok_or_else(|| Refusal::not_found().into())
+    entitled(scope, by, workspace, Right::ReadAgents)?;
+    let found = seen(scope, by, workspace, id)?;
+    if found.whole { Ok(found) } else { Err(Refusal::not_found().into()) }
+}
+
+/// Whether `by` may stop an agent whatever their role.
+#[must_use]
+pub fn stops_as_kill_owner(by: &By, agent: &Agent) -> bool {
+    by.principal().is_some_and(|it| agent.kill_owner == Some(it))
+}
+
+impl AgentView {
+    /// What its kill owner is shown.
+    const fn brief(agent: Arc<Agent>) -> Self {
+        Self { agent, email: None, mandates: Vec::new(), whole: false }
+    }
 }
 
 /// An agent's record, for whoever has been given the agent already.
@@ -95,7 +134,7 @@ pub fn view(scope: &mut Scope<'_>, agent: Arc<Agent>) -> Result<AgentView, Halt>
         }
     }
     let email = scope.get::<Principal>(agent.principal)?.map(|it| it.email.clone());
-    Ok(AgentView { agent, email, mandates })
+    Ok(AgentView { agent, email, mandates, whole: true })
 }
 
 /// What an agent did lately.
