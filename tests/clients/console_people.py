@@ -322,6 +322,59 @@ def teams(chromium, dev, cookie):
         assert "Research" not in [it["name"] for it in desk.api(dev, "teams")["data"]]
 
 
+def in_parts(page, size):
+    """Has a list of members answered in two parts, of which the first holds the newest alone."""
+    beyond = f"**/members?limit={size}&cursor=beyond"
+    page.route(beyond, lambda it: it.fulfill(response=it.fetch(url=it.request.url.replace("&cursor=beyond", ""))))
+    browser.answer_with(page, f"**/members?limit={size}", lambda it: it.update(nextCursor="beyond", data=it["data"][:1]))
+
+
+def beyond_a_part(chromium, dev, cookie):
+    """Whoever came long ago is offered wherever a person is chosen, however many came since, and is found by name in the team."""
+    relay = desk.api(dev, "integrations", {"kind": "relay", "config": {}})["id"]
+    oldest = [it for it in desk.api(dev, "members")["data"] if it["state"] == "active"][-2]
+    email, agent = oldest["email"], dev["agentId"]
+
+    def by(label):
+        return lambda page: page.get_by_role("dialog").get_by_label(label)
+
+    def person_of(page):
+        page.get_by_label("Which").select_option("principalId")
+        return page.get_by_label("Person")
+
+    places = (
+        ("/agents", "New agent", by("Sponsor")), ("/agents", "New agent", by("Kill owner")), (f"/agents/{agent}", "Change", by("Sponsor")),
+        ("/keys", "New key", by("Counts for")), ("/budgets", "New budget", by("Owner")), ("/team?tab=teams", "New team", by("Answers for it")),
+        ("/stop", None, person_of),
+    )  # fmt: skip
+    with console(chromium, dev, cookie) as page:
+        in_parts(page, 500)
+        in_parts(page, 100)
+        for path, button, field in places:
+            page.goto(at(dev, path))
+            if button:
+                page.get_by_role("button", name=button, exact=True).first.click()
+            field(page).locator("option", has_text=oldest["name"] or email).wait_for(state="attached")
+        page.goto(at(dev, f"/integrations/{relay}"))
+        page.get_by_role("button", name="Change").click()
+        dialog = opened(page, "Change: Relay")
+        dialog.get_by_label("Who is who").fill(f"U1 = {email}")
+        dialog.get_by_role("button", name="Save").click()
+        dialog.wait_for(state="detached")
+        page.goto(at(dev, "/team"))
+        page.get_by_role("table").wait_for()
+        assert not page.get_by_role("row").filter(has_text=email).count()
+        page.get_by_label("Find by name or e-mail").fill(email.upper())
+        page.get_by_role("row").filter(has_text=email).wait_for()
+        assert page.get_by_role("row").count() == 2 and f"name={email.split('@')[0].upper()}" in page.url, page.url
+        page.reload()
+        page.get_by_role("row").filter(has_text=email).wait_for()
+        page.get_by_label("Find by name or e-mail").fill("nobody at all")
+        page.get_by_text("Nobody is shown by this choice.").wait_for()
+    assert desk.api(dev, f"integrations/{relay}")["config"]["members"] == {"U1": oldest["principalId"]}
+    delete(dev, f"integrations/{relay}")
+
+
 def delete(dev, path):
     """Ends something below the workspace."""
     address = f"{dev['baseUrl']}/api/w/{dev['workspaceId']}/{path}"
@@ -588,6 +641,7 @@ def test_people_and_what_they_may_are_administered():
         as_they_stand(chromium, dev, cookie)
         owners(chromium, dev, cookie)
         teams(chromium, dev, cookie)
+        beyond_a_part(chromium, dev, cookie)
         settings(chromium, dev, cookie)
         no_single_sign_on(chromium, dev, cookie)
         as_axe_sees_it(chromium, dev, cookie, PATHS, opening=opens)

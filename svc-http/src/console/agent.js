@@ -4,7 +4,7 @@ import { useState } from "./hooks.js";
 import { Actions } from "./activity.js";
 import { Spend, Standing, TIERS, isWhole } from "./agents.js";
 import { Ending } from "./ending.js";
-import { Who, useApi, useList, useRead, useWatched } from "./list.js";
+import { Who, useApi, useList, useRead, useWatched, useWhole } from "./list.js";
 import { Mandates } from "./mandates.js";
 import { Others, usePinned } from "./meanwhile.js";
 import { wrongFields } from "./server.js";
@@ -153,7 +153,7 @@ function Change({ agent, close, done }) {
   const api = useApi();
   const { may } = usePlace();
   const isAll = may("ManageAgents");
-  const members = useRead(isAll ? "members?limit=500" : null);
+  const members = useWhole(isAll ? "members" : null);
   const path = `agents/${agent.id}`;
   // A member that is left as it was is not sent, whatever others change meanwhile.
   const { began: was, known, others, look } = usePinned(agent, path);

@@ -1,7 +1,7 @@
 // The agents of a workspace, and making one.
 import { Badge, Button, Dialog, Empty, Field, Form, Heading, Money, Pager, Quoted, ShownOnce, Shown, Table, Time, at, html, usePlace } from "./kit.js";
 import { useCallback, useEffect, useRef, useState } from "./hooks.js";
-import { useApi, useList, useLive, useRead } from "./list.js";
+import { useApi, useList, useLive, useWhole } from "./list.js";
 import { InOneLine, Terms, atTerms, bodyOf, useTemplates } from "./mandates.js";
 import { isDone, query as asQuery } from "./server.js";
 import { count } from "./text.js";
@@ -116,7 +116,7 @@ function NewAgent({ close, made }) {
   const { me, zone, currency } = usePlace();
   const api = useApi();
   const { all, look } = useTemplates();
-  const members = useRead("members?limit=500");
+  const members = useWhole("members");
   const [issued, setIssued] = useState(/** @type {any} */ (null));
   const [isWhole, setWhole] = useState(false);
   const people = ((members.data && members.data.data) || []).filter((/** @type {any} */ it) => it.state !== "disabled");

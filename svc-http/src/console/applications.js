@@ -3,7 +3,7 @@ import { Badge, Button, Dialog, Empty, Field, Form, Heading, Id, Pager, Quoted, 
 import { useCallback, useEffect, useState } from "./hooks.js";
 import { TIERS } from "./agents.js";
 import { Brief, noAmount } from "./budgets.js";
-import { Who, forget, useApi, useList, useRead, useRemembered } from "./list.js";
+import { Who, forget, useApi, useList, useRead, useRemembered, useWhole } from "./list.js";
 import { Broadens, Terms, Words, atTerms, bodyOf, isAsked } from "./mandates.js";
 import { isSame } from "./meanwhile.js";
 import { isDone, query as asQuery, wrongFields } from "./server.js";
@@ -249,7 +249,7 @@ function Wish({ kind }) {
   const { me, workspace, may } = usePlace();
   const agents = useRead(kind === "mandate" || kind === "tier" ? "agents?limit=500" : null);
   const budgets = useRead(kind === "budget_raise" && may("ReadReports") ? "budgets?limit=500" : null);
-  const members = useRead(kind === "role" && may("ReadMembers") ? "members?limit=500" : null);
+  const members = useWhole(kind === "role" && may("ReadMembers") ? "members" : null);
   const of = (/** @type {any} */ it) => (it.data && it.data.data) || [];
   const older = (/** @type {any} */ it) => it.data && it.data.nextCursor !== null && html`<${Field} name="older" label="Or one that is not offered, by its id" fault="target" more=${{ autocapitalize: "none", spellcheck: false }} />`;
   const named = of(agents).filter((/** @type {any} */ it) => it.standing !== "removed").map((/** @type {any} */ it) => [it.id, it.name]);

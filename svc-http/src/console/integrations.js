@@ -1,7 +1,7 @@
 // What this workspace is connected with, one of a kind: what there is, and setting up another.
 import { Badge, Button, Dialog, Empty, Field, Form, Heading, Quoted, ShownOnce, Shown, Table, Time, at, html, usePlace } from "./kit.js";
 import { useState } from "./hooks.js";
-import { useApi, useList, useRead, useWatched } from "./list.js";
+import { useApi, useList, useWatched, useWhole } from "./list.js";
 import { chosenOver } from "./meanwhile.js";
 import { count, lines } from "./text.js";
 
@@ -113,7 +113,7 @@ export function Secret({ kind }) {
 /** The members of a workspace, where a kind names some. @param {string} kind */
 export function useMembers(kind) {
   const names = KINDS[kind]?.config ?? [];
-  const read = useRead(names.includes("members") || names.includes("to") ? "members?limit=500" : null);
+  const read = useWhole(names.includes("members") || names.includes("to") ? "members" : null);
   const isRead = names.includes("members") || names.includes("to");
   return { read: isRead ? read : null, all: ((read.data && read.data.data) || []).filter((/** @type {any} */ it) => it.state !== "disabled") };
 }

@@ -69,7 +69,35 @@ export function useLive(kinds, act, note) {
  * @param {string[]} [kinds]
  */
 export function useRead(path, kinds = []) {
+  return useReading(path, kinds, useApi());
+}
+
+// As many as a part of a list has at most, and so many parts of one are read at once.
+const WHOLE_PART = 500;
+const WHOLE_PARTS_MAX = 40;
+
+/**
+ * A list to its last part, in the place of one thing: `data.data` has every item, and `data.nextCursor` only where there are more than
+ * anybody could choose from.
+ * @param {string | null} path
+ * @param {string[]} [kinds]
+ */
+export function useWhole(path, kinds = []) {
   const api = useApi();
+  const read = useCallback(async (/** @type {string} */ method, /** @type {string} */ list) => {
+    const part = (/** @type {string | null} */ cursor) => api(method, list + query({ limit: WHOLE_PART, cursor }));
+    let got = await part(null);
+    for (let n = 1; n < WHOLE_PARTS_MAX && isDone(got) && got.said.nextCursor; n += 1) {
+      const next = await part(got.said.nextCursor);
+      got = isDone(next) ? { ...next, said: { ...next.said, data: [...got.said.data, ...next.said.data] } } : next;
+    }
+    return got;
+  }, [api]);
+  return useReading(path, kinds, read);
+}
+
+/** @param {string | null} path @param {string[]} kinds @param {(method: string, path: string) => Promise<any>} api */
+function useReading(path, kinds, api) {
   const [held, set] = useState(/** @type {{ path: string | null, got: any, data: any }} */ ({ path: null, got: null, data: null }));
   const turn = useRef(0);
   const again = useCallback(async () => {

@@ -1,9 +1,11 @@
 // What things of a workspace are called, for lists of ids and for choosing one. Who may not read the list of a kind learns the
 // names that reports tell.
 import { Choice, Quoted, Typed, html, usePlace } from "./kit.js";
-import { useRead, useRemembered } from "./list.js";
+import { useRead, useRemembered, useWhole } from "./list.js";
 
 const MOST = 500;
+// Lists of people are read to their end: whoever is chosen from them may have come long ago.
+const WHOLE = ["team", "principal"];
 /** @type {Record<string, [string, string, (it: any) => [string, string]]>} by kind: the right to read its list, the list, an item's id and name */
 const LISTS = {
   team: ["ReadMembers", "teams", (it) => [it.id, it.name]],
@@ -22,7 +24,10 @@ export function useNames(kind) {
   const { may } = usePlace();
   const [right, list, pair] = LISTS[kind] ?? [];
   const isListed = !!right && may(right) === "all";
-  const read = useRead(isListed ? `${list}?limit=${MOST}` : right && may("ReadReports") ? `reports/spend?by=${kind}` : null, kind === "agent" ? ["agent"] : []);
+  const isWhole = isListed && WHOLE.includes(kind);
+  const whole = useWhole(isWhole ? list : null);
+  const part = useRead(isWhole ? null : isListed ? `${list}?limit=${MOST}` : right && may("ReadReports") ? `reports/spend?by=${kind}` : null, kind === "agent" ? ["agent"] : []);
+  const read = isWhole ? whole : part;
   const rows = read.data ? (isListed ? read.data.data.filter(isThere) : read.data.rows.filter((/** @type {any} */ it) => it.key)) : [];
   const of = new Map(rows.map((/** @type {any} */ it) => (isListed && pair ? pair(it) : [it.key, it.name || it.key])));
   return { of, isRead: !right || read.got !== null, isWhole: isListed && !!read.data && read.data.nextCursor === null };

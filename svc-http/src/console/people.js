@@ -1,9 +1,6 @@
 // Persons to choose from, teams by their names, and what waits for a second owner's word.
 import { Dialog, Field, Group, Quoted, at, html, usePlace } from "./kit.js";
-import { useRead } from "./list.js";
-
-// As many as one part of a list has at most: who is beyond them is not offered.
-const OFFERED_MAX = 500;
+import { useWhole } from "./list.js";
 
 /** @param {any} it a member */
 export const named = (it) => it.name || it.email;
@@ -11,7 +8,7 @@ export const named = (it) => it.name || it.email;
 /** The members who may be chosen; whoever was removed is not. */
 export function useMembers() {
   const { may } = usePlace();
-  const read = useRead(may("ReadMembers") ? `members?limit=${OFFERED_MAX}` : null);
+  const read = useWhole(may("ReadMembers") ? "members" : null);
   const all = /** @type {any[]} */ ((read.data && read.data.data) || []);
   return { ...read, all, people: all.filter((it) => it.state !== "disabled"), isWhole: !!read.data && !read.data.nextCursor };
 }
@@ -19,7 +16,7 @@ export function useMembers() {
 /** The teams of the workspace, and what one is called. */
 export function useTeams() {
   const { may } = usePlace();
-  const read = useRead(may("ReadMembers") ? `teams?limit=${OFFERED_MAX}` : null);
+  const read = useWhole(may("ReadMembers") ? "teams" : null);
   const all = /** @type {any[]} */ ((read.data && read.data.data) || []);
   return { ...read, all, name: (/** @type {string} */ id) => all.find((it) => it.id === id)?.name ?? id };
 }

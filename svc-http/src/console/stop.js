@@ -2,7 +2,7 @@
 import { Badge, Button, Dialog, Empty, Field, Form, Heading, Pager, Quoted, Shown, Table, Time, Trouble, at, html, usePlace } from "./kit.js";
 import { useEffect, useRef, useState } from "./hooks.js";
 import { Standing } from "./agents.js";
-import { Who, useApi, useList, useRead } from "./list.js";
+import { Who, useApi, useList, useRead, useWhole } from "./list.js";
 import { isDone, query } from "./server.js";
 import { ASKS, count } from "./text.js";
 
@@ -46,8 +46,8 @@ function Fleet() {
 
 /** What goes with the kind of choice. @param {{ by: string }} props */
 function Value({ by }) {
-  const teams = useRead(by === "teamId" ? "teams?limit=500" : null);
-  const members = useRead(by === "principalId" ? "members?limit=500" : null);
+  const teams = useWhole(by === "teamId" ? "teams" : null);
+  const members = useWhole(by === "principalId" ? "members" : null);
   const templates = useRead(by === "template" ? "templates?limit=500" : null);
   const of = (/** @type {any} */ it) => (it.data && it.data.data) || [];
   const choice = (/** @type {string} */ label, /** @type {any} */ options) => html`<${Field} key=${options.length} name="value" as="choice" label=${label} fault=${`selector.${by}`} options=${options} />`;

@@ -3,7 +3,7 @@ import { Badge, Button, Choice, Dialog, Empty, Field, Form, Heading, Pager, Quot
 import { Whom } from "./approvals.js";
 import { Ending } from "./ending.js";
 import { useState } from "./hooks.js";
-import { Who, useApi, useList, useRead } from "./list.js";
+import { Who, useApi, useList, useRead, useWhole } from "./list.js";
 import { Others, chosenOver, isSame, usePinned } from "./meanwhile.js";
 import { Checks, SecondOwner, named, ticked, useTeams } from "./people.js";
 import { Teams } from "./teams.js";
@@ -50,30 +50,35 @@ function useWaiting() {
 
 /** @param {{ tabs: any, query: Record<string, string> }} props */
 function Members({ tabs, query }) {
-  const { wid, may, workspace, go, say, again } = usePlace();
+  const { wid, may, workspace, go, say, again: whole } = usePlace();
   const list = useList("members", {}, ["approval"], PART);
   const teams = useTeams();
   const waiting = useWaiting();
   const [open, setOpen] = useState(/** @type {any} */ (null));
   const close = () => setOpen(null);
-  const { state = "here", role = "" } = query;
+  const { state = "here", role = "", name = "" } = query;
   const manages = may("ManageMembers");
-  const shown = list.items.filter((/** @type {any} */ it) => (state === "here" ? it.state !== "disabled" : it.state === state) && (!role || it.role === role));
-  const isFiltered = state !== "here" || !!role;
+  // Whoever is looked for is found wherever they stand in the list.
+  const wanted = name.trim().toLowerCase();
+  const all = useWhole(wanted ? "members" : null, ["approval"]);
+  const read = wanted ? { ...all, data: all.data && all.data.data, items: (all.data && all.data.data) || [], more: !!(all.data && all.data.nextCursor), step: `name ${wanted}` } : list;
+  const isNamed = (/** @type {any} */ it) => !wanted || `${it.name ?? ""} ${it.email}`.toLowerCase().includes(wanted);
+  const shown = read.items.filter((/** @type {any} */ it) => (state === "here" ? it.state !== "disabled" : it.state === state) && (!role || it.role === role) && isNamed(it));
+  const isFiltered = state !== "here" || !!role || !!wanted;
   const owners = list.items.filter((/** @type {any} */ it) => isOwner(it) && it.state === "active");
   /** @type {Agreeing} */
   const agreeing = owners.length > 1 ? "others" : list.more || !list.data ? "unknown" : "none";
   // Whether somebody is the only owner is known once all members are.
   const isLast = (/** @type {any} */ it) => !list.more && owners.length === 1 && owners[0].id === it.id;
-  const pick = (/** @type {Record<string, string>} */ more) => go(at(wid, "team") + written({ state: state === "here" ? "" : state, role, ...more }), true);
+  const pick = (/** @type {Record<string, string>} */ more) => go(at(wid, "team") + written({ state: state === "here" ? "" : state, role, name, ...more }), true);
+  const again = () => Promise.all([list.again(), all.again(), waiting.again()]);
   const done = (/** @type {any} */ got, /** @type {string} */ told) => {
-    list.again();
-    waiting.again();
+    again();
     if (got.status === 202) return setOpen({ act: "asked", approval: got.said.approval });
     say(told);
     close();
     // What one may has changed with one's own role.
-    if (open.of.principalId === workspace.principalId) again();
+    if (open.of.principalId === workspace.principalId) whole();
   };
   const columns = [
     { title: "Person", kind: "wide", cell: (/** @type {any} */ it) => html`<${Quoted} text=${named(it)} />${it.principalId === workspace.principalId && " (you)"}${it.name && html`<br /><small><${Quoted} text=${it.email} /></small>`}` },
@@ -87,14 +92,15 @@ function Members({ tabs, query }) {
     ${!manages && html`<p class="lead">Owners and admins invite, change and remove members.</p>`}
     <${Pending} all=${waiting.all} />
     <div class="filters">
-      <${Choice} label=${`Shown${list.more ? ", of those read so far" : ""}`} value=${state} options=${SHOWN} choose=${(/** @type {string} */ it) => pick({ state: it === "here" ? "" : it })} />
+      <span class="choice"><label for="part">Find by name or e-mail</label><input id="part" type="search" value=${name} onInput=${(/** @type {any} */ it) => pick({ name: it.currentTarget.value })} /></span>
+      <${Choice} label=${`Shown${read.more ? ", of those read so far" : ""}`} value=${state} options=${SHOWN} choose=${(/** @type {string} */ it) => pick({ state: it === "here" ? "" : it })} />
       <${Choice} label="Role" value=${role} options=${[["", "Any"], ...ROLES.map(([is, label]) => [is, label])]} choose=${(/** @type {string} */ it) => pick({ role: it })} />
     </div>
-    <${Shown} of=${list} many=${shown.length}>${() =>
+    <${Shown} of=${read} many=${shown.length}>${() =>
       shown.length
-        ? html`<${Table} caption="Members" columns=${columns} rows=${shown} /><${Pager} of=${list} />`
-        : html`<${Empty} title=${isFiltered ? "Nobody is shown by this choice." : "Nobody is here."}><p>${isFiltered ? html`<a href=${at(wid, "team")}>Show all members</a>` : "Whoever is invited appears here."}</p><//><${Pager} of=${list} />`}<//>
-    ${open && open.act === "invite" && html`<${open.of ? InviteAgain : Invite} of=${open.of} agreeing=${agreeing} teams=${teams} close=${close} done=${(/** @type {any} */ got) => { list.again(); waiting.again(); setOpen(got.status === 202 ? { act: "asked", approval: got.said.approval } : { act: "invited", of: got.said }); }} />`}
+        ? html`<${Table} caption="Members" columns=${columns} rows=${shown} />${!wanted && html`<${Pager} of=${list} />`}`
+        : html`<${Empty} title=${isFiltered ? "Nobody is shown by this choice." : "Nobody is here."}><p>${isFiltered ? html`<a href=${at(wid, "team")}>Show all members</a>` : "Whoever is invited appears here."}</p><//>${!wanted && html`<${Pager} of=${list} />`}`}<//>
+    ${open && open.act === "invite" && html`<${open.of ? InviteAgain : Invite} of=${open.of} agreeing=${agreeing} teams=${teams} close=${close} done=${(/** @type {any} */ got) => { again(); setOpen(got.status === 202 ? { act: "asked", approval: got.said.approval } : { act: "invited", of: got.said }); }} />`}
     ${open && open.act === "invited" && html`<${Invited} of=${open.of} close=${close} />`}
     ${open && open.act === "change" && html`<${Change} of=${open.of} isLast=${isLast(open.of)} agreeing=${agreeing} teams=${teams} close=${close} done=${(/** @type {any} */ got) => done(got, "The member is changed.")} />`}
     ${open && open.act === "remove" && html`<${Remove} of=${open.of} agreeing=${agreeing} close=${close} done=${(/** @type {any} */ got) => done(got, "The member is removed.")} />`}
