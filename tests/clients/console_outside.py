@@ -360,7 +360,7 @@ def applications(chromium, dev, cookie, member):
             dialog = tabs.opened(page, "Ask for something")
             dialog.get_by_label("What").select_option(label=kind)
             dialog.get_by_label(name, exact=True).select_option(value)
-            dialog.get_by_label("Why").fill(reason)
+            dialog.get_by_label("Why").filter(visible=True).fill(reason)
             dialog.get_by_role("button", name="Ask for it").click()
             page.get_by_role("listitem").filter(has_text=reason).wait_for()
         page.get_by_role("listitem").filter(has_text="I read").get_by_role("button").click()

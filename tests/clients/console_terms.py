@@ -255,21 +255,24 @@ def at_their_fields(chromium, dev, cookie, member):
             page.get_by_role("button", name="Ask for something").click()
             dialog = opened(page, "Ask for something")
             dialog.get_by_label("What", exact=True).select_option(label=kind)
-            dialog.get_by_label("Mandate", exact=True).select_option("own")
-            dialog.get_by_label("Actions", exact=True).wait_for()
-            for name in dialog.get_by_label("Name", exact=True).all():
+            # What was typed for another choice stays beside it, and is not seen.
+            form = dialog.locator("form").filter(visible=True)
+            form.get_by_label("Mandate", exact=True).select_option("own")
+            form.get_by_label("Actions", exact=True).wait_for()
+            for name in form.get_by_label("Name", exact=True).all():
                 name.fill("Faulty")
-            dialog.get_by_label("Why", exact=True).fill("To see")
-            faults(page, dialog, "Ask for it")
+            form.get_by_label("Why", exact=True).fill("To see")
+            faults(page, form, "Ask for it")
         page.get_by_role("button", name="Ask for something").click()
         dialog = opened(page, "Ask for something")
         dialog.get_by_label("What", exact=True).select_option(label="More of a budget")
-        dialog.get_by_label("Budget", exact=True).fill(budget)
-        dialog.get_by_label("Why", exact=True).fill("To see")
+        form = dialog.locator("form").filter(visible=True)
+        form.get_by_label("Budget", exact=True).fill(budget)
+        form.get_by_label("Why", exact=True).fill("To see")
         for text, told in (("1,50", "An amount of US dollars is a number like 250.00, without commas or spaces."), ("0", "Must be above zero.")):
-            dialog.get_by_label("To so many dollars").fill(text)
-            dialog.get_by_role("button", name="Ask for it").click()
-            said_at(dialog, "To so many dollars", told)
+            form.get_by_label("To so many dollars").fill(text)
+            form.get_by_role("button", name="Ask for it").click()
+            said_at(form, "To so many dollars", told)
 
 
 def as_read(chromium, dev, cookie, member):

@@ -195,6 +195,49 @@ def confirmed_anew(chromium, dev):
         assert not box.is_checked()
 
 
+def held_by_choice(chromium, dev):
+    """What was typed for one choice stays while another is looked at, is asked about like the rest, and is not sent for the other."""
+    with tabs.console(chromium, dev, signed_in(dev), "/applications") as page:
+        page.get_by_role("button", name="Ask for something").click()
+        dialog = opened(page, "Ask for something")
+        kind = dialog.get_by_label("What", exact=True)
+        dialog.get_by_label("Name", exact=True).fill("Wished for")
+        dialog.get_by_label("Mandate", exact=True).select_option("own")
+        dialog.get_by_label("Actions", exact=True).fill("payment")
+        dialog.get_by_label("Mandate", exact=True).select_option("")
+        kind.select_option(label="Another role")
+        assert not dialog.get_by_label("Name", exact=True).filter(visible=True).count()
+        page.keyboard.press("Escape")
+        approving.says(dialog, "alert", NOT_SENT)
+        dialog.get_by_role("button", name="Go on with it").click()
+        kind.select_option(label="A new agent")
+        assert dialog.get_by_label("Name", exact=True).first.input_value() == "Wished for"
+        dialog.get_by_label("Mandate", exact=True).select_option("own")
+        assert dialog.get_by_label("Actions", exact=True).input_value() == "payment"
+        kind.select_option(label="Another role")
+        dialog.get_by_label("Role", exact=True).select_option("owner")
+        dialog.get_by_label("Why").filter(visible=True).fill("To help")
+        with page.expect_request(lambda it: it.method == "POST") as sent:
+            dialog.get_by_role("button", name="Ask for it").filter(visible=True).click()
+        assert sent.value.post_data_json["kind"] == "role" and "name" not in sent.value.post_data_json["change"], sent.value.post_data
+        dialog.wait_for(state="detached")
+        page.goto(at(dev, f"/agents/{dev['agentId']}"))
+        page.get_by_role("button", name="Grant a mandate").click()
+        dialog = opened(page, "Grant a mandate")
+        dialog.get_by_label("Name", exact=True).fill("Of its own")
+        dialog.get_by_label("At most so many actions").fill("7")
+        dialog.get_by_label("From").select_option("coding-agent")
+        assert not dialog.get_by_label("Name", exact=True).is_visible()
+        dialog.get_by_label("From").select_option("")
+        assert dialog.get_by_label("Name", exact=True).input_value() == "Of its own"
+        assert dialog.get_by_label("At most so many actions").input_value() == "7"
+        dialog.get_by_label("From").select_option("coding-agent")
+        with page.expect_request(lambda it: it.method == "POST") as sent:
+            dialog.get_by_role("button", name="Grant it").click()
+        assert sent.value.post_data_json == {"template": "coding-agent"}, sent.value.post_data
+        dialog.wait_for(state="detached")
+
+
 def test_the_console_loses_nothing_that_was_typed():
     with browser.browsing() as (dev, chromium):
         cookie = person.sign_in(dev)
@@ -204,3 +247,4 @@ def test_the_console_loses_nothing_that_was_typed():
         comes_back(chromium, dev)
         to_its_own(chromium, dev)
         confirmed_anew(chromium, dev)
+        held_by_choice(chromium, dev)

@@ -1,5 +1,5 @@
 // The agents of a workspace, and making one.
-import { Badge, Button, Dialog, Empty, Field, Form, Heading, Money, Pager, Quoted, ShownOnce, Shown, Table, Time, at, html, usePlace } from "./kit.js";
+import { Badge, Button, Dialog, Empty, Field, Form, Heading, Kept, Money, Pager, Quoted, ShownOnce, Shown, Table, Time, at, html, usePlace } from "./kit.js";
 import { useCallback, useEffect, useRef, useState } from "./hooks.js";
 import { useApi, useList, useLive, useWhole } from "./list.js";
 import { InOneLine, Terms, atTerms, bodyOf, useTemplates } from "./mandates.js";
@@ -142,7 +142,8 @@ function NewAgent({ close, made }) {
         <small>What no mandate covers is left to a person, or denied, as the workspace's settings say.</small>
         ${all.map((/** @type {any} */ it) => html`<${Field} key=${it.id} as="check" name=${`template ${it.name}`} label=${html`<${Quoted} text=${it.name} />`} hint=${html`<${InOneLine} of=${it.mandate} />`} fault=${`template ${it.name}`} />`)}
       </fieldset>
-      ${isWhole ? html`<fieldset><legend>A mandate of its own wording</legend><${Terms} currency=${currency} within=${WHOLE} /><p><${Button} act=${() => setWhole(false)}>Leave it out<//></p></fieldset>` : html`<p><${Button} act=${() => setWhole(true)}>Add a mandate of its own wording<//></p>`}
+      <${Kept} on=${isWhole}><fieldset><legend>A mandate of its own wording</legend><${Terms} currency=${currency} within=${WHOLE} /><p><${Button} act=${() => setWhole(false)}>Leave it out<//></p></fieldset><//>
+      ${!isWhole && html`<p><${Button} act=${() => setWhole(true)}>Add a mandate of its own wording<//></p>`}
       <${Field} name="tier" as="choice" label="Tier" options=${TIERS} />
       <div class="pair">
         <${Field} name="sponsor" as="choice" label="Sponsor" options=${persons} hint="Answers for it where its person has no sign-in." />

@@ -1,6 +1,6 @@
 // What members asked for that their role cannot do: asking, deciding, taking back.
-import { Badge, Button, Dialog, Empty, Field, Form, Heading, Id, Pager, Quoted, ShownOnce, Shown, Tabs, Time, at, html, useNow, usePlace } from "./kit.js";
-import { useCallback, useEffect, useState } from "./hooks.js";
+import { Badge, Button, Dialog, Empty, Field, Form, Heading, Id, Kept, Pager, Quoted, ShownOnce, Shown, Tabs, Time, at, html, useNow, usePlace } from "./kit.js";
+import { useCallback, useEffect, useId, useState } from "./hooks.js";
 import { TIERS } from "./agents.js";
 import { Brief, noAmount } from "./budgets.js";
 import { Who, forget, useApi, useList, useRead, useRemembered, useWhole } from "./list.js";
@@ -8,11 +8,13 @@ import { Broadens, Terms, Words, atTerms, bodyOf, isAsked } from "./mandates.js"
 import { isSame } from "./meanwhile.js";
 import { isDone, query as asQuery, wrongFields } from "./server.js";
 import { dollars, left, micros, plain } from "./text.js";
+import { unsentHere } from "./unsent.js";
 
 const STATES = /** @type {Record<string, [any, string]>} */ ({ waiting: ["waits", "Waiting"], approved: ["good", "Approved"], denied: ["bad", "Denied"], withdrawn: ["plain", "Taken back"], expired: ["plain", "Expired"] });
 const TITLES = /** @type {Record<string, string>} */ ({ agent: "A new agent", mandate: "A mandate", tier: "Another tier", budget_raise: "More of a budget", role: "Another role" });
 /** @type {[string, string][]} */
 const ROLES = [["owner", "Owner"], ["admin", "Admin"], ["member", "Member"], ["analyst", "Analyst"], ["auditor", "Auditor"]];
+const ASK = "Ask for something";
 const WITHIN = "change.";
 const OF_AGENT = "change.mandates.0.";
 
@@ -224,9 +226,10 @@ function Decide({ act, of, close, done }) {
 function Ask({ close, done }) {
   const api = useApi();
   const { zone, say, may } = usePlace();
-  const [kind, setKind] = useState("agent");
+  // What was kept of a session that has ended is where one begins.
+  const [kind, setKind] = useState(() => unsentHere().find((it) => it.title === ASK)?.id || "agent");
   const kinds = Object.entries(TITLES).filter(([is]) => may("ReadAgents") || !["mandate", "tier"].includes(is));
-  const ask = async (/** @type {Record<string, string>} */ values) => {
+  const ask = async (/** @type {string} */ kind, /** @type {Record<string, string>} */ values) => {
     const { wrong, ...change } = changeOf(kind, values, zone);
     return wrong ?? atTerms(await api("POST", "applications", { kind, reason: values.reason, ...change }), kind === "agent" ? OF_AGENT : WITHIN);
   };
@@ -235,12 +238,12 @@ function Ask({ close, done }) {
     done(got);
   };
   const pick = (/** @type {any} */ event) => setKind(event.currentTarget.value);
-  return html`<${Dialog} title="Ask for something" close=${close}>
+  return html`<${Dialog} title=${ASK} close=${close}>
     <div class="field"><label for="kind">What</label><select id="kind" onChange=${pick}>${kinds.map(([is, named]) => html`<option key=${is} value=${is} selected=${is === kind}>${named}</option>`)}</select></div>
-    <${Form} key=${kind} act=${ask} submit="Ask for it" cancel=${close} done=${asked}>
-      <${Wish} kind=${kind} />
+    ${kinds.map(([is, named]) => html`<${Kept} key=${is} on=${is === kind}><${Form} part=${{ id: is, name: named }} act=${(/** @type {Record<string, string>} */ values) => ask(is, values)} submit="Ask for it" cancel=${close} done=${asked}>
+      <${Wish} kind=${is} />
       <${Field} name="reason" as="lines" label="Why" needed hint="For whoever decides." />
-    <//>
+    <//><//>`)}
   <//>`;
 }
 
@@ -276,13 +279,14 @@ function Mandate({ within, none = false }) {
   const { currency, may } = usePlace();
   const templates = useRead(may("ReadTemplates") ? "templates?limit=500" : null);
   const all = (templates.data && templates.data.data) || [];
+  const id = useId();
   const [from, setFrom] = useState(none ? "" : "own");
   /** @type {[string, string][]} */
   const options = [...(none ? [/** @type {[string, string]} */ (["", "None yet"])] : []), ["own", "Its own wording"], ...all.map((/** @type {any} */ it) => /** @type {[string, string]} */ ([`of ${it.name}`, it.name]))];
   const template = all.find((/** @type {any} */ it) => from === `of ${it.name}`);
-  return html`<div class="field"><label for="from-template">Mandate</label><select id="from-template" name="from" onChange=${(/** @type {any} */ it) => setFrom(it.currentTarget.value)}>${options.map(([is, named]) => html`<option key=${is} value=${is} selected=${is === from}>${plain(named)}</option>`)}</select></div>
+  return html`<div class="field"><label for=${id}>Mandate</label><select id=${id} name="from" onChange=${(/** @type {any} */ it) => setFrom(it.currentTarget.value)}>${options.map(([is, named]) => html`<option key=${is} value=${is} selected=${is === from}>${plain(named)}</option>`)}</select></div>
     ${template && html`<${Words} of=${template.mandate} />`}
-    ${from === "own" && html`<fieldset><legend>The mandate</legend><${Terms} currency=${currency} within=${within} /></fieldset>`}`;
+    <${Kept} on=${from === "own"}><fieldset><legend>The mandate</legend><${Terms} currency=${currency} within=${within} /></fieldset><//>`;
 }
 
 /** What is asked for, of the fields, or what is wrong with it. @param {string} kind @param {Record<string, string>} values @param {string} zone @returns {{ wrong?: import("./server.js").Got, target?: string, change?: any }} */

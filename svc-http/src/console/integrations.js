@@ -1,5 +1,5 @@
 // What this workspace is connected with, one of a kind: what there is, and setting up another.
-import { Badge, Button, Dialog, Empty, Field, Form, Heading, Quoted, ShownOnce, Shown, Table, Time, at, html, usePlace } from "./kit.js";
+import { Badge, Button, Dialog, Empty, Field, Form, Heading, Kept, Quoted, ShownOnce, Shown, Table, Time, at, html, usePlace } from "./kit.js";
 import { useState } from "./hooks.js";
 import { useApi, useList, useWatched, useWhole } from "./list.js";
 import { chosenOver } from "./meanwhile.js";
@@ -146,9 +146,9 @@ function Mailed({ to, people }) {
   const [whom, setWhom] = useState(to.length ? "some" : "all");
   const unlisted = to.filter((id) => !people.some((it) => it.principalId === id)).length;
   return html`<${Field} name="mailed" as="choice" label="Mailed are" fault="config.to" options=${[["all", "Everybody who may decide what waits"], ["some", "Only some"]]} value=${whom} more=${{ onChange: (/** @type {any} */ it) => setWhom(it.currentTarget.value) }} />
-    ${whom === "some" && html`<fieldset><legend>Only these are mailed</legend>
+    <${Kept} on=${whom === "some"}><fieldset><legend>Only these are mailed</legend>
       ${unlisted > 0 && html`<small>${count(unlisted, "other")} who cannot be listed here ${unlisted === 1 ? "stays" : "stay"} among them.</small>`}
-      ${people.map((it) => html`<${Field} key=${it.principalId} as="check" name=${`to ${it.principalId}`} fault=${`config.to ${it.principalId}`} label=${html`<${Quoted} text=${it.name ?? it.email} />`} value=${to.includes(it.principalId)} />`)}</fieldset>`}`;
+      ${people.map((it) => html`<${Field} key=${it.principalId} as="check" name=${`to ${it.principalId}`} fault=${`config.to ${it.principalId}`} label=${html`<${Quoted} text=${it.name ?? it.email} />`} value=${to.includes(it.principalId)} />`)}</fieldset><//>`;
 }
 
 /**

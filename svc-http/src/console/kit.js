@@ -282,11 +282,23 @@ const WrongFilter = ({ id, text: said }) => html`<small id=${`${id}-wrong`} clas
 
 // Asking for more: dialogs and forms.
 
-/** Forms that are shown, each with what asks before it is left. @type {Map<any, { isTyped: () => boolean, ask: (leave: () => void) => void }>} */
+/** Forms that are there, each with what asks before it is left. @type {Map<any, { isTyped: () => boolean, forget: () => void, ask: (leave: () => void) => void }>} */
 const forms = new Map();
 
-/** The form in a dialog that holds what was not sent. @param {any} dialog */
-const typedIn = (dialog) => [...forms].find(([form, it]) => dialog.contains(form) && it.isTyped())?.[1];
+/** What asks before a dialog is left that holds what was not sent: in the form that is seen, for all of them. @param {any} dialog */
+function typedIn(dialog) {
+  const inside = [...forms].filter(([form]) => dialog.contains(form));
+  if (!inside.some((it) => it[1].isTyped())) return null;
+  const seen = inside.find(([form]) => !form.closest("[hidden]")) ?? inside[0];
+  return { ask: (/** @type {() => void} */ leave) => seen?.[1].ask(() => (inside.forEach((it) => it[1].forget()), leave())) };
+}
+
+/** What is there for one choice of several: it stays, with what was typed into it, while another is chosen. @param {{ on: boolean, children?: any }} props */
+export function Kept({ on, children }) {
+  const was = useRef(false);
+  was.current ||= on;
+  return was.current && html`<div hidden=${!on}>${children}</div>`;
+}
 
 /** What may be done in the place of going back, the last one first; what answers true has done it. @type {((event: PopStateEvent) => boolean)[]} */
 const stays = [];
@@ -368,7 +380,7 @@ const faultOf = (faults, field) => faults[field] ?? faults[Object.keys(faults).f
  */
 const unread = (form) =>
   [...form.elements]
-    .filter((it) => it.validity?.badInput)
+    .filter((it) => it.validity?.badInput && !it.closest("[hidden]"))
     .map((it) => ({ field: it.dataset.field ?? it.name, message: it.type === "number" ? "must be a number" : "must be a whole date and time, or empty" }));
 
 /** What is wrong, by the names of fields. @param {import("./server.js").Refused} error @returns {Record<string, string>} */
@@ -382,14 +394,14 @@ const unnamed = (message) => text.sentence(message.replace(/^`[^`]*` /, ""));
 
 /**
  * A form. `act` is given what the fields hold and answers what the server did, or a text of what is wrong; what is wrong is said at
- * the field it is about, and else above the button.
- * @param {{ act: (values: Record<string, string>, form: any) => any, submit: string, kind?: "main" | "danger", done?: (got: any) => void, cancel?: () => void, children?: any }} props
+ * the field it is about, and else above the button. `part`: which of several in one dialog it is.
+ * @param {{ part?: { id: string, name: string }, act: (values: Record<string, string>, form: any) => any, submit: string, kind?: "main" | "danger", done?: (got: any) => void, cancel?: () => void, children?: any }} props
  */
-export function Form({ act, submit, kind = "main", done, cancel, children }) {
+export function Form({ part, act, submit, kind = "main", done, cancel, children }) {
   const [busy, setBusy] = useState(false);
   const [wrong, setWrong] = useState(/** @type {any} */ (null));
   const form = useRef(/** @type {any} */ (null));
-  const typed = useTyped(form, kind === "danger");
+  const typed = useTyped(form, kind === "danger", part);
   const faults = faultsOf(wrong?.error ?? {});
   const send = async (/** @type {any} */ event) => {
     event.preventDefault();
@@ -421,13 +433,13 @@ export function Form({ act, submit, kind = "main", done, cancel, children }) {
   }, []);
   useEffect(() => {
     if (!wrong) return;
-    const first = form.current.querySelector("[aria-invalid=true]") ?? form.current.querySelector("[role=alert]");
+    const first = form.current.querySelector("[aria-invalid=true]:not([hidden] *)") ?? form.current.querySelector("[role=alert]");
     // A field that is folded away can neither be seen nor led to.
     const folded = first?.closest("details");
     if (folded) folded.open = true;
     first?.focus();
   }, [wrong]);
-  const placed = wrong && form.current ? [...form.current.querySelectorAll("[data-field]")].map((it) => it.dataset.field) : [];
+  const placed = wrong && form.current ? [...form.current.querySelectorAll("[data-field]:not([hidden] *)")].map((it) => it.dataset.field) : [];
   const beside = Object.entries(faults).filter(([field]) => !placed.some((it) => field === it || field.startsWith(`${it}.`)));
   return html`<form ref=${form} onSubmit=${send} onInput=${typed.touch} novalidate aria-busy=${busy ? "true" : undefined}>
     ${typed.isBack && html`<p class="note" role="status">What you had typed before your session ended stands here again, but for secrets. It was not sent: look it over first.${typed.isOver && " Somebody has changed this since: what you had not typed is as it stands now."}</p>`}
@@ -443,14 +455,15 @@ export function Form({ act, submit, kind = "main", done, cancel, children }) {
  * are kept, and never what it is confirmed by.
  * @param {{ current: any }} form
  * @param {boolean} isEnding
+ * @param {{ id: string, name: string }} [part]
  */
-function useTyped(form, isEnding) {
+function useTyped(form, isEnding, part) {
   const touched = useRef(/** @type {Set<any>} */ (new Set()));
   const [leaving, setLeaving] = useState({ leave: /** @type {(() => void) | null} */ (null) });
   const [isBack, setBack] = useState(false);
   const led = useRef(/** @type {{ kept: any, done: Set<string> } | null} */ (null));
   const from = useRef(/** @type {any} */ (null));
-  const around = useContext(Box);
+  const around = { ...useContext(Box), ...part };
   const box = useRef(around);
   box.current = around;
   const forget = () => {
@@ -463,7 +476,7 @@ function useTyped(form, isEnding) {
       from.current ??= document.activeElement;
       setLeaving({ leave: () => (forget(), leave()) });
     };
-    forms.set(own, { isTyped: () => typedOf(touched.current).length > 0, ask });
+    forms.set(own, { isTyped: () => typedOf(touched.current).length > 0, forget, ask });
     const end = () => keepTyped(box.current, isEnding ? new Set([...touched.current].filter((it) => WORDS.includes(it.name))) : touched.current);
     session.addEventListener("ended", end);
     return () => {

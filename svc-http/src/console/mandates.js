@@ -1,5 +1,5 @@
 // What an agent may do: its mandates, each in versions that do not change, in words and in a form.
-import { Badge, Button, Dialog, Empty, Entries, Field, Form, Pager, Quoted, Shown, Time, html, usePlace } from "./kit.js";
+import { Badge, Button, Dialog, Empty, Entries, Field, Form, Kept, Pager, Quoted, Shown, Time, html, usePlace } from "./kit.js";
 import { Ending } from "./ending.js";
 import { useMemo, useState } from "./hooks.js";
 import { Who, useApi, useList, useRead } from "./list.js";
@@ -192,7 +192,8 @@ function Grant({ agent, close, done }) {
   return html`<${Dialog} title="Grant a mandate" close=${close}>
     <${Asking} act=${grant} submit="Grant it" close=${close} done=${done}>
       <div class="field"><label for="from">From</label><select id="from" onChange=${(/** @type {any} */ it) => setFrom(it.currentTarget.value)}>${options.map(([is, named]) => html`<option key=${is} value=${is} selected=${is === from}>${plain(named)}</option>`)}</select></div>
-      ${template ? html`<${Words} of=${template.mandate} />` : html`<${Terms} currency=${currency} />`}
+      ${template && html`<${Words} of=${template.mandate} />`}
+      <${Kept} on=${!template}><${Terms} currency=${currency} /><//>
     <//>
   <//>`;
 }

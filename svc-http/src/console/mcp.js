@@ -1,5 +1,5 @@
 // MCP servers behind this one: where they are, what of their tools waits for a person, and accepting it as it was looked at.
-import { Badge, Button, Copy, Dialog, Empty, Entries, Facts, Field, Form, Heading, Id, Pager, Quoted, Shown, Table, Time, Trouble, at, html, usePlace } from "./kit.js";
+import { Badge, Button, Copy, Dialog, Empty, Entries, Facts, Field, Form, Heading, Id, Kept, Pager, Quoted, Shown, Table, Time, Trouble, at, html, usePlace } from "./kit.js";
 import { Ending } from "./ending.js";
 import { useState } from "./hooks.js";
 import { Who, useApi, useList, useRead } from "./list.js";
@@ -124,8 +124,8 @@ function Credential({ of }) {
   const [type, setType] = useState(of?.type ?? "none");
   return html`<fieldset><legend>What it takes as a credential</legend>
     <div class="field"><label for="credential">Kind</label><select id="credential" name="type" onChange=${(/** @type {any} */ it) => setType(it.currentTarget.value)}>${CREDENTIALS.map(([is, named]) => html`<option key=${is} value=${is} selected=${is === type}>${named}</option>`)}</select></div>
-    ${type === "header" && html`<${Field} name="header" label="Name of the header" fault="credential.header" value=${of?.header} needed />`}
-    ${type !== "none" && html`<${Field} name="secret" as="password" label=${of?.secretHint ? `Secret, to replace the one that ends with ${of.secretHint}` : "Secret"} fault="credential.secret" needed=${!of?.secretHint} hint="Kept sealed and shown to nobody again." more=${{ autocomplete: "new-password" }} />`}
+    <${Kept} on=${type === "header"}><${Field} name="header" label="Name of the header" fault="credential.header" value=${of?.header} needed /><//>
+    <${Kept} on=${type !== "none"}><${Field} name="secret" as="password" label=${of?.secretHint ? `Secret, to replace the one that ends with ${of.secretHint}` : "Secret"} fault="credential.secret" needed=${!of?.secretHint} hint="Kept sealed and shown to nobody again." more=${{ autocomplete: "new-password" }} /><//>
   </fieldset>`;
 }
 
