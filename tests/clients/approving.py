@@ -312,6 +312,27 @@ def without_script(chromium, decision):
         assert page.locator("#state").is_hidden(), "nor is a state shown that nobody knows"
 
 
+def budgets_owner(chromium, dev, cookie):
+    """A member who owns a budget decides on more of it knowing what it is over, for how long, and what is allotted and spent."""
+    owner = member(dev, "keeper@example.com", "member")
+    keeper = next(it["principalId"] for it in desk.api(dev, "members")["data"] if it["email"] == "keeper@example.com")
+    team = desk.api(dev, "teams", {"name": "Night shift"})
+    wish = {"scope": {"kind": "team", "id": team["id"]}, "amount": 25_000_000, "period": "month", "owner": keeper}
+    budget = desk.api(dev, "budgets", wish)
+    agent = desk.api(dev, "agents", {"name": "Of the keeper", "principalEmail": "keeper@example.com", "mandates": [{"template": "saas-subscriptions"}]})
+    decision = ask(dev | {"agentKey": agent["key"]}, 31_000)
+    # What a full budget asks, in the place of what the agent does.
+    asks = {"kind": "budget", "subject": {"budgetId": budget["id"], "moreMicros": 5_000_000}, "agentId": None}
+    with phone(chromium, [owner], dev["baseUrl"]) as page:
+        browser.answer_with(page, f"**/api/**/approvals/{decision['approval']['id']}", lambda it: it.update(asks))
+        page.goto(decision["approval"]["url"])
+        page.get_by_role("button", name="Deny").wait_for()
+        told = " ".join(page.locator("#matter").inner_text().split())
+        for words in ("USD 5.00", "Budget of the team Night shift", "Period month", "Allotted USD 25.00", "Spent USD 0.00"):
+            assert words in told.replace("\u00a0", " "), (words, told)
+    desk.api(dev, f"approvals/{decision['approval']['id']}/deny", {})
+
+
 def cases():
     """Texts, and how each is shown: the server's own cases."""
     return json.loads((run.HERE.parent.parent / "svc-http/src/pages/quoted.cases.json").read_text())
@@ -439,6 +460,7 @@ def test_a_person_decides_at_the_link():
         second_factor_again(chromium, dev, cookie)
         without_an_answer(chromium, dev, cookie)
         elsewhere(chromium, dev, cookie)
+        budgets_owner(chromium, dev, cookie)
         fields_apart(chromium, dev, cookie)
         what_a_tool_is_given(chromium, dev, cookie)
         two_persons(chromium, dev, cookie)

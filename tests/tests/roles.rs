@@ -41,7 +41,7 @@ fn prefix(name: &str) -> &str {
 /// A body that is no request of any route, so that nothing happens where a caller is let in.
 const NOTHING: &str = "[]";
 
-fn members_only() -> impl Iterator<Item = (&'static Route, svc_core::state::people::Right)> {
+fn members_only() -> impl Iterator<Item = (&'static Route, Right)> {
     routes::all().filter_map(|route| match route.auth {
         Auth::Member(right) => Some((route, right)),
         _ => None,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::Value;
 use svc_core::refusal::Refusal;
 use svc_core::rules::gateway::budgets::{
-    BudgetView, ChangeBudget, CreateBudget, RaiseBudget, RemoveBudget, list_budgets, read_budget,
+    BudgetView, ChangeBudget, CreateBudget, RaiseBudget, RemoveBudget, list_budgets, read_budget, scope_name,
 };
 use svc_core::rules::people::by::By;
 use svc_core::state::gateway::{Budget, BudgetScope, Call as ModelCall};
@@ -57,7 +57,11 @@ pub(super) async fn answer(
         BudgetsOp::Get => {
             let id = call.param_id("bdg")?;
             let found = service.read(|scope| read_budget(scope, &by, workspace, id))?;
-            shown(service, &found)
+            let key = key_of(service, workspace, &found.budget.scope)?;
+            let name = service.read(|scope| scope_name(scope, &found.budget, key))?;
+            let mut written = written(service, &found)?;
+            budget::write_name(&mut written, name);
+            answered(&written)
         }
         BudgetsOp::Change => {
             let asked = budget::read_change(&call.body)?;
@@ -93,8 +97,16 @@ fn list(service: &GateService, by: &By, workspace: WorkspaceId, call: &Call) -> 
 }
 
 fn shown(service: &GateService, view: &BudgetView) -> Result<Answer, Refusal> {
+    answered(&written(service, view)?)
+}
+
+fn written(service: &GateService, view: &BudgetView) -> Result<Value, Refusal> {
     let open = if view.used.open == 0 { Vec::new() } else { open_calls(service, view.budget.workspace)? };
-    serde_json::to_vec(&budget::write(view, &open)).map(Answer::json).map_err(|_| Refusal::internal())
+    Ok(budget::write(view, &open))
+}
+
+fn answered(written: &Value) -> Result<Answer, Refusal> {
+    serde_json::to_vec(written).map(Answer::json).map_err(|_| Refusal::internal())
 }
 
 /// Calls of the workspace that run, the oldest first.

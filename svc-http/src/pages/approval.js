@@ -244,7 +244,7 @@ async function about({ kind, subject }) {
   if (kind !== "budget") return [];
   const budget = await read(`budgets/${subject.budgetId}`);
   const told = budget && [
-    ["Budget of", `${budget.scope.kind} `, quoted(budget.scope.id ? await who(budget.scope.id) : "")],
+    ["Budget of", OVER[budget.scope.kind] || budget.scope.kind, " ", quoted(budget.scope.name || budget.scope.id || "")],
     ["Period", budget.period],
     ["Allotted", ...dollars(budget.allocationMicros)],
     ["Spent", ...dollars(budget.spentMicros)],

@@ -27,6 +27,7 @@ const ASKS = {
   "access.grant": "asks to give access",
   "infra.change": "asks to change infrastructure",
 };
+const OVER = { workspace: "the whole workspace", team: "the team", principal: "the person", agent: "the agent", key: "the key", taskClass: "the class of tasks" };
 const TRUST = {
   operator: "those who run the agent",
   user: "its user",

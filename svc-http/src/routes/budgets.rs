@@ -73,8 +73,9 @@ pub(super) const ROUTES: &[Route] = &[
     Route {
         op: Op::Budgets(BudgetsOp::Get),
         path: "/api/w/{wid}/budgets/{bdg}",
-        auth: Auth::Member(Right::ReadReports),
-        summary: "One budget and what has been used of it",
+        // Whoever owns a budget decides on it, and reads it whatever their role; the rule looks.
+        auth: Auth::Member(Right::RaiseBudgets),
+        summary: "One budget, what it is over by name, and what has been used of it; its owner reads it too",
         ..BUDGET
     },
     Route {

@@ -105,13 +105,18 @@ fn new_budget() -> Value {
 }
 
 fn budget() -> Value {
+    let mut over = scope();
+    over["properties"]["name"] = json!({
+        "type": "string",
+        "description": "What people call it; where one budget is read, unless it is over the workspace or what it was over is gone.",
+    });
     json!({
         "type": "object",
         "required": ["id", "scope", "amount", "period", "ladder", "owner", "allocationMicros", "spentMicros", "reservedMicros",
             "reservations", "periodStart", "periodEnd", "refuses", "enforcing", "createdAt", "createdBy"],
         "properties": {
             "id": id("bdg_"),
-            "scope": scope(),
+            "scope": over,
             "amount": micros(1),
             "period": period(),
             "ladder": ladder(),

@@ -200,6 +200,14 @@ pub fn write(view: &BudgetView, open: &[std::sync::Arc<Call>]) -> Value {
     })
 }
 
+/// Adds what it is over, as people call it, to a budget that is read by itself.
+pub fn write_name(budget: &mut Value, name: Option<String>) {
+    let scope = budget.get_mut("scope").and_then(Value::as_object_mut);
+    if let (Some(scope), Some(name)) = (scope, name) {
+        scope.insert("name".to_owned(), json!(name));
+    }
+}
+
 /// What a running call holds of one of its budgets.
 fn reservation(call: &Call, on: CallBudget) -> Option<Value> {
     let CallState::Running { lapses_at, .. } = &call.state else { return None };

@@ -175,6 +175,50 @@ async fn a_budget_is_raised_by_those_who_may() {
     site.stop().await;
 }
 
+/// Whoever owns a budget reads it, whatever their role, with what it is over by name: they decide on it. To others who read none it is
+/// not there.
+#[tokio::test]
+async fn whoever_owns_a_budget_reads_it() {
+    let site = Site::start().await;
+    let mut client = site.client().await;
+    let admin = site.member(Role::Admin);
+    let team = admin.ask(&mut client, "POST", &path(&site, "teams"), Some(&json!({ "name": "Desk" }))).await.json();
+    let wish = json!({ "scope": "inference", "label": "Nightly" });
+    let key = admin.ask(&mut client, "POST", &path(&site, "keys"), Some(&wish)).await.json();
+    let agent = site.agent(&[]);
+    let scopes = [
+        (json!({ "kind": "team", "id": team["id"] }), Some("Desk")),
+        (json!({ "kind": "key", "id": key["binding"]["id"] }), Some("Nightly")),
+        (json!({ "kind": "agent", "id": agent.id }), Some("Agent")),
+        (json!({ "kind": "principal", "id": admin.principal }), None),
+        (json!({ "kind": "workspace" }), None),
+    ];
+    for role in [Role::Member, Role::Auditor] {
+        let (owner, other) = (site.member(role), site.member(role));
+        for (scope, name) in &scopes {
+            let wish = json!({ "scope": scope, "amount": 100, "period": "month", "owner": owner.principal });
+            let made = admin.ask(&mut client, "POST", &path(&site, "budgets"), Some(&wish)).await.json();
+            let own = path(&site, &format!("budgets/{}", made["id"].as_str().unwrap()));
+            let read = owner.ask(&mut client, "GET", &own, None).await.ok();
+            assert_eq!((&read["amount"], &read["spentMicros"]), (&json!(100), &json!(0)));
+            match name {
+                Some(name) => assert_eq!(read["scope"]["name"], json!(name), "{scope}"),
+                None => assert_eq!(read["scope"]["name"].is_string(), scope["kind"] == "principal", "{read}"),
+            }
+            let got = other.ask(&mut client, "GET", &own, None).await;
+            assert_eq!((got.status, got.kind()), (404, "not_found".to_owned()));
+        }
+        let got = owner.ask(&mut client, "GET", &path(&site, "budgets"), None).await;
+        assert_eq!(
+            (got.status, got.kind()),
+            (403, "forbidden".to_owned()),
+            "the list stays with those who read budgets"
+        );
+    }
+    site.audit();
+    site.stop().await;
+}
+
 /// The question that a full budget asks is read and answered like any other, and a yes raises the period.
 #[tokio::test]
 async fn a_person_approves_more_of_a_budget() {

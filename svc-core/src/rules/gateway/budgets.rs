@@ -244,14 +244,47 @@ fn faults_of_raise(budget: &Budget, used: &BudgetUse, allocation: MicroUsd, may_
     faults
 }
 
-/// A budget as `by` may read it.
+/// A budget as `by` may read it: also whoever owns it, whom it is decided by.
 ///
 /// # Errors
-/// Those of [`entitled`], and `not_found`.
+/// Those of [`entitled`], and `not_found`, also where it is another's and the caller may read none.
 pub fn read_budget(scope: &mut Scope<'_>, by: &By, workspace: WorkspaceId, id: BudgetId) -> Result<BudgetView, Halt> {
-    entitled(scope, by, workspace, Right::ReadReports)?;
+    let reach = entitled(scope, by, workspace, Right::RaiseBudgets)?;
     let (budget, used) = standing(scope, workspace, id)?;
+    if reach != Reach::All && by.principal() != Some(budget.owner) {
+        entitled(scope, by, workspace, Right::ReadReports).map_err(unseen)?;
+    }
     shown(scope, budget, used)
+}
+
+/// What a budget is over, as people call it; nothing for the workspace, or where it is gone or has no name. `key`: the row of the key
+/// that it is over, where it is over one.
+///
+/// # Errors
+/// [`Halt::Load`] alone.
+pub fn scope_name(scope: &mut Scope<'_>, budget: &Budget, key: Option<CredentialId>) -> Result<Option<String>, Halt> {
+    Ok(match &budget.scope {
+        BudgetScope::Workspace => None,
+        BudgetScope::Team(id) => scope.get::<Team>(*id)?.map(|it| it.name.to_string()),
+        BudgetScope::Agent(id) => scope.get::<Agent>(*id)?.map(|it| it.name.to_string()),
+        BudgetScope::Principal(id) => scope.get::<Principal>(*id)?.map(|it| called(&it)),
+        BudgetScope::Key(_) => {
+            let row = match key {
+                Some(row) => scope.get::<Credential>(row)?,
+                None => None,
+            };
+            row.map(|it| it.label.as_ref().map_or_else(|| format!("{}…", it.prefix), ToString::to_string))
+        }
+        BudgetScope::TaskClass(id) => {
+            let routing = scope.get::<Routing>(budget.workspace)?.ok_or_else(Refusal::internal)?;
+            routing.classes.iter().find(|it| it.id == *id).and_then(|it| Some(it.name.as_ref()?.to_string()))
+        }
+    })
+}
+
+/// A person by their name, or by their address where they have none.
+fn called(person: &Principal) -> String {
+    person.name.as_ref().map_or_else(|| person.email.as_str().to_owned(), ToString::to_string)
 }
 
 /// The budgets of a workspace after one of them, the newest first: at most `limit`, and whether more follow.
