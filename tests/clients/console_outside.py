@@ -334,6 +334,26 @@ def templates(chromium, dev, cookie):
         assert not page.get_by_role("listitem").filter(has_text="coding-agent").get_by_role("button").count()
 
 
+def another_currency(chromium, dev, cookie):
+    """An amount stays what it says where a template's currency is changed; what the other one has no digits for is refused as it stands."""
+    limits = {"currency": "EUR", "perAction": 100_000, "askAbove": 1_050}
+    desk.api(dev, "templates", {"name": "To Tokyo", "mandate": {"name": "To Tokyo", "actions": ["payment"], "limits": limits}})
+    with tabs.console(chromium, dev, cookie, "/templates") as page:
+        page.get_by_role("button", name="Change To Tokyo").click()
+        dialog = tabs.opened(page, "Change a template")
+        most, above = dialog.get_by_label("At most an action"), dialog.get_by_label("Ask a person above")
+        for currency, shown in (("JPY", ("1000", "10.50")), ("BHD", ("1000.000", "10.500")), ("EUR", ("1000.00", "10.50")), ("JPY", ("1000", "10.50"))):
+            dialog.get_by_label("Currency").fill(currency)
+            assert (most.input_value(), above.input_value()) == shown, currency
+        dialog.get_by_role("button", name="Save").click()
+        dialog.locator(".field", has=page.get_by_label("Ask a person above")).locator(".wrong").get_by_text("in JPY").wait_for()
+        above.fill("10")
+        dialog.get_by_role("button", name="Save").click()
+        dialog.wait_for(state="detached")
+    held = next(it for it in desk.api(dev, "templates")["data"] if it["name"] == "To Tokyo")["mandate"]["limits"]
+    assert (held["currency"], held["perAction"], held["askAbove"]) == ("JPY", 1_000, 10), held
+
+
 def applications(chromium, dev, cookie, member):
     """A member asks by keyboard; whoever may decides, and the change is made; one's own is not offered to decide."""
     with tabs.console(chromium, dev, member, "/applications") as page:
@@ -579,6 +599,7 @@ def test_the_console_connects_a_workspace():
         others_links(chromium, dev, cookie)
         mailed(chromium, dev, cookie)
         templates(chromium, dev, cookie)
+        another_currency(chromium, dev, cookie)
         applications(chromium, dev, cookie, member)
         words_that_change(chromium, dev, cookie, member)
         connections(chromium, dev, cookie)

@@ -258,13 +258,21 @@ function same(one, other) {
 const AMOUNTS = /** @type {Record<string, string>} */ ({ perAction: "limits.perAction", askAbove: "limits.askAbove", periodAmount: "limits.perPeriod" });
 const LABELS = /** @type {Record<string, string>} */ ({ perAction: "At most an action", askAbove: "Ask a person above", perPeriod: "At most a period" });
 
+/** A decimal number with as many digits behind the point, where it loses nothing by that. @param {string} amount @param {number} places */
+function inDigits(amount, places) {
+  const [whole, part = ""] = amount.split(".");
+  if (/[1-9]/.test(part.slice(places))) return amount;
+  return places ? `${whole}.${part.slice(0, places).padEnd(places, "0")}` : whole;
+}
+
 /** The terms of a mandate as fields. `within`: what stands before the names of its faults; `isNew`: what is there binds nothing yet. @param {{ of?: any, currency: string, within?: string, isNew?: boolean }} props */
 export function Terms({ of = {}, currency, within = "", isNew = false }) {
   const { zone } = usePlace();
   const { limits = {}, merchants = {}, fields = {}, tools = {} } = of;
   const [code, setCode] = useState(limits.currency ?? currency);
   const places = useMemo(() => digits(code), [code]);
-  const shown = (/** @type {number | undefined} */ it) => (it === undefined ? "" : decimal(it, places));
+  // What an amount says stays, whatever currency is typed; one that this has no digits for is refused as it stands.
+  const shown = (/** @type {number | undefined} */ it) => (it === undefined ? "" : inDigits(decimal(it, digits(limits.currency ?? currency)), places));
   const list = (/** @type {string[] | undefined} */ it) => (it ?? []).join("\n");
   const isFixed = !!limits.currency && !isNew;
   const pick = { onInput: (/** @type {any} */ it) => setCode(it.currentTarget.value.trim().toUpperCase()), readonly: isFixed };
