@@ -26,6 +26,17 @@ LOCAL = [
     ("2026-10-25T02:30", "Europe/Berlin", "2026-10-25T00:30:00.000Z"),
     ("2026-07-01T12:00", "Asia/Kolkata", "2026-07-01T06:30:00.000Z"),
 ]
+# Instants around the turn of a year, each as it is told at another one: the year is left out where it runs in that zone.
+YEARS = [
+    ("2026-12-31T23:30:00Z", "2026-12-31T23:40:00Z", "Europe/Berlin", "1 Jan, 00:30"),
+    ("2026-12-31T22:30:00Z", "2026-12-31T23:40:00Z", "Europe/Berlin", "31 Dec 2026, 23:30"),
+    ("2027-01-01T02:00:00Z", "2027-01-01T03:00:00Z", "America/New_York", "31 Dec, 21:00"),
+    ("2027-01-01T06:00:00Z", "2027-01-01T03:00:00Z", "America/New_York", "1 Jan 2027, 01:00"),
+]
+READ_YEARS = """async (all) => {
+  const { instant } = await import(new URL("text.js", document.querySelector("script[type=module]").src));
+  return all.map(([at, now, zone]) => instant(at, zone, Date.parse(now)));
+}"""
 READ_LOCAL = """async (all) => {
   const { fromLocal } = await import(new URL("text.js", document.querySelector("script[type=module]").src));
   return all.map(([local, zone]) => fromLocal(local, zone));
@@ -52,6 +63,7 @@ def ledger(chromium, dev, cookie):
         page.get_by_label("Kind").select_option("integration")
         page.get_by_text("No such record.").wait_for()
         page.get_by_role("status").get_by_text("None shown", exact=True).wait_for()
+        assert page.evaluate(READ_YEARS, YEARS) == [it[3] for it in YEARS]
         assert page.evaluate(READ_LOCAL, LOCAL) == [it[2] for it in LOCAL], "days and hours are as the zone has them"
         page.get_by_role("link", name="Show everything").first.click()
         page.get_by_role("status").get_by_text(re.compile("^[1-9][0-9]* shown")).wait_for()

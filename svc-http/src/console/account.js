@@ -20,7 +20,7 @@ const RECOVERY_CODES = 10;
 export function begun({ id, createdAt }, all, zone) {
   const second = (/** @type {string} */ it) => Math.floor(Date.parse(it) / 1000);
   const isShared = all.some((it) => it.id !== id && second(it.createdAt) === second(createdAt));
-  return instant(createdAt, zone, false) + (isShared ? `, id …${id.slice(-6)}` : "");
+  return instant(createdAt, zone) + (isShared ? `, id …${id.slice(-6)}` : "");
 }
 
 /** How a session was made. @param {{ proof: string }} props */

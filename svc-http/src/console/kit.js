@@ -68,8 +68,8 @@ export function Time({ at: moment, ago = false }) {
   const { zone } = usePlace();
   const current = useNow();
   if (!moment) return "–";
-  const full = text.instant(moment, zone, false);
-  return html`<time datetime=${moment} title=${full}>${ago ? text.distance(moment, current) : text.instant(moment, zone)}</time>`;
+  const full = text.instant(moment, zone);
+  return html`<time datetime=${moment} title=${full}>${ago ? text.distance(moment, current) : text.instant(moment, zone, current)}</time>`;
 }
 
 /** An id that can be copied. @param {{ id: string, brief?: boolean }} props */

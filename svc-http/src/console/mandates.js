@@ -38,7 +38,7 @@ function linesOf({ actions, limits = {}, merchants = {}, fields, tools = {}, dup
     listed("only the tools", tools.allow, "tools", "only"),
     listed("never the tools", tools.deny, "tools", "never"),
     duplicates === "record" && "does not ask about repeated payments",
-    expiresAt && `ends on ${instant(expiresAt, zone, false)}`,
+    expiresAt && `ends on ${instant(expiresAt, zone)}`,
   ];
   return said.filter((it) => !!it).map((it) => (typeof it === "string" ? { said: it } : /** @type {Line} */ (it)));
 }

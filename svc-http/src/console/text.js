@@ -123,17 +123,18 @@ export function dayOn(day, by) {
 }
 
 /**
- * An instant in a zone; `brief`: without the year that it is now, seconds and the zone's name.
+ * An instant in a zone, with its seconds and the zone's name; `now`: without them, and without the year where it is the one that
+ * runs there at this moment.
  * @param {string | number} at
  * @param {string} [zone]
- * @param {boolean} [brief]
+ * @param {number} [now]
  */
-export function instant(at, zone, brief = true) {
+export function instant(at, zone, now) {
   /** @type {Intl.DateTimeFormatOptions} */
   const how = { month: "short", day: "numeric", hour: "2-digit", minute: "2-digit", hourCycle: "h23" };
   const year = /** @type {const} */ ({ year: "numeric" });
-  const isThisYear = new Date(at).getUTCFullYear() === new Date().getUTCFullYear();
-  const more = brief ? (isThisYear ? {} : year) : { ...year, second: "2-digit", timeZoneName: "short" };
+  const yearOf = (/** @type {string | number} */ moment) => new Intl.DateTimeFormat("en-GB", { ...year, timeZone: zone }).format(new Date(moment));
+  const more = now === undefined ? { ...year, second: "2-digit", timeZoneName: "short" } : yearOf(at) === yearOf(now) ? {} : year;
   return new Intl.DateTimeFormat("en-GB", { ...how, .../** @type {object} */ (more), timeZone: zone }).format(new Date(at));
 }
 
