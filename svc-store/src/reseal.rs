@@ -74,7 +74,7 @@ impl Gate {
             rows.extend(self.load(some)?);
         }
         for shard in 0..SHARDS {
-            let waiting = self.scan_all(Range::all(Index::Outbox, u128::from(shard), PAGE))?;
+            let waiting = self.scan_all(Range::all(Index::Outbox, shard, PAGE))?;
             rows.extend(waiting.into_iter().filter_map(|it| it.row.record));
         }
         Ok(rows)

@@ -1,6 +1,6 @@
 //! What a program that embeds the gate has beside asking and settling: keys of its own drawing, verdicts on receipts, and a gate that is
 //! there already.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test may panic")]
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "a test may panic")]
 
 use std::collections::BTreeSet;
 use std::path::Path;

@@ -435,7 +435,7 @@ mod tests {
     }
 
     /// Schemas that bound by themselves.
-    fn plain() -> Vec<Value> {
+    fn bounded() -> Vec<Value> {
         let (pair, further) = (json!([{ "type": "string" }, { "type": "boolean" }]), json!({ "type": "integer" }));
         vec![
             json!({ "type": "integer", "minimum": 120 }),
@@ -469,7 +469,7 @@ mod tests {
     /// What is made of a schema satisfies it, as somebody else's validator says.
     #[test]
     fn what_is_made_satisfies_its_schema() {
-        for schema in composed().into_iter().chain(plain()) {
+        for schema in composed().into_iter().chain(bounded()) {
             let validator = jsonschema::validator_for(&schema).unwrap();
             for seed in 0..50 {
                 let value = made(&schema, seed);

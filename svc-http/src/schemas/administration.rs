@@ -115,9 +115,10 @@ fn agent(more: &[&str]) -> Value {
     required.extend(more);
     let mut schema = object(&members, &required);
     if more.is_empty() {
-        schema["description"] = json!(
-            "To a kill owner whose role reads no more of it: `id`, `name`, `workspaceId`, `killOwner`, `standing`, `frozen`, `createdBy` and `createdAt` alone."
-        );
+        let told = "To a kill owner whose role reads no more of it: `id`, `name`, `workspaceId`, `killOwner`, `standing`, `frozen`, `createdBy` and `createdAt` alone.";
+        if let Some(schema) = schema.as_object_mut() {
+            schema.insert("description".to_owned(), json!(told));
+        }
     }
     schema
 }

@@ -106,10 +106,13 @@ fn new_budget() -> Value {
 
 fn budget() -> Value {
     let mut over = scope();
-    over["properties"]["name"] = json!({
+    let name = json!({
         "type": "string",
         "description": "What people call it; where one budget is read, unless it is over the workspace or what it was over is gone.",
     });
+    if let Some(members) = over.get_mut("properties").and_then(Value::as_object_mut) {
+        members.insert("name".to_owned(), name);
+    }
     json!({
         "type": "object",
         "required": ["id", "scope", "amount", "period", "ladder", "owner", "allocationMicros", "spentMicros", "reservedMicros",

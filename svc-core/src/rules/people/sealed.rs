@@ -9,14 +9,14 @@ use crate::state::gateway::UpstreamKey;
 use crate::state::people::{Account, SigningKey};
 use crate::store::Record;
 
+/// What gives the text for a purpose and the text that stands there.
+pub type Seal<'a, E> = dyn FnMut(&str, &str) -> Result<Box<str>, E> + 'a;
+
 /// The row with each of its sealed texts as `seal` gives it for the purpose and the text; `None` where it has none.
 ///
 /// # Errors
 /// The first that `seal` gives.
-pub fn resealed<E>(
-    record: &Record,
-    seal: &mut dyn FnMut(&str, &str) -> Result<Box<str>, E>,
-) -> Result<Option<Record>, E> {
+pub fn resealed<E>(record: &Record, seal: &mut Seal<'_, E>) -> Result<Option<Record>, E> {
     let row = match record {
         Record::SigningKey(row) => {
             let sealed = seal(&SigningKey::purpose(row.id), &row.sealed)?;
@@ -35,10 +35,7 @@ pub fn resealed<E>(
     Ok(Some(row).filter(|row| row != record))
 }
 
-fn upstream_key<E>(
-    row: &UpstreamKey,
-    seal: &mut dyn FnMut(&str, &str) -> Result<Box<str>, E>,
-) -> Result<UpstreamKey, E> {
+fn upstream_key<E>(row: &UpstreamKey, seal: &mut Seal<'_, E>) -> Result<UpstreamKey, E> {
     let (mut row, purpose) = (row.clone(), UpstreamKey::purpose(row.workspace));
     // A provider without a key has an empty text.
     for text in std::iter::once(&mut row.sealed).chain(row.headers.values_mut()).filter(|it| !it.is_empty()) {
@@ -47,10 +44,7 @@ fn upstream_key<E>(
     Ok(row)
 }
 
-fn integration<E>(
-    row: &Integration,
-    seal: &mut dyn FnMut(&str, &str) -> Result<Box<str>, E>,
-) -> Result<Integration, E> {
+fn integration<E>(row: &Integration, seal: &mut Seal<'_, E>) -> Result<Integration, E> {
     let mut row = row.clone();
     for secret in &mut row.secrets {
         secret.sealed = seal(&Integration::purpose(row.slot), &secret.sealed)?;
@@ -63,7 +57,7 @@ fn integration<E>(
     Ok(row)
 }
 
-fn account<E>(row: &Account, seal: &mut dyn FnMut(&str, &str) -> Result<Box<str>, E>) -> Result<Account, E> {
+fn account<E>(row: &Account, seal: &mut Seal<'_, E>) -> Result<Account, E> {
     let (mut row, purpose) = (row.clone(), Account::factor_purpose(row.id));
     let factor = row.second_factor.as_mut().map(|it| &mut it.sealed);
     for text in factor.into_iter().chain(&mut row.enrolling) {
@@ -72,7 +66,7 @@ fn account<E>(row: &Account, seal: &mut dyn FnMut(&str, &str) -> Result<Box<str>
     Ok(row)
 }
 
-fn job<E>(row: &Job, seal: &mut dyn FnMut(&str, &str) -> Result<Box<str>, E>) -> Result<Job, E> {
+fn job<E>(row: &Job, seal: &mut Seal<'_, E>) -> Result<Job, E> {
     let mut row = row.clone();
     if let Work::Tell { news, .. } | Work::Message { news, .. } = &mut row.work
         && let News::Invited { token: Some(token), .. } = news

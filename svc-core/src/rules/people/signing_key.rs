@@ -28,7 +28,6 @@ pub fn keep_signing_key(scope: &mut Scope<'_>, asked: &KeepSigningKey) -> Result
 
 /// Which keys of a use are in other hands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
 pub enum Leaked {
     /// None that anybody knows of.
     None,
