@@ -371,7 +371,7 @@ impl Waiting {
 pub(super) fn leads_on(next: &str) -> bool {
     let (path, query) = next.split_once('?').unwrap_or((next, ""));
     let is_plain = |it: u8| it.is_ascii_alphanumeric() || matches!(it, b'_' | b'/' | b'-');
-    let is_said = |it: u8| it.is_ascii_alphanumeric() || b"_.=&%:+-".contains(&it);
+    let is_said = |it: u8| it.is_ascii_alphanumeric() || b"_.=&%:+*-".contains(&it);
     let is_page = path.starts_with("/w/") && path.bytes().all(is_plain) && query.bytes().all(is_said);
     next.len() <= NEXT_MAX && (is_page || is_question(next))
 }
@@ -442,6 +442,10 @@ mod tests {
         ] {
             assert!(leads_on(own), "{own}");
         }
+        // Whatever is typed into a filter of the console stands so in its address.
+        let typed: String = (' '..='~').chain(['ü', '€']).collect();
+        let filtered = format!("/w/wsp_1/agents?name={}", encoded(&typed));
+        assert!(leads_on(&filtered), "{filtered}");
         let long = format!("/w/{}", "a".repeat(NEXT_MAX));
         for other in [
             "",

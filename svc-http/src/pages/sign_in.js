@@ -24,7 +24,7 @@ let until = 0;
 // The page of this server that sent somebody here, seen from this one; nowhere else is led to.
 function onward() {
   const next = new URLSearchParams(location.search).get("next") || "";
-  const isPage = /^\/w\/[A-Za-z0-9_/-]+(\?[A-Za-z0-9_.=&%:+-]*)?$/.test(next);
+  const isPage = /^\/w\/[A-Za-z0-9_/-]+(\?[A-Za-z0-9_.=&%:+*-]*)?$/.test(next);
   return isPage || /^\/oauth\/authorize\?[!-~]*$/.test(next) ? next.slice(1) : null;
 }
 
