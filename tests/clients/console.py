@@ -15,7 +15,7 @@ import browser
 import desk
 import person
 import run
-from tabs import HIDE, PAGES, as_axe_sees_it, asked, at, console, fits_at_twice, heading, is_text, opened, press, second
+from tabs import HIDE, PAGES, as_axe_sees_it, asked, at, console, fits_at_twice, heading, is_text, named_apart, opened, press, second
 
 LATER = "not the first time"
 
@@ -242,7 +242,7 @@ def around_by_keyboard(chromium, dev, cookie):
         press(page, "Activity")
         heading(page, "Activity")
         page.get_by_role("link", name="First agent asks to pay").first.wait_for()
-        press(page, "First agent asks to pay")
+        press(page, "First agent asks to pay", exact=False)
         page.get_by_text("A person has been asked.").wait_for()
         press(page, "All activity")
         heading(page, "Activity")
@@ -430,6 +430,7 @@ def roles(chromium, dev):
     with console(chromium, dev, approving.invited(dev, "analyst")) as page:
         heading(page, "Activity")
         page.get_by_role("cell", name="EUR\u00a0310.00").first.wait_for()
+        named_apart(page)
         assert "Example Cloud" not in page.inner_text("body") and not page.get_by_role("link", name="Agents").count()
     with console(chromium, dev, second(dev, "auditor")) as page:
         page.get_by_text("Your role does not decide this.").wait_for()

@@ -67,6 +67,7 @@ def ledger(chromium, dev, cookie):
         assert page.evaluate(READ_LOCAL, LOCAL) == [it[2] for it in LOCAL], "days and hours are as the zone has them"
         page.get_by_role("link", name="Show everything").first.click()
         page.get_by_role("status").get_by_text(re.compile("^[1-9][0-9]* shown")).wait_for()
+        tabs.named_apart(page)
         page.get_by_label("Agent").select_option(label="First agent")
         page.get_by_role("link", name="Session started").first.wait_for(state="detached")
         page.get_by_label("From").fill("2020-01-01")
@@ -74,7 +75,7 @@ def ledger(chromium, dev, cookie):
         page.get_by_text("No such record.").wait_for()
         page.goto(tabs.at(dev, "/ledger?kind=action"))
         page.get_by_role("link", name="Action left to a person").wait_for()
-        tabs.press(page, "Action left to a person")
+        tabs.press(page, "Action left to a person", exact=False)
         section = verdict(page, ("Its text is what was hashed", "Fits"), ("leads to the checkpoint's root", "Fits"), ("The checkpoint is signed", "Fits"))
         section.get_by_text("Proven", exact=True).wait_for()
         assert page.locator(":focus").inner_text().startswith("Action left to a person"), "the focus is where the record begins"

@@ -64,12 +64,12 @@ def opened(page, name):
     return dialog
 
 
-def press(page, name, turns=80):
-    """Goes to a button or link by the tabulator, and presses it."""
+def press(page, name, turns=80, exact=True):
+    """Goes to a button or link by the tabulator, and presses it; one that is called after more than that is not `exact`."""
     for _ in range(turns):
         page.keyboard.press("Tab")
         focused = page.locator(":focus")
-        named = page.get_by_role("button", name=name, exact=True).or_(page.get_by_role("link", name=name, exact=True))
+        named = page.get_by_role("button", name=name, exact=exact).or_(page.get_by_role("link", name=name, exact=exact))
         if focused.and_(named).count():
             page.keyboard.press("Enter")
             return
@@ -117,6 +117,21 @@ def as_axe_sees_it(chromium, dev, cookie, paths, act=None, opening=None):
                 look(page, "opened")
             page.set_viewport_size({"width": 360, "height": 640})
     assert not wrong, wrong
+
+
+# What links of rows are called, each with where it leads.
+NAMES = """(all) => all.map((it) => {
+    const named = (it.getAttribute("aria-labelledby") ?? "").split(" ").filter(Boolean).map((id) => document.getElementById(id).textContent);
+    return [named.join(" ") || it.textContent, it.href];
+})"""
+
+
+def named_apart(page, many=2):
+    """No two links that name a row are called the same and lead elsewhere."""
+    page.locator("tbody th a").nth(many - 1).wait_for()
+    names = dict()
+    for name, href in page.locator("tbody th a").evaluate_all(NAMES):
+        assert names.setdefault(" ".join(name.split()), href) == href, name
 
 
 def is_text(page, where):

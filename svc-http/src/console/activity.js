@@ -56,12 +56,14 @@ export const Page = ({ item, query }) => (item === undefined ? html`<${All} quer
 /** Actions as a table; `isOne`: of one agent. @param {{ items: any[], isOne?: boolean }} props */
 export function Actions({ items, isOne = false }) {
   const { wid } = usePlace();
-  const what = (/** @type {any} */ it) => html`<a href=${at(wid, "activity", it.id)}>${isOne ? html`<${Kind} of=${it} />` : html`<${Who} id=${it.agentId} /> ${ASKS[it.type] ?? html`<${Kind} of=${it} />`}`}</a>`;
+  // Each link is called otherwise, also where an agent asks for the same again and again.
+  const named = (/** @type {any} */ it) => ["who", "what", "when", "end"].map((part) => `${it.id}-${part}`).join(" ");
+  const what = (/** @type {any} */ it) => html`<a href=${at(wid, "activity", it.id)} aria-labelledby=${named(it)}><span id=${`${it.id}-who`}>${isOne ? html`<${Kind} of=${it} />` : html`<${Who} id=${it.agentId} /> ${ASKS[it.type] ?? html`<${Kind} of=${it} />`}`}</span><span id=${`${it.id}-end`} class="unseen"> ${it.id.slice(-6)}</span></a>`;
   const columns = [
     { title: "Action", cell: what },
-    { title: "What", cell: (/** @type {any} */ it) => html`<${Matter} of=${it} />${it.summary && html`<small><${Quoted} text=${it.summary} /></small>`}` },
+    { title: "What", cell: (/** @type {any} */ it) => html`<div id=${`${it.id}-what`}><${Matter} of=${it} /></div>${it.summary && html`<small><${Quoted} text=${it.summary} /></small>`}` },
     { title: "Status", cell: (/** @type {any} */ it) => html`<${Status} of=${it} />${it.incident && html` <${Badge} kind="bad">Incident<//>`}` },
-    { title: "When", cell: (/** @type {any} */ it) => html`<${Time} at=${it.createdAt} />` },
+    { title: "When", cell: (/** @type {any} */ it) => html`<span id=${`${it.id}-when`}><${Time} at=${it.createdAt} /></span>` },
   ];
   return html`<${Table} caption="Actions" columns=${columns} rows=${items} />`;
 }

@@ -47,11 +47,11 @@ function All({ query }) {
   const set = (/** @type {string} */ name) => (/** @type {string} */ value) => go(at(wid, "deliveries") + asQuery({ state, kind, [name]: value }));
   const last = (/** @type {any} */ it) => it.attempts[it.attempts.length - 1];
   const columns = [
-    { title: "Delivery", cell: (/** @type {any} */ it) => html`<a href=${at(wid, "deliveries", it.id)}>${KINDS.find((one) => one[0] === it.kind)?.[1] ?? it.kind}</a> <small>to <${Quoted} text=${it.host || "nowhere"} dir="ltr" /></small>` },
+    { title: "Delivery", cell: (/** @type {any} */ it) => html`<a id=${it.id} href=${at(wid, "deliveries", it.id)} aria-labelledby=${["", "-to", "-since"].map((part) => it.id + part).join(" ")}>${KINDS.find((one) => one[0] === it.kind)?.[1] ?? it.kind}<span class="unseen"> ${it.id.slice(-6)}</span></a> <small id=${`${it.id}-to`}>to <${Quoted} text=${it.host || "nowhere"} dir="ltr" /></small>` },
     { title: "About", cell: (/** @type {any} */ it) => html`<${About} id=${it.subject} />` },
     { title: "State", cell: (/** @type {any} */ it) => html`<${State} of=${it} />${last(it)?.error && html`<br /><small><${Quoted} text=${last(it).error} /></small>`}` },
     { title: "Tries", cell: (/** @type {any} */ it) => html`${it.attempts.length}${it.nextAt && html` <small>next <${Time} at=${it.nextAt} ago /></small>`}` },
-    { title: "Since", cell: (/** @type {any} */ it) => html`<${Time} at=${it.createdAt} />` },
+    { title: "Since", cell: (/** @type {any} */ it) => html`<span id=${`${it.id}-since`}><${Time} at=${it.createdAt} /></span>` },
     { title: "", kind: "end", cell: (/** @type {any} */ it) => isRetried(it) && html`<${Retry} of=${it} done=${list.again} />` },
   ];
   const isFiltered = !!(state || kind);

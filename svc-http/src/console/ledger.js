@@ -79,7 +79,7 @@ function All({ query }) {
   const isFiltered = !!(kind || about || from || to);
   const isAgent = agents.of.some((it) => it[0] === about);
   const columns = [
-    { title: "Record", cell: (/** @type {any} */ it) => html`<a href=${at(wid, "ledger", it.id)}>${worded(it.kind)}</a> <small>${it.seq}</small>` },
+    { title: "Record", cell: (/** @type {any} */ it) => html`<a href=${at(wid, "ledger", it.id)}>${worded(it.kind)}<span class="unseen"> ${it.seq}</span></a> <small aria-hidden="true">${it.seq}</small>` },
     { title: "About", cell: (/** @type {any} */ it) => html`<${About} id=${it.subject} />${it.data.agentId && it.data.agentId !== it.subject && html` <small>of <${Who} id=${it.data.agentId} /></small>`}` },
     { title: "By", cell: (/** @type {any} */ it) => html`<${Actor} of=${it.actor} />` },
     { title: "When", cell: (/** @type {any} */ it) => html`<${Time} at=${it.at} />` },
