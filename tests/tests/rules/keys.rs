@@ -264,6 +264,9 @@ fn a_compromise_leaves_what_is_over() {
     world.run(rotate(key(1, now.plus(Span::hours(24))), Leaked::None)).unwrap();
     world.advance(Span::hours(49));
     let then = world.now();
+    // Sealed by somebody who has read the key before it as it was under another master key.
+    let late = RotateSigningKey { beside: "sealed before".into(), ..rotate(key(2, then), Leaked::Current) };
+    assert_eq!(world.run(late).unwrap_err().kind(), Kind::NotAllowed);
     world.run(rotate(key(2, then), Leaked::Current)).unwrap();
     let ended = [0, 1, 2].map(|it| world.row::<SigningKey>(SigningUse { generation: it, ..first }).compromised_at);
     assert_eq!(ended, [None, Some(then), None]);
