@@ -119,6 +119,8 @@ function Whole({ action, again }) {
   const { wid, may } = usePlace();
   const [isOpen, setOpen] = useState(false);
   const { approval, released, keptAmount = 0, reasons, payment, provenance } = action;
+  // Who may read no members is told by the approval what its people are called.
+  const asked = useRead(approval && may("ReadApprovals") && !may("ReadMembers") ? `approvals/${approval.id}` : null, ["approval"]);
   const named = may("ReadAgents") ? html`<a href=${at(wid, "agents", action.agentId)}><${Who} id=${action.agentId} /></a>` : html`<code>${action.agentId}</code>`;
   const done = async () => {
     setOpen(false);
@@ -135,7 +137,7 @@ function Whole({ action, again }) {
     ${action.incident && html`<div class="note"><p><strong>Incident:</strong> settled for <${Money} amount=${action.incident.settledAmount} currency=${payment.currency} />, allowed were <${Money} amount=${action.incident.allowedAmount} currency=${payment.currency} />.</p></div>`}
     <div class="grid">
       <${Reasons} of=${reasons} decided=${action} />
-      <section class="card" aria-labelledby="came"><header><h2 id="came">What came of it</h2></header><${Came} of=${action} named=${named} /></section>
+      <section class="card" aria-labelledby="came"><header><h2 id="came">What came of it</h2></header><${Came} of=${action} people=${asked.data?.people} named=${named} /></section>
       <section class="card" aria-labelledby="origin"><header><h2 id="origin">Where its content came from</h2></header>
         <p>${VERDICTS[provenance.verdict]}</p>
         <${Facts} of=${[["Taken as", TRUST[provenance.effective]], ["Declared", html`<${Quoted} text=${provenance.declared.join(", ") || "nothing"} />`], ["Observed", html`<${Quoted} text=${provenance.observed.join(", ") || "nothing"} />`]]} />
@@ -154,14 +156,14 @@ const Reasons = ({ of, decided: { signals } }) => html`<section class="card" ari
   ${signals.length > 0 && html`<p><small>Noted: ${signals.map((/** @type {string} */ it) => html`<code key=${it}>${it}</code> `)}</small></p>`}
 </section>`;
 
-/** @param {{ of: any, named: any }} props */
-function Came({ of: { status, approval, decidedAt, decidedBy, consumedAt, consumedAmount, outcome, keptAmount, released, payment, createdAt }, named }) {
+/** @param {{ of: any, named: any, people?: any[] }} props */
+function Came({ of: { status, approval, decidedAt, decidedBy, consumedAt, consumedAmount, outcome, keptAmount, released, payment, createdAt }, named, people }) {
   const amount = (/** @type {number | undefined} */ it) => it !== undefined && payment && html`<${Money} amount=${it} currency=${payment.currency} />`;
   return html`<${Facts} of=${[
     ["Agent", named],
     ["Asked", html`<${Time} at=${createdAt} />`],
-    ["Decided", decidedAt && html`<${Time} at=${decidedAt} /> by <${Who} id=${decidedBy} />`],
-    ["Approved by", approval && approval.approvals.length > 0 && approval.approvals.map((/** @type {any} */ it) => html`<div key=${it.by}><${Who} id=${it.by} />${it.note && html`: <${Quoted} text=${it.note} />`}</div>`)],
+    ["Decided", decidedAt && html`<${Time} at=${decidedAt} /> by <${Who} id=${decidedBy} people=${people} />`],
+    ["Approved by", approval && approval.approvals.length > 0 && approval.approvals.map((/** @type {any} */ it) => html`<div key=${it.by}><${Who} id=${it.by} people=${people} />${it.note && html`: <${Quoted} text=${it.note} />`}</div>`)],
     ["Note", approval && approval.note && html`<${Quoted} text=${approval.note} />`],
     ["Receipt", status === "allowed" && !consumedAt && "not used yet"],
     ["Receipt used", consumedAt && html`<${Time} at=${consumedAt} />${consumedAmount !== undefined && html` for ${amount(consumedAmount)}`}`],

@@ -87,13 +87,13 @@ export function Matter({ of: { payment, tool, data, type } }) {
 }
 
 /** @param {{ of: any }} props */
-function Progress({ of: { state, expiresAt, needed, approvals, decidedBy, decidedAt, note } }) {
+function Progress({ of: { state, expiresAt, needed, approvals, decidedBy, decidedAt, note, people } }) {
   const moment = useNow();
   if (state === "waiting") {
     return html`<span>${left(expiresAt, moment)}, then it is a no</span>${needed > 1 && html`<span>${approvals.length} of ${needed} persons have approved</span>`}`;
   }
   if (state === "expired") return html`<span>Nobody decided in time</span>`;
-  return html`<span>${state === "approved" ? "Approved" : "Denied"} by <${Who} id=${decidedBy} /> <${Time} at=${decidedAt} ago /></span>${note && html`<span>Note: <${Quoted} text=${note} /></span>`}`;
+  return html`<span>${state === "approved" ? "Approved" : "Denied"} by <${Who} id=${decidedBy} people=${people} /> <${Time} at=${decidedAt} ago /></span>${note && html`<span>Note: <${Quoted} text=${note} /></span>`}`;
 }
 
 /** The way to the page that decides; whoever may not decide is told why. Beside the others it is named by what is asked. @param {{ of: any }} props */

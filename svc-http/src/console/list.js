@@ -343,8 +343,8 @@ export function useRemembered(path) {
 
 const RULES = /** @type {Record<string, string>} */ ({ policy: "The rules", freeze: "A freeze", expiry: "Nobody in time", drill: "A drill", program: "The server's operator", integration: "An integration" });
 
-/** A person, a machine or a rule by its name. @param {{ id?: string | null }} props */
-export function Who({ id }) {
+/** A person, a machine or a rule by its name; `people`: those that a record carries, for who may read no members. @param {{ id?: string | null, people?: { id: string, name: string }[] }} props */
+export function Who({ id, people = [] }) {
   const { workspace, may } = usePlace();
   const by = id ?? "";
   const isAgent = by.startsWith("agt_") && may("ReadAgents");
@@ -353,5 +353,5 @@ export function Who({ id }) {
   if (!by) return html`The server's operator`;
   if (by === workspace.principalId) return html`You`;
   if (by.startsWith("token:")) return html`Service token <${Quoted} text=${by.slice(6)} />`;
-  return html`<${Quoted} text=${RULES[by] ?? (named && (named.name || named.email)) ?? by} />`;
+  return html`<${Quoted} text=${RULES[by] ?? (named && (named.name || named.email)) ?? people.find((it) => it.id === by)?.name ?? by} />`;
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use svc_core::refusal::{Kind, Refusal};
-use svc_core::rules::gate::asked::{Question, Stands, get_approval, questions};
+use svc_core::rules::gate::asked::{Question, Stands, get_approval, names, questions};
 use svc_core::rules::gate::decide::{Choice, DecideApproval};
 use svc_core::rules::gate::suggest::{SUGGEST_FROM, Suggestion, suggestions};
 use svc_core::rules::people::by::By;
@@ -76,7 +76,7 @@ pub(super) async fn answer(
                 service.run(untold).await?;
                 found = read()?;
             }
-            Ok(Answer::json(approval::write(&found, &service.base_url)?))
+            written(service, &by, &found)
         }
         ApprovalsOp::Approve => decide(service, caller, call, Choice::Approve).await,
         ApprovalsOp::Deny => decide(service, caller, call, Choice::Deny).await,
@@ -95,7 +95,13 @@ async fn decide(service: &GateService, caller: &Caller, call: &Call, choice: Cho
         None => decided(service, decide).await?,
         Some(factor) => with_factor(service, call, decide, &factor).await?,
     };
-    Ok(Answer::json(approval::write(&decided, &service.base_url)?))
+    written(service, &By::Person(person), &decided)
+}
+
+/// An approval with what its people are called.
+fn written(service: &GateService, by: &By, question: &Question) -> Result<Answer, Refusal> {
+    let names = service.read(|scope| names(scope, by, std::iter::once(question)))?;
+    Ok(Answer::json(approval::write(question, &names, &service.base_url)?))
 }
 
 /// Takes the word of a person who shows their second factor again. A wrong one counts as a wrong try to sign in.
@@ -167,10 +173,11 @@ async fn list(
         looked_at += found.len();
         let read = || service.read(|scope| questions(scope, by, workspace, &ids(&found)));
         let read = service.seen_all(read()?, |it| it.as_ref().and_then(Question::untold), read).await?;
+        let names = service.read(|scope| names(scope, by, read.iter().flatten()))?;
         for (row, question) in found.iter().zip(&read).take(page.limit) {
             after = Some((row.order, row.row.key));
             if let Some(question) = question.as_ref().filter(|it| filter.shows(it)) {
-                data.push(approval::item(question, &service.base_url));
+                data.push(approval::item(question, &names, &service.base_url));
                 if data.len() == page.limit {
                     break;
                 }

@@ -159,15 +159,15 @@ function workspace(of = me) {
   return ((of && of.workspaces) || []).find((it) => it.id === wid) || {};
 }
 
-// A person, a machine or a rule by its name.
-async function who(by) {
+// A person, a machine or a rule by its name; `called`: those that a record carries, for who may read no members.
+async function who(by, called = new Map()) {
   if (by === workspace().principalId) return "You";
   if (by.startsWith("token:")) return `Service token ${by.slice(6)}`;
   if (by.startsWith("agt_")) return ((await read(`agents/${by}`)) || {}).name || by;
   const member = by.startsWith("prp_") && (await read(`members/${by}`));
   const rules = { policy: "The rules", freeze: "A freeze of the agent", program: "The server's operator" };
   if (member) return member.name ? `${member.name} (${member.email})` : member.email;
-  return rules[by] || by;
+  return rules[by] || called.get(by) || by;
 }
 
 // Refusals, as people are told.
@@ -215,7 +215,8 @@ async function gather(approval) {
   moment = momentIn(settings && settings.timezone);
   if (kind === "action" && (!action || action.actionDigest !== approval.actionDigest)) return null;
   const people = [approval.requestedBy, approval.decidedBy, ...approval.approvals.map((it) => it.by)].filter(Boolean);
-  const names = new Map(await Promise.all(people.map(async (by) => [by, await who(by)])));
+  const called = new Map((approval.people || []).map((it) => [it.id, it.name]));
+  const names = new Map(await Promise.all(people.map(async (by) => [by, await who(by, called)])));
   const matter = await about(approval);
   return { approval, action, agent, names, matter, me, key: JSON.stringify([approval, action, agent, me]) };
 }

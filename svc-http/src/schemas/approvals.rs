@@ -55,7 +55,20 @@ fn approval() -> Value {
             "decidedBy": { "type": "string" },
             "decidedAt": time(),
             "note": { "type": "string" },
+            "people": people(),
             "url": { "type": "string", "format": "uri" },
+        },
+    })
+}
+
+fn people() -> Value {
+    json!({
+        "type": "array",
+        "description": "What the people that it names are called, by name or else by address; to people alone.",
+        "items": {
+            "type": "object",
+            "required": ["id", "name"],
+            "properties": { "id": id("prp_"), "name": { "type": "string" } },
         },
     })
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use svc_core::refusal::Refusal;
-use svc_core::rules::gate::asked::{Question, Stands};
+use svc_core::rules::gate::asked::{Names, Question, Stands};
 use svc_core::rules::gate::decide::Choice;
 use svc_core::state::gate::{ApprovalKind, ApprovalSubject, Requester};
 use svc_core::value::Invalid;
@@ -88,13 +88,13 @@ impl Filter {
 ///
 /// # Errors
 /// None that a test does not rule out.
-pub fn write(question: &Question, base_url: &str) -> Result<Vec<u8>, Refusal> {
-    serde_json::to_vec(&item(question, base_url)).map_err(|_| Refusal::internal())
+pub fn write(question: &Question, names: &Names, base_url: &str) -> Result<Vec<u8>, Refusal> {
+    serde_json::to_vec(&item(question, names, base_url)).map_err(|_| Refusal::internal())
 }
 
-/// An approval as an item of a list.
+/// An approval as an item of a list; `names`: what people are called, of whom its own are told.
 #[must_use]
-pub fn item(question: &Question, base_url: &str) -> Value {
+pub fn item(question: &Question, names: &Names, base_url: &str) -> Value {
     let approval = &question.approval;
     let base = base_url.trim_end_matches('/');
     let asked_by = requested_by(question);
@@ -139,6 +139,11 @@ pub fn item(question: &Question, base_url: &str) -> Value {
     }
     if let Some(note) = approval.note() {
         set("note", json!(note.as_str()));
+    }
+    let named = |id: PrincipalId| names.get(&id).map(|name| json!({ "id": id, "name": name }));
+    let people: Vec<Value> = question.people().into_iter().filter_map(named).collect();
+    if !people.is_empty() {
+        set("people", Value::Array(people));
     }
     item
 }

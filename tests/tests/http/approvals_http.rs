@@ -3,11 +3,12 @@
 
 use serde_json::{Value, json};
 use svc_core::state::gate::{Agent as AgentRow, Approval, ApprovalState};
-use svc_core::state::people::{KeyScope, Role, Settings, TokenScope};
-use svc_core::store::{MemoryStore, Row as _, Store as _};
+use svc_core::state::people::{KeyScope, Principal, Role, Settings, TokenScope};
+use svc_core::store::{MemoryStore, Row, Store as _};
 use svc_core::testing::world::BASE_URL;
 use svc_core::value::Span;
 use svc_core::value::id::ApprovalId;
+use svc_core::value::text::Label;
 use svc_tests::client::{Client, Got, bearer};
 use svc_tests::people::{Person, code_now};
 use svc_tests::requests::{CRM, OFFICE, charge, payment, payment_to, text, update, with};
@@ -54,6 +55,12 @@ impl Asked {
         let row = store.load(&[AgentRow::key(self.agent.id)]).unwrap().remove(0).record.unwrap();
         let row = AgentRow::peel(&row).unwrap();
         self.site.plant(AgentRow { sponsor: Some(person.principal), ..AgentRow::clone(row) });
+    }
+
+    /// One row of the site's store.
+    fn row<R: Row + Clone>(&self, id: R::Id) -> R {
+        let found = self.site.memory().load(&[R::key(id)]).unwrap().remove(0).record;
+        R::clone(found.as_ref().and_then(R::peel).unwrap())
     }
 
     async fn end(self) {
@@ -253,6 +260,32 @@ async fn each_role_decides_what_it_may() {
     assert_eq!(asked.list(&member, "").await.ok()["data"].as_array().unwrap().len(), 1);
     let approved = asked.say(&member, "/approve", &json!({})).await.ok();
     assert_eq!(text(&approved["state"]), "approved");
+    asked.end().await;
+}
+
+/// Whoever reads an approval reads what its people are called, though they read no members; machines are told their ids alone, and of
+/// who was forgotten nothing is left to tell.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn people_of_an_approval_are_told_by_name() {
+    let mut asked = Asked::with(None).await;
+    let (member, admin, owner) =
+        (asked.site.member(Role::Member), asked.site.member(Role::Admin), asked.site.member(Role::Owner));
+    asked.sponsor(&member);
+    let own = asked.list(&member, "").await.ok();
+    assert_eq!(own["data"][0].get("people"), None, "nobody has said anything");
+    let members = format!("/api/w/{}/members/{}", asked.site.workspace(), admin.principal);
+    assert_eq!(member.ask(&mut asked.client, "GET", &members, None).await.status, 403);
+    let called = owner.ask(&mut asked.client, "GET", &members, None).await.ok()["email"].clone();
+    let people = json!([{ "id": admin.principal, "name": called }]);
+    assert_eq!(asked.say(&admin, "/deny", &json!({})).await.ok()["people"], people);
+    let path = asked.path("");
+    assert_eq!(member.ask(&mut asked.client, "GET", &path, None).await.ok()["people"], people);
+    assert_eq!(asked.list(&member, "").await.ok()["data"][0]["people"], people);
+    let row: Principal = asked.row(admin.principal);
+    asked.site.plant(Principal { name: Some(Label::parse("Ann").unwrap()), ..row.clone() });
+    assert_eq!(asked.list(&member, "").await.ok()["data"][0]["people"][0]["name"], "Ann");
+    asked.site.plant(row.forget());
+    assert_eq!(asked.list(&member, "").await.ok()["data"][0].get("people"), None);
     asked.end().await;
 }
 

@@ -3,6 +3,7 @@
 //! A freeze writes the agent alone, and time writes nothing at all: so an approval reads as its agent's epoch and the clock
 //! have it, whatever its own row still says.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::refusal::{Kind, Refusal};
@@ -10,7 +11,8 @@ use crate::rules::gateway::budgets::{may_raise, raises};
 use crate::rules::people::by::{By, entitled, member, owns, reaches};
 use crate::rules::read::{Untold, View, view};
 use crate::state::gate::{
-    Action, Agent, Approval, ApprovalState, ApprovalSubject, AskedAction, Consent, DecidedBy, OwnerChange, Status,
+    Action, Agent, Approval, ApprovalState, ApprovalSubject, AskedAction, Consent, DecidedBy, OwnerChange, Requester,
+    Status,
 };
 use crate::state::gateway::Budget;
 use crate::state::people::{MemberPart, MemberState, Principal, Reach, Right, Role, Workspace};
@@ -103,7 +105,30 @@ impl MayNot {
     }
 }
 
+/// What people are called, by their ids.
+pub type Names = BTreeMap<PrincipalId, String>;
+
 impl Question {
+    /// The people who asked it, and who gave their word on it.
+    #[must_use]
+    pub fn people(&self) -> BTreeSet<PrincipalId> {
+        let asked = match &self.approval.subject {
+            ApprovalSubject::Action(_) => None,
+            ApprovalSubject::Freeze(it) => match it.by {
+                Requester::Person(id) => Some(id),
+                Requester::Program | Requester::Token { .. } => None,
+            },
+            ApprovalSubject::HoldLift(it) => Some(it.by),
+            ApprovalSubject::Owner(it) => Some(it.by),
+            ApprovalSubject::Budget(it) => Some(it.principal),
+        };
+        let decided = match self.decided {
+            Some((_, DecidedBy::Person(id))) => Some(id),
+            Some((_, DecidedBy::Expiry | DecidedBy::Freeze | DecidedBy::Policy)) | None => None,
+        };
+        asked.into_iter().chain(decided).chain(self.approval.approvals.iter().map(|it| it.by)).collect()
+    }
+
     /// What is to be written before anybody is told of it.
     #[must_use]
     pub fn untold(&self) -> Option<Untold> {
@@ -152,6 +177,23 @@ pub fn get_approval(scope: &mut Scope<'_>, by: &By, workspace: WorkspaceId, id: 
     let approval = own_approval(scope, workspace, id)?;
     readable(scope, by, reach, &approval)?;
     question(scope, by, approval)
+}
+
+/// What the people of these questions are called: whoever reads a question may know by their names who asked it and who decided it,
+/// though they read no other members. Machines are told ids alone.
+///
+/// # Errors
+/// [`Halt::Load`] alone.
+pub fn names<'a>(scope: &mut Scope<'_>, by: &By, questions: impl Iterator<Item = &'a Question>) -> Result<Names, Halt> {
+    let By::Person(_) = by else { return Ok(Names::new()) };
+    let people: BTreeSet<PrincipalId> = questions.flat_map(Question::people).collect();
+    scope.want(&people.iter().map(|it| Principal::key(*it)).collect::<Vec<_>>())?;
+    let mut names = Names::new();
+    for id in people {
+        let person = scope.get::<Principal>(id)?;
+        names.extend(person.and_then(|it| Some((id, it.called()?.to_owned()))));
+    }
+    Ok(names)
 }
 
 /// How far a right to approvals goes where it is about this one: whoever may raise a budget reads and decides what is asked about

@@ -267,7 +267,7 @@ pub fn scope_name(scope: &mut Scope<'_>, budget: &Budget, key: Option<Credential
         BudgetScope::Workspace => None,
         BudgetScope::Team(id) => scope.get::<Team>(*id)?.map(|it| it.name.to_string()),
         BudgetScope::Agent(id) => scope.get::<Agent>(*id)?.map(|it| it.name.to_string()),
-        BudgetScope::Principal(id) => scope.get::<Principal>(*id)?.map(|it| called(&it)),
+        BudgetScope::Principal(id) => scope.get::<Principal>(*id)?.and_then(|it| it.called().map(str::to_owned)),
         BudgetScope::Key(_) => {
             let row = match key {
                 Some(row) => scope.get::<Credential>(row)?,
@@ -280,11 +280,6 @@ pub fn scope_name(scope: &mut Scope<'_>, budget: &Budget, key: Option<Credential
             routing.classes.iter().find(|it| it.id == *id).and_then(|it| Some(it.name.as_ref()?.to_string()))
         }
     })
-}
-
-/// A person by their name, or by their address where they have none.
-fn called(person: &Principal) -> String {
-    person.name.as_ref().map_or_else(|| person.email.as_str().to_owned(), ToString::to_string)
 }
 
 /// The budgets of a workspace after one of them, the newest first: at most `limit`, and whether more follow.

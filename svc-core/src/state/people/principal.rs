@@ -193,6 +193,13 @@ impl Principal {
         self
     }
 
+    /// What people call it: its name, its address where it has none; nothing once both are forgotten.
+    #[must_use]
+    pub fn called(&self) -> Option<&str> {
+        let address = Some(self.email.as_str()).filter(|_| !self.is_forgotten());
+        self.name.as_ref().map(Label::as_str).or(address)
+    }
+
     /// Whether it has no address any more.
     #[must_use]
     pub fn is_forgotten(&self) -> bool {
