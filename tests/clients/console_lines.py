@@ -345,7 +345,7 @@ def more_than_are_offered(chromium, dev, cookie):
         dialog.get_by_label("What").select_option(label="Another tier")
         dialog.get_by_label("Or one that is not offered, by its id").fill(f" {first['id']} ")
         dialog.get_by_label("Tier").select_option(label="Trusted: less is asked about")
-        dialog.get_by_label("Why").fill("It has grown up")
+        dialog.get_by_label("Why").filter(visible=True).fill("It has grown up")
         dialog.get_by_role("button", name="Ask for it").click()
         dialog.wait_for(state="detached")
     assert desk.api(dev, "applications")["data"][0]["target"] == first["id"]
