@@ -16,7 +16,7 @@ use crate::value::id::WorkspaceId;
 /// Puts rows in the place of what they were, which differ in their sealed texts alone.
 #[derive(Clone, Debug)]
 pub struct Reseal {
-    /// Each row as it was read and as it is to be, in which [`resealed`](super::sealed::resealed) has changed the texts.
+    /// Each row as it was read and as it is to be, in which [`resealed`] has changed the texts.
     pub rows: Vec<(Record, Record)>,
     /// Every workspace: each ledger tells of it.
     pub workspaces: Vec<WorkspaceId>,
