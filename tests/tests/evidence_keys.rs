@@ -27,6 +27,15 @@ fn lived() -> Ledger {
     ledger
 }
 
+/// The same an hour later, by when its keys have had their turn by any clock.
+fn lived_on() -> Ledger {
+    let mut ledger = lived();
+    ledger.world.advance(Span::hours(1));
+    ledger.live();
+    ledger.world.advance(Span::seconds(1));
+    ledger
+}
+
 /// The key of this use, as whoever has the master key and the database has it.
 fn opened(ledger: &Ledger, purpose: Purpose, generation: u32) -> DalekSigner {
     let id = SigningUse { purpose, generation };
@@ -57,10 +66,7 @@ fn member(bundle: &str, purpose: &str, name: &str) -> String {
 /// whoever has it cannot tell another story of what came since.
 #[test]
 fn a_key_signs_in_its_turn_alone() {
-    let mut ledger = lived();
-    ledger.world.advance(Span::hours(1));
-    ledger.live();
-    ledger.world.advance(Span::seconds(1));
+    let ledger = lived_on();
     let (bundle, signer) = (text(&ledger), opened(&ledger, Purpose::Checkpoint, 0));
     assert_eq!(check(&forged(&bundle, &signer, |it| it)).verdict, Verdict::Whole);
     let not_before = member(&bundle, "checkpoint", "notBefore");
@@ -88,10 +94,7 @@ fn a_key_signs_in_its_turn_alone() {
 /// A receipt is by the key whose turn it was when it was issued; where that one is in other hands, another stands in for it.
 #[test]
 fn a_receipt_is_by_the_key_of_its_time() {
-    let mut ledger = lived();
-    ledger.world.advance(Span::hours(1));
-    ledger.live();
-    ledger.world.advance(Span::seconds(1));
+    let ledger = lived_on();
     let (bundle, seals) = (text(&ledger), opened(&ledger, Purpose::Checkpoint, 0));
     let next = ledger.gate.rotate_key(Purpose::Receipt, Leaked::None).unwrap();
     let with_next = text(&ledger);
