@@ -63,6 +63,15 @@ enum Stopped {
     Panicked,
 }
 
+/// How a turn's commit came about.
+enum End {
+    /// The store said so, with its stamp.
+    Told(Stamp),
+    /// The store did not say, and a row that only this commit can have inserted is there, at this stamp now: others may have written
+    /// it, and whatever else this commit wrote, again since. So what the turn knows of rows is not known to be what they are.
+    Found(Stamp),
+}
+
 /// A step's outcome, free of the turn that asked for it.
 enum Did {
     Loaded(Result<Vec<Loaded>, StoreError>),
@@ -157,8 +166,15 @@ impl<S: Store> Lane<S> {
         // A panic leaves the turn's commands as they were, and its rows are dropped below: nothing else is shared.
         let driven = catch_unwind(AssertUnwindSafe(|| self.drive(&mut turn)));
         let stopped = match driven {
-            Ok(Ok(stamp)) => {
-                let finished = turn.finish(stamp);
+            Ok(Ok(end)) => {
+                let (stamp, is_certain) = match end {
+                    End::Told(stamp) => (stamp, true),
+                    End::Found(stamp) => (stamp, false),
+                };
+                let mut finished = turn.finish(stamp);
+                if !is_certain {
+                    finished.rows.clear();
+                }
                 // A commit without writes comes through on a full disk too.
                 if !finished.written.is_empty() {
                     self.sees.health.well();
@@ -224,7 +240,7 @@ impl<S: Store> Lane<S> {
     }
 
     /// Gives a turn what it asks for until its commit is durable.
-    fn drive(&mut self, turn: &mut Turn<Command>) -> Result<Stamp, Stopped> {
+    fn drive(&mut self, turn: &mut Turn<Command>) -> Result<End, Stopped> {
         let mut conflicts = 0;
         loop {
             let did = match turn.step() {
@@ -241,7 +257,7 @@ impl<S: Store> Lane<S> {
                     return Err(Stopped::Poisoned(Failure::Load(error)));
                 }
                 Did::Loaded(Err(error)) => return Err(Stopped::All(Failure::Load(error))),
-                Did::Committed(Ok(Committed::Applied(stamp)), _) => return Ok(stamp),
+                Did::Committed(Ok(Committed::Applied(stamp)), _) => return Ok(End::Told(stamp)),
                 Did::Committed(Ok(Committed::Conflict(moved)), _) => {
                     conflicts += 1;
                     if conflicts > CONFLICTS_MAX {
@@ -250,8 +266,10 @@ impl<S: Store> Lane<S> {
                     turn.handle_conflict(moved);
                 }
                 Did::Committed(Err(CommitError::Unknown(error)), probe) => {
+                    // Looking for it takes as long again where the store is silent.
+                    self.sees.health.failed(self.now());
                     let unknown = Stopped::All(Failure::Commit(CommitError::Unknown(error)));
-                    return self.read_back(probe).ok_or(unknown);
+                    return self.read_back(probe).map(End::Found).ok_or(unknown);
                 }
                 Did::Committed(Err(error @ CommitError::Rejected(_)), _) => {
                     return Err(Stopped::Poisoned(Failure::Commit(error)));
@@ -275,8 +293,8 @@ impl<S: Store> Lane<S> {
         done.unwrap_or_else(|panicked| Err(CommitError::Unknown(panicked)))
     }
 
-    /// After an outcome that is not known: the stamp of a row that only this commit can have inserted, if it is there. If it
-    /// is not, nothing is proved.
+    /// After an outcome that is not known: the stamp that a row has which only this commit can have inserted, if it is there. If it is
+    /// not, nothing is proved.
     fn read_back(&mut self, probe: Option<Key>) -> Option<Stamp> {
         let rows = caught(|| {
             self.store.release();
