@@ -8,7 +8,7 @@ use tokio_postgres::error::Severity;
 use tokio_postgres::{AsyncMessage, Client, Connection, NoTls, Row, Socket, Statement};
 
 use super::address::{Address, Roots};
-use super::errors::{database, silent};
+use super::errors::{POOLED, database, silent};
 use super::io::{CONNECT_ALL, LOCK, STATEMENT};
 use super::schema;
 use super::statements;
@@ -301,7 +301,7 @@ fn is_kept([first, beside, again]: [i32; 3]) -> Result<(), StoreError> {
     if first == again && first != beside {
         return Ok(());
     }
-    Err(StoreError::UnfitServer { why: "it is a pooler that gives every transaction another session" })
+    Err(POOLED)
 }
 
 /// That a setting on which durability rests is not off.

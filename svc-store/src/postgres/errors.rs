@@ -50,9 +50,15 @@ pub(super) fn database(cause: &tokio_postgres::Error) -> StoreError {
         SqlState::DATA_CORRUPTED | SqlState::INDEX_CORRUPTED => StoreError::Corrupt(said(cause)),
         SqlState::LOCK_NOT_AVAILABLE => StoreError::Locked(said(cause)),
         SqlState::QUERY_CANCELED => StoreError::BrokenOff(said(cause)),
+        // A statement that this session has prepared is not there, or is there already: it is not the session that it was.
+        SqlState::INVALID_SQL_STATEMENT_NAME | SqlState::DUPLICATE_PSTATEMENT => POOLED,
         _ => StoreError::Database(said(cause)),
     }
 }
+
+/// That sessions change hands behind the address.
+pub(super) const POOLED: StoreError =
+    StoreError::UnfitServer { why: "it is a pooler that gives every transaction another session" };
 
 /// That nothing was heard for too long.
 pub(super) fn silent() -> StoreError {

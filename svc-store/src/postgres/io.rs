@@ -22,6 +22,8 @@ pub(super) const STATEMENT: Duration = Duration::from_secs(10);
 pub(super) const LOCK: Duration = Duration::from_secs(5);
 /// After how long a commit, a read or a scan counts as lost: longer than the database takes to give up by itself.
 pub(super) const LOST: Duration = Duration::from_secs(25);
+/// How long the commit may take that is to show what became of one in doubt: whoever waits for it has waited for that one already.
+pub(super) const CONFIRMED: Duration = Duration::from_secs(5);
 /// Threads that move bytes. They wait for nothing but the network.
 const THREADS: usize = 2;
 

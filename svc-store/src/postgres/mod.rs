@@ -115,7 +115,10 @@ impl PostgresStore {
     /// [`StoreError::ForeignSchema`], [`StoreError::NewerSchema`], or the tables cannot be made.
     pub fn open(address: &str, terms: Terms) -> Result<Self, StoreError> {
         let store = Self::at(address, terms)?;
-        store.plain(async |client| schema::migrate(&client).await)?;
+        store.plain(async |client| {
+            schema::migrate(&client).await?;
+            schema::is_permitted(&client, Some(SCHEMA)).await
+        })?;
         Ok(store)
     }
 
@@ -125,7 +128,10 @@ impl PostgresStore {
     /// As [`open`](Self::open), and [`StoreError::NoTables`] where it has none of this release.
     pub fn existing(address: &str, terms: Terms) -> Result<Self, StoreError> {
         let store = Self::at(address, terms)?;
-        store.plain(async |client| schema::check(&client).await)?;
+        store.plain(async |client| {
+            schema::check(&client).await?;
+            schema::is_permitted(&client, Some(SCHEMA)).await
+        })?;
         Ok(store)
     }
 

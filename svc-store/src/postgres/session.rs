@@ -17,7 +17,7 @@ use super::Shared;
 use super::commit::{self, Done, Fault};
 use super::connect::Live;
 use super::errors::{before_commit, database, is_lost, silent};
-use super::io::{CONNECT_ALL, LOST};
+use super::io::{CONFIRMED, CONNECT_ALL, LOST};
 use super::plan::{Keys, Listing, Plan, listed, loaded};
 use super::statements::{BEGIN, BEGIN_AGAIN, BEGIN_READ, CONFIRM};
 use crate::error::StoreError;
@@ -220,7 +220,7 @@ impl PostgresSession {
         self.release();
         loop {
             let (live, used) = self.connection()?;
-            let done = self.shared.io.wait(LOST, async move {
+            let done = self.shared.io.wait(CONFIRMED, async move {
                 live.was_warned();
                 let done = live.client.batch_execute(CONFIRM).await;
                 (live, done)

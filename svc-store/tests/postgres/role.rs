@@ -3,8 +3,8 @@
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::thread;
 
-use svc_store::PostgresStore;
 use svc_store::postgres::Terms;
+use svc_store::{PostgresStore, StoreError};
 
 use crate::database::Database;
 
@@ -31,4 +31,22 @@ fn the_roles_time_for_a_statement_ends_no_first_start() {
         assert!(opens.join().unwrap().is_ok());
     });
     shell.wait().unwrap();
+}
+
+/// A role that may read and not write opens nothing: a server that is told so at its start is better than one that is ready and
+/// commits nothing.
+#[test]
+fn a_role_that_may_only_read_is_refused() {
+    let server = Database::start();
+    drop(PostgresStore::open(&server.address(), Terms::default()).unwrap());
+    server.sql("CREATE ROLE looks LOGIN");
+    server.sql("GRANT USAGE ON SCHEMA svc TO looks");
+    server.sql("GRANT SELECT ON ALL TABLES IN SCHEMA svc TO looks");
+    let address = server.address().replacen("svc@", "looks@", 1);
+    for opened in [
+        PostgresStore::open(&address, Terms::default()).map(drop),
+        PostgresStore::existing(&address, Terms::default()).map(drop),
+    ] {
+        assert!(matches!(opened, Err(StoreError::NoRight(_))), "{opened:?}");
+    }
 }
