@@ -400,6 +400,28 @@ fn a_gate_fails_with_its_disk() {
     assert!(!gate.is_failing(), "it is worth another try");
 }
 
+/// A log that was removed while its database is in use answers nothing any more: whoever opens the database later would find nothing of
+/// what stands in it. All of it is there once the gate has stopped by itself.
+#[test]
+fn a_log_that_was_removed_answers_nothing() {
+    let directory = tempfile::tempdir().unwrap();
+    let (gate, agent) = at(directory.path());
+    let allowed = agent.authorize(payment(100, "EUR", "shop.example")).unwrap();
+    fs::remove_file(directory.path().join("svc.db-wal")).unwrap();
+    match agent.authorize(payment(101, "EUR", "shop.example")) {
+        Err(Failure::Commit(CommitError::Unavailable(error @ StoreError::Replaced { .. }))) => {
+            assert!(error.to_string().contains("svc.db-wal"), "{error}");
+        }
+        other => panic!("{other:?}"),
+    }
+    assert!(gate.is_failing());
+    gate.close();
+    drop((agent, gate));
+    let gate = Gate::open(directory.path(), "https://gate.example.com").unwrap();
+    let agent = gate.agent(AgentKey::parse("ask_secret").unwrap()).unwrap();
+    assert_eq!(agent.get(allowed.id()).unwrap().id(), allowed.id());
+}
+
 /// A database that was moved away, or replaced by a copy of itself, answers nothing any more: whoever opens the path later
 /// would find nothing of it.
 #[test]

@@ -2,7 +2,9 @@
 //! alone. And one process at a time makes what a first start makes.
 //!
 //! The locks are the system's: they end with the process that holds them, however that ends, and nothing is left behind that
-//! could keep out the next one. That of a server is on the directory itself, and commands that run beside it do not ask for it.
+//! could keep out the next one. Those of a server are on the directory itself and on the database in it, which may lie in a second
+//! directory too, as a link or a mount of its own: each directory has a log of its own then. Commands that run beside a server do not
+//! ask for them.
 
 use std::fs::{self, File, TryLockError};
 use std::io::{self, ErrorKind};
@@ -18,9 +20,11 @@ use super::output::Problem;
 #[must_use]
 pub(crate) struct Occupancy {
     /// None where the directory's file system has no locks.
-    _held: Option<File>,
+    held: Option<File>,
     /// The directory that was taken.
     place: PathBuf,
+    /// Whether the database in it was there to be taken.
+    has_file: bool,
 }
 
 impl Occupancy {
@@ -38,11 +42,8 @@ impl Occupancy {
         };
         let locked = opened.map_err(TryLockError::Error).and_then(|file| file.try_lock().map(|()| file));
         match locked {
-            Ok(file) => Ok(Some(Self { _held: Some(file), place })),
-            Err(TryLockError::WouldBlock) => Err(Problem::new(
-                format!("another server works on the database in `{}`", directory.display()),
-                "Stop it first, or name another data directory with `--data`: one server at a time serves a database.",
-            )),
+            Ok(file) => Self { held: Some(file), place, has_file: false }.with_file(directory).map(Some),
+            Err(TryLockError::WouldBlock) => Err(taken(directory)),
             // What else keeps the directory from being used, opening the database tells.
             Err(TryLockError::Error(error)) => {
                 tracing::warn!(
@@ -50,15 +51,52 @@ impl Occupancy {
                     directory = %directory.display(),
                     "the directory of the database cannot be locked: see to it that no second server is started on it"
                 );
-                Ok(Some(Self { _held: None, place }))
+                Ok(Some(Self { held: None, place, has_file: false }))
             }
         }
+    }
+
+    /// Takes the database too, once it is there.
+    ///
+    /// # Errors
+    /// [`Problem`] where another server holds it, by another directory.
+    pub(crate) fn with_file(self, directory: &Path) -> Result<Self, Problem> {
+        let database = self.place.join(DATABASE);
+        if self.has_file || self.held.is_none() || !database.exists() {
+            return Ok(self);
+        }
+        if hold(&database) { Ok(Self { has_file: true, ..self }) } else { Err(taken(directory)) }
     }
 
     /// Whether it is the one over the database of `directory`, which may have been made elsewhere since.
     pub(crate) fn is_over(&self, directory: &Path) -> bool {
         self.place == place_of(directory)
     }
+}
+
+fn taken(directory: &Path) -> Problem {
+    Problem::new(
+        format!("another server works on the database in `{}`", directory.display()),
+        "Stop it first, or name another data directory with `--data`: one server at a time serves a database, whatever directories its \
+         file is in.",
+    )
+}
+
+/// Locks a database file until this process ends; false where another one holds it. A file system without locks keeps nobody out.
+///
+/// The file is never closed: with any descriptor of it a process closes, it gives up the locks that SQLite has there.
+#[cfg(target_os = "linux")]
+fn hold(database: &Path) -> bool {
+    let Ok(file) = File::open(database) else { return true };
+    let locked = file.try_lock();
+    std::mem::forget(file);
+    !matches!(locked, Err(TryLockError::WouldBlock))
+}
+
+/// On other systems these locks and SQLite's may be of one kind, and would keep each other out.
+#[cfg(not(target_os = "linux"))]
+const fn hold(_: &Path) -> bool {
+    true
 }
 
 /// The directory that the database of `directory` really lies in: a link to it is another name and no second database.

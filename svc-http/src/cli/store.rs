@@ -138,7 +138,7 @@ pub(crate) fn open_alone(
     let held = Occupancy::take(&directory)?;
     let gate = open(config, base_url, Missing::Make, purpose)?;
     let held = match held {
-        Some(held) if held.is_over(&directory) => Some(held),
+        Some(held) if held.is_over(&directory) => Some(held.with_file(&directory)?),
         _ => Occupancy::take(&directory)?,
     };
     Ok((gate, held))

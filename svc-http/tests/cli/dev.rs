@@ -246,8 +246,15 @@ fn a_second_server_on_the_same_data_is_refused() {
     // Another directory, and in it another name of the same database.
     fs::create_dir(folder.path().join("linked")).unwrap();
     symlink("../svc-data/svc.db", folder.path().join("linked/svc.db")).unwrap();
-    fs::copy(folder.path().join("svc-data/master.key"), folder.path().join("linked/master.key")).unwrap();
-    for (command, data) in [("dev", "svc-data"), ("serve", "svc-data"), ("serve", "other-name"), ("serve", "linked")] {
+    // A third, in which the same file lies: its log would be another.
+    fs::create_dir(folder.path().join("hard")).unwrap();
+    fs::hard_link(folder.path().join("svc-data/svc.db"), folder.path().join("hard/svc.db")).unwrap();
+    for name in ["linked", "hard"] {
+        fs::copy(folder.path().join("svc-data/master.key"), folder.path().join(name).join("master.key")).unwrap();
+    }
+    let all =
+        [("dev", "svc-data"), ("serve", "svc-data"), ("serve", "other-name"), ("serve", "linked"), ("serve", "hard")];
+    for (command, data) in all {
         let mut other = svc(folder.path());
         let mut other = Server::spawn(other.args([command, "--listen", "127.0.0.1:0", "--data", data]));
         let (mut told, mut advice) = (String::new(), String::new());

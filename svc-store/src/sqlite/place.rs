@@ -11,8 +11,11 @@ use crate::error::StoreError;
 #[derive(Debug)]
 pub(super) struct Place {
     path: PathBuf,
-    identity: Option<(u64, u64)>,
+    identity: Option<Identity>,
 }
+
+/// Device and number of a file.
+pub(super) type Identity = (u64, u64);
 
 impl Place {
     /// The file that is at `path` now.
@@ -31,16 +34,37 @@ impl Place {
             Ok(_) | Err(_) => Err(StoreError::Replaced { path: self.path.clone() }),
         }
     }
+
+    /// The log that lies beside it now.
+    pub(super) fn log(&self) -> Option<Identity> {
+        identity(&self.log_path()).ok().flatten()
+    }
+
+    /// That the log is still the one that was `known`: whoever opens the database later reads the one that lies there, and would find
+    /// nothing of what stands in another. A log is made anew only where nobody has the database open.
+    ///
+    /// # Errors
+    /// [`StoreError::Replaced`].
+    pub(super) fn check_log(&self, known: Option<Identity>) -> Result<(), StoreError> {
+        if known.is_none() || self.log() == known {
+            return Ok(());
+        }
+        Err(StoreError::Replaced { path: self.log_path() })
+    }
+
+    fn log_path(&self) -> PathBuf {
+        self.path.with_extension("db-wal")
+    }
 }
 
-/// Device and number of the file, where the system numbers files.
+/// That of the file at a path, where the system numbers files.
 #[cfg(unix)]
-fn identity(path: &Path) -> std::io::Result<Option<(u64, u64)>> {
+fn identity(path: &Path) -> std::io::Result<Option<Identity>> {
     use std::os::unix::fs::MetadataExt as _;
     std::fs::metadata(path).map(|it| Some((it.dev(), it.ino())))
 }
 
 #[cfg(not(unix))]
-fn identity(path: &Path) -> std::io::Result<Option<(u64, u64)>> {
+fn identity(path: &Path) -> std::io::Result<Option<Identity>> {
     std::fs::metadata(path).map(|_| None)
 }
