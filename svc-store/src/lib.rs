@@ -33,6 +33,7 @@
 mod agent;
 mod backend;
 mod bindings;
+mod brought;
 mod clock;
 mod erasure;
 mod error;

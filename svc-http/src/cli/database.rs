@@ -7,7 +7,7 @@ use svc_http::config::Config;
 use svc_store::postgres::{self, PostgresStore, Terms};
 use svc_store::{Backend as _, SqliteStore, StoreError, sqlite};
 
-use super::output::Problem;
+use super::output::{Problem, note};
 
 /// A session of it.
 pub(crate) type Session = Box<dyn Store<Error = StoreError> + Send>;
@@ -27,11 +27,27 @@ impl Database {
     /// # Errors
     /// It cannot be made or used, is not this service's, or has an older schema while a server works on it.
     pub(crate) fn make(config: &Config) -> Result<Self, StoreError> {
-        #[cfg(feature = "postgres")]
-        if let Some(address) = address(config) {
-            return PostgresStore::open(address, terms(config)).map(Self::Postgres);
+        Self::telling(config, || {
+            #[cfg(feature = "postgres")]
+            if let Some(address) = address(config) {
+                return PostgresStore::open(address, terms(config)).map(Self::Postgres);
+            }
+            SqliteStore::open(config.database_directory()).map(Self::Sqlite)
+        })
+    }
+
+    /// Opens it, and says so where that brought it to a newer schema: a server's log does, and a command has none.
+    fn telling(config: &Config, open: impl FnOnce() -> Result<Self, StoreError>) -> Result<Self, StoreError> {
+        let from = schema_of(config).unwrap_or_default();
+        let opened = open()?;
+        if (1..SCHEMA).contains(&from) {
+            let place = place(config);
+            note(&format!(
+                "svc: {place} was brought from schema {from} to schema {SCHEMA}: no release of before opens it any more, only a backup \
+                 from before\n"
+            ));
         }
-        SqliteStore::open(config.database_directory()).map(Self::Sqlite)
+        Ok(opened)
     }
 
     /// The same for the server itself, which has kept every other out.
@@ -55,7 +71,7 @@ impl Database {
         if let Some(address) = address(config) {
             return PostgresStore::existing(address, terms(config)).map(Self::Postgres);
         }
-        SqliteStore::existing(config.database_directory()).map(Self::Sqlite)
+        Self::telling(config, || SqliteStore::existing(config.database_directory()).map(Self::Sqlite))
     }
 
     /// A session that commits.

@@ -97,6 +97,15 @@ fn migrate_tells_from_which_schema_to_which() {
     );
     assert_eq!(run(folder.path(), "migrate"), told(&format!("svc-data/svc.db has schema {SCHEMA} already\n")));
     assert_eq!(run(folder.path(), "migrate --json"), told(&format!("{{\"from\":{SCHEMA},\"to\":{SCHEMA}}}\n")));
+    // Whatever command finds one of the release before says that it was brought up to date: there is no way back.
+    let file = folder.path().join("svc-data/svc.db");
+    let mut bytes = fs::read(&file).unwrap();
+    // The user version, a number of four bytes.
+    bytes[60..64].copy_from_slice(&u32::try_from(SCHEMA - 1).unwrap().to_be_bytes());
+    fs::write(&file, bytes).unwrap();
+    let made = run(folder.path(), "init");
+    assert!(made.code == 0 && made.err.contains(&format!("was brought from schema {} to", SCHEMA - 1)), "{}", made.err);
+    assert_eq!(run(folder.path(), "init").err, "", "once");
 }
 
 /// `svc init` makes everything once: keys in the clear the first time only, stored as digests, in files of this user's.

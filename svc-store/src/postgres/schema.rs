@@ -7,6 +7,7 @@ use tokio_postgres::Client;
 
 use super::errors::{database, no_right};
 use super::statements::SCHEMA as READ;
+use crate::brought::tell_of;
 use crate::error::StoreError;
 
 /// The schema that this release writes. It is the number of the rows' members (`sqlite::SCHEMA`), as the tables know nothing of
@@ -125,7 +126,9 @@ pub(super) async fn migrate(client: &Client) -> Result<(), StoreError> {
         run(ALONE).await?;
         run(&format!("UPDATE svc.meta SET value={SCHEMA} WHERE name='schema'")).await?;
     }
-    run("COMMIT").await
+    run("COMMIT").await?;
+    tell_of(from, SCHEMA);
+    Ok(())
 }
 
 #[cfg(all(test, feature = "sqlite"))]

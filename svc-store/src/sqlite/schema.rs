@@ -15,6 +15,7 @@ use svc_core::value::link::Index;
 use super::errors::database;
 use super::session::number;
 use super::statements::{USER_VERSION, link_columns, order_column, own_indexes};
+use crate::brought::tell_of;
 use crate::error::StoreError;
 
 /// Marks the file as this service's: `svc1` in ASCII.
@@ -69,7 +70,9 @@ pub(super) fn migrate(conn: &mut Connection) -> Result<(), StoreError> {
     renew_indexes(&step).map_err(database)?;
     step.execute_batch(&format!("PRAGMA application_id={APPLICATION_ID}; PRAGMA user_version={SCHEMA};"))
         .map_err(database)?;
-    step.commit().map_err(database)
+    step.commit().map_err(database)?;
+    tell_of(from, SCHEMA);
+    Ok(())
 }
 
 /// That the file's schema is not one that another program has brought it to since it was opened, and that this one would write
