@@ -40,8 +40,8 @@ pub enum Failure<E> {
     /// The request is refused; the caller is told why.
     #[error(transparent)]
     Refused(Refusal),
-    /// Rows could not be read.
-    #[error("rows could not be read")]
+    /// Rows could not be read, or something else is missing that it takes: the source says what.
+    #[error("the gate could not do it")]
     Load(#[source] E),
     /// The commit was not judged.
     #[error("the commit was not judged")]

@@ -517,7 +517,11 @@ impl Refusal {
 
 impl fmt::Display for Refusal {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str(&self.message)
+        out.write_str(&self.message)?;
+        match self.reason() {
+            Some(reason) => write!(out, ": {reason}"),
+            None => Ok(()),
+        }
     }
 }
 
