@@ -227,6 +227,31 @@ fn a_mandate_without_currency_covers_no_payment() {
     assert_eq!(ask(&mut world, &agent, paying), (Verb::Ask, vec![Code::CurrencyNotCovered]));
 }
 
+/// A mandate with a currency and no amount in it limits no payment, so it covers none; where an amount is there, it covers what that
+/// says.
+#[test]
+fn a_currency_without_an_amount_covers_no_payment() {
+    for (limits, expected) in [
+        (r#""currency":"EUR""#, Err(())),
+        (r#""currency":"EUR","count":{"max":9,"period":"day"}"#, Err(())),
+        (r#""currency":"EUR","perAction":100"#, Ok(100)),
+        (r#""currency":"EUR","perPeriod":{"amount":100,"period":"day"}"#, Ok(100)),
+        (r#""currency":"EUR","askAbove":100"#, Ok(100)),
+    ] {
+        let (mut world, agent) = calm(&[&format!(r#"{{"name":"Crm","actions":["crm.order"],"limits":{{{limits}}}}}"#)]);
+        assert_eq!(ask(&mut world, &agent, request("crm.order")).0, Verb::Allow, "{limits}");
+        let paying = |amount| paying("crm.order", amount, "EUR", "shop.example.com");
+        let uncovered = (Verb::Ask, vec![Code::CurrencyNotCovered]);
+        match expected {
+            Ok(most) => {
+                assert_eq!(ask(&mut world, &agent, paying(most)).0, Verb::Allow, "{limits}");
+                assert_ne!(ask(&mut world, &agent, paying(most + 1)).0, Verb::Allow, "{limits}");
+            }
+            Err(()) => assert_eq!(ask(&mut world, &agent, paying(100)), uncovered, "{limits}"),
+        }
+    }
+}
+
 /// A deny list of any active mandate denies, also one that does not speak of this type.
 #[test]
 fn a_deny_list_denies_whatever_covers() {

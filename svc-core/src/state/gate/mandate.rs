@@ -144,6 +144,8 @@ impl Linked for Mandate {
 
 /// What a mandate says: the members that a person sets. An unknown member is refused in storage too, since a limit that
 /// is not understood must not be no limit.
+///
+/// Its serde form is that of a row: `expiresAt` is a number of milliseconds there, and a text in the interface.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct Terms {
@@ -193,6 +195,20 @@ pub struct Limits {
     /// What reaching a limit brings about.
     #[serde(default)]
     pub on_limit: OnLimit,
+}
+
+impl Limits {
+    /// Whether a payment in `currency` is one that they speak of. A currency without an amount would let through payments that
+    /// nothing limits, so it covers none.
+    #[must_use]
+    pub fn cover(&self, currency: Currency) -> bool {
+        self.currency == Some(currency) && self.have_amount()
+    }
+
+    /// Whether any amount is in them.
+    const fn have_amount(&self) -> bool {
+        self.per_action.is_some() || self.per_period.is_some() || self.ask_above.is_some()
+    }
 }
 
 /// An amount a calendar period.
@@ -320,12 +336,11 @@ impl Terms {
         self.limits.as_ref().unwrap_or(NONE)
     }
 
-    /// The same with its amounts in `currency` where it has any and names none. Without an amount a currency would make the
-    /// mandate cover payments that nothing limits.
+    /// The same with its amounts in `currency` where it has any and names none.
     #[must_use]
     pub fn in_currency(mut self, currency: Currency) -> Self {
         if let Some(limits) = &mut self.limits {
-            let speaks = limits.per_action.is_some() || limits.per_period.is_some() || limits.ask_above.is_some();
+            let speaks = limits.have_amount();
             limits.currency = limits.currency.or_else(|| speaks.then_some(currency));
         }
         self
@@ -357,6 +372,8 @@ impl Terms {
         fault(pays && limits.currency.is_none(), "limits.currency", "is required where the mandate covers payments");
         let unbounded = limits.per_action.is_none() && limits.per_period.is_none();
         fault(pays && unbounded, "limits", "must hold `perAction` or `perPeriod` where the mandate covers payments");
+        let idle = limits.currency.is_some() && !limits.have_amount();
+        fault(!pays && idle, "limits", "must hold `perAction`, `perPeriod` or `askAbove` beside `currency`");
         let empty = |list: Option<usize>| list == Some(0);
         let merchants = self.merchants.as_ref();
         fault(empty(merchants.and_then(|it| it.allow.as_ref()).map(Vec::len)), "merchants.allow", "must not be empty");

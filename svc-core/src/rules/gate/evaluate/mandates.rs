@@ -152,7 +152,7 @@ fn outside_of((request, outside): (&Request, Effect), mandate: &Mandate, names: 
     let mut said = Vec::new();
     let id = mandate.id.mandate;
     let payment = request.payment.as_ref();
-    if payment.is_some_and(|it| mandate.limits().currency != Some(it.currency)) {
+    if payment.is_some_and(|it| !mandate.limits().cover(it.currency)) {
         said.push(Reason::new(Code::CurrencyNotCovered, outside).by(id));
     }
     if mandate.merchants_allowed().is_some() && payment.is_none_or(|it| mandate.merchant_allowed(&it.domain).is_none())
@@ -236,7 +236,7 @@ fn amounts(facts: &Facts<'_>, mandate: &Mandate, said: &mut Vec<Reason>) {
         OnLimit::Deny => Effect::Deny,
     };
     let reason = |code| Reason::new(code, effect).by(mandate.id.mandate);
-    if let Some(payment) = facts.request.payment.as_ref().filter(|it| limits.currency == Some(it.currency)) {
+    if let Some(payment) = facts.request.payment.as_ref().filter(|it| limits.cover(it.currency)) {
         let amount = payment.amount;
         if let Some(most) = limits.per_action.filter(|most| amount > *most) {
             said.push(Reason {
