@@ -175,8 +175,8 @@ def running_beside(said, is_asked):
 
 
 def main(only=""):
-    if only == BESIDE:
-        return ended(*run_all(path for path in checks() if path.stem.startswith(BESIDE)))
+    if only.startswith(BESIDE):
+        return ended(*run_all(path for path in checks() if path.stem.startswith(only)))
     with tempfile.TemporaryFile("w+") as said, running_beside(said, not only) as beside:
         with serving("--json") as line:
             os.environ["SVC_DEV_JSON"] = line
