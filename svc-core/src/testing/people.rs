@@ -66,7 +66,7 @@ pub fn invitation(workspace: WorkspaceId, email: &str, role: Role) -> InviteMemb
         email: Email::parse(email).expect("an address"),
         name: None,
         role,
-        teams: Vec::new(),
+        teams: None,
         token: Digest::of(format!("link of {email}")),
         mailed: None,
     }

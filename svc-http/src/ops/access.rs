@@ -41,10 +41,11 @@ pub(super) async fn answer(
         AccessOp::CreateKey => place.create_key(call).await.map(Answer::created),
         AccessOp::AdminCreateKey => place.create_key(call).await,
         AccessOp::CreateAgentKey => {
-            let label = key::read_of_agent(&call.body)?;
+            let (label, days) = key::read_of_agent(&call.body)?;
             let scope = KeyScope::Agent(call.param_id("aid")?);
-            let new = |new| CreateKey { label, ..CreateKey::new(place.workspace, place.by.clone(), scope, new) };
-            place.issue(new).await.map(Answer::created)
+            let expires_at = place.end(days);
+            let asked = |new| CreateKey::new(place.workspace, place.by.clone(), scope, new);
+            place.issue(|new| CreateKey { label, expires_at, ..asked(new) }).await.map(Answer::created)
         }
         AccessOp::Key => {
             let found = place.key(call)?;
@@ -117,7 +118,7 @@ impl Place<'_> {
 
     async fn create_key(&self, call: &Call) -> Result<Answer, Refusal> {
         let asked = key::read(&call.body)?;
-        let (by, now) = (self.by.clone(), self.now);
+        let (by, expires_at) = (self.by.clone(), self.end(asked.days));
         let new = |new| CreateKey {
             principal: asked.principal,
             team: asked.team,
@@ -125,10 +126,15 @@ impl Place<'_> {
             task_class: asked.task_class,
             profile: asked.profile,
             task_class_open: asked.task_class_open,
-            expires_at: asked.days.map(|it| now.plus(Span::hours(24 * it))),
+            expires_at,
             ..CreateKey::new(self.workspace, by, asked.scope, new)
         };
         self.issue(new).await
+    }
+
+    /// When a key ends that is to live for so many days.
+    fn end(&self, days: Option<i64>) -> Option<Timestamp> {
+        days.map(|it| self.now.plus(Span::hours(24 * it)))
     }
 
     /// Makes a key and shows it, this once.

@@ -245,7 +245,7 @@ async function about({ kind, subject }) {
   if (kind !== "budget") return [];
   const budget = await read(`budgets/${subject.budgetId}`);
   const told = budget && [
-    ["Budget of", OVER[budget.scope.kind] || budget.scope.kind, " ", quoted(budget.scope.name || budget.scope.id || "")],
+    ["Budget of", OVER[budget.scope.kind] || budget.scope.kind, " ", quoted(budget.scopeName || budget.scope.id || "")],
     ["Period", budget.period],
     ["Allotted", ...dollars(budget.allocationMicros)],
     ["Spent", ...dollars(budget.spentMicros)],

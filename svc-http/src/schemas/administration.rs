@@ -26,7 +26,7 @@ fn access() -> [(&'static str, Value); 9] {
         ("Key", key()),
         ("Keys", list("Key")),
         ("NewKey", new_key()),
-        ("NewAgentKey", object(&[("label", name())], &[])),
+        ("NewAgentKey", object(&[("label", name()), ("expiresInDays", key_days())], &[])),
         ("IssuedKey", object(&[("key", text()), ("binding", reference("Key"))], &["key", "binding"])),
         ("ServiceToken", service_token(&[])),
         ("ServiceTokens", list("ServiceToken")),
@@ -193,6 +193,11 @@ fn key() -> Value {
     object(&members, &["id", "prefix", "label", "scope", "principalId", "state", "createdBy", "createdAt"])
 }
 
+/// In how many days a key ends by itself.
+fn key_days() -> Value {
+    json!({ "type": "integer", "minimum": 1, "maximum": 3650 })
+}
+
 fn new_key() -> Value {
     let members = [
         ("scope", word(&["inference", "admin"])),
@@ -202,7 +207,7 @@ fn new_key() -> Value {
         ("taskClassId", json!({ "type": "string", "maxLength": 64 })),
         ("policyProfileId", id("pol_")),
         ("taskClassOpen", json!({ "type": "boolean" })),
-        ("expiresInDays", json!({ "type": "integer", "minimum": 1, "maximum": 3650 })),
+        ("expiresInDays", key_days()),
     ];
     object(&members, &[])
 }

@@ -105,21 +105,18 @@ fn new_budget() -> Value {
 }
 
 fn budget() -> Value {
-    let mut over = scope();
     let name = json!({
         "type": "string",
-        "description": "What people call it; where one budget is read, unless it is over the workspace or what it was over is gone.",
+        "description": "What people call what it is over; where one budget is read, unless that is the workspace or is gone.",
     });
-    if let Some(members) = over.get_mut("properties").and_then(Value::as_object_mut) {
-        members.insert("name".to_owned(), name);
-    }
     json!({
         "type": "object",
         "required": ["id", "scope", "amount", "period", "ladder", "owner", "allocationMicros", "spentMicros", "reservedMicros",
             "reservations", "periodStart", "periodEnd", "refuses", "enforcing", "createdAt", "createdBy"],
         "properties": {
             "id": id("bdg_"),
-            "scope": over,
+            "scope": scope(),
+            "scopeName": name,
             "amount": micros(1),
             "period": period(),
             "ladder": ladder(),

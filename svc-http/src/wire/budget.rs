@@ -200,11 +200,10 @@ pub fn write(view: &BudgetView, open: &[std::sync::Arc<Call>]) -> Value {
     })
 }
 
-/// Adds what it is over, as people call it, to a budget that is read by itself.
+/// Adds what it is over, as people call it, to a budget that is read by itself: beside its scope, which can be sent as it is read.
 pub fn write_name(budget: &mut Value, name: Option<String>) {
-    let scope = budget.get_mut("scope").and_then(Value::as_object_mut);
-    if let (Some(scope), Some(name)) = (scope, name) {
-        scope.insert("name".to_owned(), json!(name));
+    if let Some(name) = name {
+        put(budget, "scopeName", json!(name));
     }
 }
 

@@ -5,6 +5,7 @@ use svc_core::refusal::Refusal;
 use svc_core::rules::people::show::KeyView;
 use svc_core::state::people::KeyScope;
 use svc_core::value::id::{PrincipalId, ProfileId, TeamId};
+use svc_core::value::json::Json;
 use svc_core::value::text::{ClassId, Label};
 use svc_core::value::{Invalid, Timestamp};
 
@@ -55,24 +56,28 @@ pub fn read(body: &[u8]) -> Result<NewKey, Refusal> {
         task_class: fields.optional("taskClassId", |it| ClassId::parse(text(it)?)),
         profile: fields.optional("policyProfileId", |it| ProfileId::parse(text(it)?)),
         task_class_open: fields.optional("taskClassOpen", truth).unwrap_or_default(),
-        days: fields.optional("expiresInDays", |it| {
-            let days = integer(it)?;
-            let is_within = (1..=DAYS_MAX).contains(&days);
-            is_within.then_some(days).ok_or_else(|| Invalid::new(format!("must be between 1 and {DAYS_MAX}")))
-        }),
+        days: fields.optional("expiresInDays", days),
     };
     fields.finish(Some(made))
 }
 
-/// Reads the label of an agent's own key.
+/// Reads the label of an agent's own key, and in how many days it ends by itself.
 ///
 /// # Errors
 /// `invalid_json`, or `invalid_request` naming every fault.
-pub fn read_of_agent(body: &[u8]) -> Result<Option<Label>, Refusal> {
+pub fn read_of_agent(body: &[u8]) -> Result<(Option<Label>, Option<i64>), Refusal> {
     let json = parse_or_empty(body)?;
     let mut fields = Fields::of(&json)?;
     let label = fields.optional("label", |it| Label::parse(text(it)?));
-    fields.finish(Some(label))
+    let days = fields.optional("expiresInDays", days);
+    fields.finish(Some((label, days)))
+}
+
+/// In how many days a key ends.
+fn days(value: &Json) -> Result<i64, Invalid> {
+    let days = integer(value)?;
+    let is_within = (1..=DAYS_MAX).contains(&days);
+    is_within.then_some(days).ok_or_else(|| Invalid::new(format!("must be between 1 and {DAYS_MAX}")))
 }
 
 /// A key's binding. `used_at` is when it was last shown to this server.

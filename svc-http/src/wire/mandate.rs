@@ -116,7 +116,10 @@ pub(super) fn change_within(fields: &mut Fields<'_>, old: Option<&Terms>, now: T
     if let Some(old) = old {
         let terms = change.onto(old);
         if terms != *old {
-            fields.note_beside(terms.faults(now));
+            // An end that has passed is no fault of a body that does not name it: the mandate has expired, and that is said.
+            let kept = terms.expires_at == old.expires_at;
+            let is_own = |it: &FieldError| !kept || it.field.as_deref() != Some("expiresAt");
+            fields.note_beside(terms.faults(now).into_iter().filter(is_own).collect());
             fields.note_beside(terms.faults_after(old));
         }
     }

@@ -19,8 +19,8 @@ pub struct NewMember {
     pub name: Option<Label>,
     /// What they may do.
     pub role: Role,
-    /// The teams they are in.
-    pub teams: Vec<TeamId>,
+    /// The teams they are in, where the wish says so.
+    pub teams: Option<Vec<TeamId>>,
 }
 
 /// Reads an invitation.
@@ -33,7 +33,7 @@ pub fn read(body: &[u8]) -> Result<NewMember, Refusal> {
     let email = fields.required("email", |it| Email::parse(text(it)?));
     let name = fields.optional("name", |it| Label::parse(text(it)?));
     let role = fields.required("role", role);
-    let teams = fields.texts("teamIds", (0, MEMBER_TEAMS_MAX), TeamId::parse).unwrap_or_default();
+    let teams = fields.texts("teamIds", (0, MEMBER_TEAMS_MAX), TeamId::parse);
     let made = email.zip(role).map(|(email, role)| NewMember { email, name, role, teams });
     fields.finish(made)
 }

@@ -202,8 +202,8 @@ async fn whoever_owns_a_budget_reads_it() {
             let read = owner.ask(&mut client, "GET", &own, None).await.ok();
             assert_eq!((&read["amount"], &read["spentMicros"]), (&json!(100), &json!(0)));
             match name {
-                Some(name) => assert_eq!(read["scope"]["name"], json!(name), "{scope}"),
-                None => assert_eq!(read["scope"]["name"].is_string(), scope["kind"] == "principal", "{read}"),
+                Some(name) => assert_eq!(read["scopeName"], json!(name), "{scope}"),
+                None => assert_eq!(read["scopeName"].is_string(), scope["kind"] == "principal", "{read}"),
             }
             let got = other.ask(&mut client, "GET", &own, None).await;
             assert_eq!((got.status, got.kind()), (404, "not_found".to_owned()));

@@ -157,7 +157,7 @@ fn what_happens_to_people_is_recorded() {
         email: Email::parse("new@example.com").unwrap(),
         name: None,
         role: Role::Member,
-        teams: Vec::new(),
+        teams: None,
         token: Digest::of("link"),
         mailed: None,
     };

@@ -16,7 +16,7 @@ use svc_core::rules::gateway::payer::CallKey;
 use svc_core::rules::gateway::routing::{Edit, EditRouting};
 use svc_core::rules::gateway::upstreams::{self, NewKey as UpstreamSecret};
 use svc_core::rules::people::by::{By, KeyCaller, Person};
-use svc_core::rules::people::keys::{CreateKey, NewKey, RevokeKey};
+use svc_core::rules::people::keys::{CreateKey, NewKey, RevokeKey, is_in_force};
 use svc_core::rules::people::mandates::Content;
 use svc_core::rules::people::members::{ChangeMember, RemoveMember};
 use svc_core::rules::people::register_agent::RegisterAgent;
@@ -219,6 +219,39 @@ fn a_key_that_an_admin_key_made_ends_with_whoever_made_that() {
         assert_eq!(told.unwrap_err().kind(), Kind::InvalidApiKey, "at once");
     }
     assert!(world.row::<Credential>(third.id).revoked_at.is_none(), "nothing has followed yet");
+}
+
+/// A key that an admin key makes ends no later than that, and says so; one of before whose own row knows no end goes with it too.
+#[test]
+fn a_key_that_an_admin_key_made_ends_when_that_does() {
+    let mut world = World::new();
+    let (owner, workspace) = (world.owner(), world.workspace());
+    let make = |by: By, scope, text: &str| CreateKey::new(workspace, by, scope, NewKey::of(text));
+    let end = world.now().plus(Span::hours(24));
+    let first = make(By::Person(owner), KeyScope::Admin, "ask_first");
+    let first = world.run(CreateKey { expires_at: Some(end), ..first }).unwrap();
+    let under = |row: &Credential, scope, text: &str| make(By::Key(key_caller(row)), scope, text);
+    let admin = world.run(under(&first, KeyScope::Admin, "ask_admin")).unwrap();
+    let below = world.run(under(&admin, KeyScope::Inference, "ask_below")).unwrap();
+    let [sooner, later] = [Span::hours(1), Span::hours(48)].map(|it| Some(world.now().plus(it)));
+    let asked = under(&first, KeyScope::Inference, "ask_sooner");
+    let sooner = world.run(CreateKey { expires_at: sooner, ..asked }).unwrap();
+    let asked = under(&first, KeyScope::Inference, "ask_later");
+    let later = world.run(CreateKey { expires_at: later, ..asked }).unwrap();
+    let ends = [&admin, &below, &sooner, &later].map(|it| it.expires_at.map(|it| end.since(it)));
+    assert_eq!(ends, [Some(Span::default()), Some(Span::default()), Some(Span::hours(23)), Some(Span::default())]);
+    let old = world.run(under(&first, KeyScope::Admin, "ask_old")).unwrap();
+    world.edit::<Credential>(old.id, |it| it.expires_at = None);
+    let live = |world: &mut World, id| {
+        let row = world.row::<Credential>(id);
+        world.engine().read(|scope| is_in_force(scope, &row)).unwrap()
+    };
+    let all = [first.id, admin.id, below.id, later.id, old.id];
+    assert!(all.iter().all(|it| live(&mut world, *it)));
+    world.advance(Span::hours(24));
+    assert!(!all.iter().any(|it| live(&mut world, *it)));
+    let told = world.run(under(&old, KeyScope::Admin, "ask_last")).map(drop);
+    assert_eq!(told.unwrap_err().kind(), Kind::InvalidApiKey);
 }
 
 fn key_caller(row: &Credential) -> KeyCaller {

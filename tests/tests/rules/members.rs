@@ -82,7 +82,7 @@ fn an_invited_owner_lets_nobody_leave_yet() {
         email: Email::parse("next@example.com").unwrap(),
         name: None,
         role: Role::Owner,
-        teams: Vec::new(),
+        teams: None,
         token: Digest::of("link"),
         mailed: None,
     };
@@ -108,7 +108,7 @@ fn keys_end_with_the_membership() {
     assert!(world.engine().read(|scope| check_key(scope, &digest).map(drop)).is_err());
     let email = world.row::<Principal>(member.principal).email.clone();
     let (by, role, token) = (By::Person(first), Role::Member, Digest::of("link"));
-    let teams = Vec::new();
+    let teams = None;
     world.run(InviteMember { workspace, by, email, name: None, role, teams, token, mailed: None }).unwrap();
     assert!(world.engine().read(|scope| check_key(scope, &digest).map(drop)).is_err());
     world.audit();
@@ -179,7 +179,7 @@ fn keys_of_who_leaves_are_revoked() {
 
 fn invite(world: &mut World, by: Person, email: &str) -> Result<MemberDone, Refusal> {
     let (email, token) = (Email::parse(email).unwrap(), Digest::of("link"));
-    let (workspace, by, role, teams) = (by.workspace, By::Person(by), Role::Owner, Vec::new());
+    let (workspace, by, role, teams) = (by.workspace, By::Person(by), Role::Owner, None);
     world.run(InviteMember { workspace, by, email, name: None, role, teams, token, mailed: None })
 }
 
@@ -195,7 +195,7 @@ fn an_invitation_gives_a_link_of_an_hour_and_another() {
             email: Email::parse("new@example.com").unwrap(),
             name: None,
             role: Role::Member,
-            teams: Vec::new(),
+            teams: None,
             token: Digest::of(token),
             mailed: None,
         })
@@ -261,7 +261,7 @@ fn a_team_that_is_gone_keeps_no_owner_out() {
         email,
         name: None,
         role: Role::Owner,
-        teams: vec![id],
+        teams: Some(vec![id]),
         token,
         mailed: None,
     };
@@ -411,7 +411,7 @@ fn an_owner_is_mailed_with_the_second_owners_word() {
     assert_eq!(mails(&mut world), mailed);
 
     let (workspace, email) = (first.workspace, Email::parse("sixth@example.com").unwrap());
-    let (by, role, token, teams) = (By::Person(first), Role::Member, Digest::of("three"), Vec::new());
+    let (by, role, token, teams) = (By::Person(first), Role::Member, Digest::of("three"), None);
     let sixth = InviteMember { workspace, by, email, name: None, role, teams, token, mailed: None };
     let MemberDone::Done { principal, .. } = world.run(sixth).unwrap() else { panic!("a member takes nobody's word") };
     let (by, role) = (By::Person(first), Some(Role::Owner));
@@ -468,7 +468,7 @@ fn a_link_of_before_lets_no_owner_in() {
         email: Email::parse("next@example.com").unwrap(),
         name: None,
         role,
-        teams: Vec::new(),
+        teams: None,
         token: Digest::of(token),
         mailed: None,
     };

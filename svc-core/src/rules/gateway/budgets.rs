@@ -9,6 +9,7 @@ use super::routing::as_json;
 use crate::refusal::{FieldError, Refusal};
 use crate::rules::changed::changed;
 use crate::rules::people::by::{By, Person, entitled, member, unseen};
+use crate::rules::people::keys;
 use crate::state::evidence::{Fact, Subject};
 use crate::state::gate::Agent;
 use crate::state::gateway::{BUDGETS_MAX, Budget, BudgetPeriod, BudgetScope, BudgetUse, Ladder, Mode, Routing};
@@ -389,7 +390,7 @@ fn scope_fault(scope: &mut Scope<'_>, asked: &CreateBudget) -> Result<Option<Fie
         BudgetScope::Key(id) => match asked.key {
             Some(row) => {
                 let of = |it: &Arc<Credential>| it.binding.workspace == workspace && it.binding.key == *id;
-                scope.get::<Credential>(row)?.is_some_and(|it| of(&it))
+                scope.get::<Credential>(row)?.is_some_and(|it| of(&it)) && keys::any_stands(scope, &[row])?
             }
             None => false,
         },

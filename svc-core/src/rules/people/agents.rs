@@ -49,7 +49,10 @@ pub fn change_agent(scope: &mut Scope<'_>, asked: &ChangeAgent) -> Result<Arc<Ag
     let before = own_agent(scope, asked.workspace, asked.agent)?;
     reaches(&asked.by, reach, &before)?;
     let mut faults = Vec::new();
-    for (field, id) in [("sponsor", asked.sponsor.flatten()), ("killOwner", asked.kill_owner.flatten())] {
+    let named = [("sponsor", asked.sponsor, before.sponsor), ("killOwner", asked.kill_owner, before.kill_owner)];
+    for (field, id, stood) in named {
+        // Who is there already may stay, also where they were removed: what was read can be sent back.
+        let id = id.flatten().filter(|it| Some(*it) != stood);
         faults.extend(unknown_principal(scope, asked.workspace, field, id)?);
     }
     if !faults.is_empty() {

@@ -91,7 +91,7 @@ pub struct CreateKey {
     pub profile: Option<ProfileId>,
     /// Whether a call may name another class.
     pub task_class_open: bool,
-    /// When it ends by itself.
+    /// When it ends by itself: no later than the key that makes it.
     pub expires_at: Option<Timestamp>,
     /// The key.
     pub key: NewKey,
@@ -162,24 +162,24 @@ pub fn create_key(scope: &mut Scope<'_>, asked: &CreateKey) -> Result<Arc<Creden
         task_class_open: asked.task_class_open,
         connection: None,
     };
-    let made_under = made_under(scope, &asked.by)?;
+    let (made_under, expires_at) = made_under(scope, asked)?;
     let bound = BoundKey {
         key: binding.key,
         credential: Some(id),
         class: asked.task_class.clone(),
         profile: asked.profile,
         team: asked.team,
-        until: asked.expires_at,
+        until: expires_at,
     };
     routing::bind(scope, workspace.id, bound)?;
-    let credential = keep(scope, asked, binding, id, made_under);
+    let credential = keep(scope, &CreateKey { expires_at, ..asked.clone() }, binding, id, made_under);
     if let Some(mut agent) = agent {
         agent.keys.push(AgentKey {
             id: credential.binding.key,
             credential: id,
             via: None,
             made_by: asked.by.principal().map(|it| (it, scope.now())),
-            expires_at: asked.expires_at,
+            expires_at,
         });
         scope.put(agent);
     }
@@ -191,7 +191,6 @@ fn known(scope: &mut Scope<'_>, asked: &CreateKey) -> Result<(), Halt> {
     let mut faults = Vec::new();
     if !matches!(asked.scope, KeyScope::Agent(_)) {
         faults.extend(unknown_principal(scope, asked.workspace, "principalId", asked.principal)?);
-        faults.extend(removed_principal(scope, asked.principal)?);
     }
     if let Some(team) = asked.team
         && scope.get::<Team>(team)?.is_none_or(|it| it.workspace != asked.workspace)
@@ -210,23 +209,17 @@ fn known(scope: &mut Scope<'_>, asked: &CreateKey) -> Result<(), Halt> {
     if faults.is_empty() { Ok(()) } else { Err(Refusal::invalid_request(faults).into()) }
 }
 
-/// The fault of a field that names a member who was removed: a key would be theirs again.
-fn removed_principal(scope: &mut Scope<'_>, id: Option<PrincipalId>) -> Result<Option<FieldError>, Halt> {
-    let Some(id) = id else { return Ok(None) };
-    let removed = scope.get::<Principal>(id)?.is_some_and(|it| it.was_removed());
-    Ok(removed.then(|| FieldError::new("principalId", "names a member who was removed")))
-}
-
-/// The keys that a key ends with which `by` makes.
-fn made_under(scope: &mut Scope<'_>, by: &By) -> Result<Vec<CredentialId>, Halt> {
-    let By::Key(key) = by else { return Ok(Vec::new()) };
+/// The keys that a key ends with, and when it ends by itself at the latest.
+fn made_under(scope: &mut Scope<'_>, asked: &CreateKey) -> Result<(Vec<CredentialId>, Option<Timestamp>), Halt> {
+    let By::Key(key) = &asked.by else { return Ok((Vec::new(), asked.expires_at)) };
     let maker = scope.get::<Credential>(key.row)?.ok_or_else(Refusal::invalid_api_key)?;
     let mut above = maker.made_under.clone();
     if above.len() >= MADE_UNDER_MAX {
         return Err(Refusal::forbidden("too many keys stand above this one: have a person make the next").into());
     }
     above.push(key.row);
-    Ok(above)
+    let ends = asked.expires_at.into_iter().chain(maker.expires_at).min();
+    Ok((above, ends))
 }
 
 /// Whether a key that is no agent's is in force: by its own row, and by the keys that it ends with.
@@ -318,7 +311,7 @@ pub fn ended_above(scope: &mut Scope<'_>, credential: &Credential) -> Result<boo
     scope.want(&keys)?;
     for above in &credential.made_under {
         let Some(above) = scope.get::<Credential>(*above)? else { return Ok(true) };
-        if above.revoked_at.is_some() || is_void(scope, &above)? {
+        if !above.is_live(scope.now()) || is_void(scope, &above)? {
             return Ok(true);
         }
     }

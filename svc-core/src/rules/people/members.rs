@@ -53,8 +53,8 @@ pub struct InviteMember {
     pub name: Option<Label>,
     /// What they may do.
     pub role: Role,
-    /// The teams they are in.
-    pub teams: Vec<TeamId>,
+    /// The teams they are in. Where absent, whoever is invited again stays in theirs, and anybody else is in none.
+    pub teams: Option<Vec<TeamId>>,
     /// The digest of a token for a sign-in link, used only where it hands over no other workspace: the account has never
     /// signed in and is a member of this one alone.
     pub token: Digest,
@@ -80,7 +80,7 @@ pub fn invite_member(scope: &mut Scope<'_>, asked: &InviteMember) -> Result<Memb
         owners::may(scope, &asked.by, asked.workspace)?;
     }
     let same = before.is_some_and(|it| it.role == asked.role);
-    fits(scope, asked.workspace, &asked.teams, "teamIds")?;
+    fits(scope, asked.workspace, asked.teams.as_deref().unwrap_or_default(), "teamIds")?;
     let named =
         Principal { name: asked.name.clone().or_else(|| principal.name.clone()), ..Principal::clone(&principal) };
     if !same && owners::needs_second(&workspace, &asked.by, before.map(|it| it.role), Some(asked.role)) {
@@ -89,14 +89,14 @@ pub fn invite_member(scope: &mut Scope<'_>, asked: &InviteMember) -> Result<Memb
             Some(Role::Owner) => OwnerChange::Become(asked.role),
             Some(_) => OwnerChange::Make,
         };
-        let teams = Some(asked.teams.as_slice());
+        let teams = asked.teams.as_deref();
         let asks = Asked { workspace: asked.workspace, by: &asked.by, principal: &named, change, teams };
         if let Some(approval) = owners::second(scope, &asks)? {
             return Ok(MemberDone::Asked(approval));
         }
     }
     let (role, by, actor) = (asked.role, asked.by.principal(), asked.by.actor());
-    let joined = enter(scope, &named, &Entry { role, teams: &asked.teams, by, actor: &actor })?;
+    let joined = enter(scope, &named, &Entry { role, teams: asked.teams.as_deref(), by, actor: &actor })?;
     let account = joined.membership().ok_or_else(Refusal::internal)?.account;
     let linked = match &asked.mailed {
         Some(sealed) => {
@@ -136,8 +136,8 @@ pub(super) fn mail_invitation(scope: &mut Scope<'_>, joined: &Principal, by: &Ma
 pub(super) struct Entry<'a> {
     /// What they may do.
     pub role: Role,
-    /// The teams they are in.
-    pub teams: &'a [TeamId],
+    /// The teams they are in; absent where they stay in theirs.
+    pub teams: Option<&'a [TeamId]>,
     /// Who invites them; absent for the program.
     pub by: Option<PrincipalId>,
     /// Whose word brings it about.
@@ -172,7 +172,10 @@ pub(super) fn enter(scope: &mut Scope<'_>, principal: &Principal, entry: &Entry<
     }
     let named = Principal { owner_invite: None, ..principal.clone() };
     let joined = join(scope, &account, &named, member);
-    let joined = change_teams(scope, &joined, entry.teams)?;
+    let joined = match entry.teams {
+        Some(teams) => change_teams(scope, &joined, teams)?,
+        None => joined,
+    };
     let data = told(&joined).finish();
     let (actor, subject) = (entry.actor.clone(), Subject::Principal(joined.id));
     let fact = Fact { kind: "member.invited", actor, subject, data };

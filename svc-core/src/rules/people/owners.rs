@@ -178,7 +178,7 @@ fn invite_asked(
     }
     let teams = with_room(scope, workspace, asked.teams.as_deref().unwrap_or_default(), &[])?;
     let actor = Actor::Person(second);
-    enter(scope, &principal, &Entry { role: Role::Owner, teams: &teams, by: Some(asked.by), actor: &actor })
+    enter(scope, &principal, &Entry { role: Role::Owner, teams: Some(&teams), by: Some(asked.by), actor: &actor })
 }
 
 /// Puts a member into the teams that were asked for with their role, if any were.

@@ -201,7 +201,8 @@ fn known(scope: &mut Scope<'_>, asked: &RegisterAgent) -> Result<(), Halt> {
     if faults.is_empty() { Ok(()) } else { Err(Refusal::invalid_request(faults).into()) }
 }
 
-/// The fault of a field that names no principal of the workspace.
+/// The fault of a field that names no principal of the workspace, or a member who was removed: nobody would answer for what is
+/// theirs again.
 pub(super) fn unknown_principal(
     scope: &mut Scope<'_>,
     workspace: WorkspaceId,
@@ -209,8 +210,12 @@ pub(super) fn unknown_principal(
     id: Option<PrincipalId>,
 ) -> Result<Option<crate::refusal::FieldError>, Halt> {
     let Some(id) = id else { return Ok(None) };
-    let known = scope.get::<Principal>(id)?.is_some_and(|it| it.workspace == workspace);
-    Ok((!known).then(|| crate::refusal::FieldError::new(field, "names no principal of this workspace")))
+    let clause = match scope.get::<Principal>(id)?.filter(|it| it.workspace == workspace) {
+        Some(found) if found.was_removed() => "names a member who was removed",
+        Some(_) => return Ok(None),
+        None => "names no principal of this workspace",
+    };
+    Ok(Some(crate::refusal::FieldError::new(field, clause)))
 }
 
 /// What the mandates say: first every name of a template, then every fault of every mandate.

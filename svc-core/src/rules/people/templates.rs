@@ -31,7 +31,7 @@ pub struct KeepTemplate {
     pub is_there: bool,
 }
 
-/// Adds or changes a template.
+/// Adds or changes a template. One that says the same already stays as it is, and nothing is recorded.
 ///
 /// # Errors
 /// Those of [`entitled`]; `not_found` where one that is to be changed is not there; `invalid_request` where the name is taken, or no path would lead to it;
@@ -54,6 +54,9 @@ pub fn keep_template(scope: &mut Scope<'_>, asked: &KeepTemplate) -> Result<Arc<
     let faults: Vec<FieldError> = terms.faults(scope.now()).into_iter().map(|it| it.within("mandate")).collect();
     if !faults.is_empty() {
         return Err(Refusal::invalid_mandate(faults).into());
+    }
+    if let Some(same) = before.as_ref().filter(|it| it.terms == terms) {
+        return Ok(Arc::clone(same));
     }
     let said = before.as_ref().map(|it| &it.terms);
     record(scope, asked.workspace, &asked.by, &asked.name, (said, Some(&terms)))?;

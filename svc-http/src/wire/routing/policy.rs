@@ -132,11 +132,17 @@ pub fn write_profile(profile: &Profile) -> Value {
     Value::Object(out)
 }
 
+/// A list that holds something.
+fn some(list: Value) -> Value {
+    if list.as_array().is_some_and(Vec::is_empty) { Value::Null } else { list }
+}
+
+/// Every member as it may be sent: where nothing is asked of a list, it is absent and not empty.
 fn write_limits(limits: &Constraints) -> Map<String, Value> {
     let members = [
-        ("models", json!(limits.models)),
-        ("providers", json!(limits.providers)),
-        ("jurisdictions", json!(limits.jurisdictions)),
+        ("models", some(json!(limits.models))),
+        ("providers", some(json!(limits.providers))),
+        ("jurisdictions", some(json!(limits.jurisdictions))),
         ("retention", json!(limits.no_retention.then_some("none"))),
         ("capabilities", json!(limits.capabilities)),
         ("minQuality", json!(limits.min_quality)),

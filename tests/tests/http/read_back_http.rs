@@ -1,0 +1,167 @@
+//! What was read can be sent back, and changes nothing: as a program does that keeps a workspace as a file says.
+
+use serde_json::{Value, json};
+use svc_core::state::people::Role;
+use svc_core::value::Span;
+use svc_tests::office::Office;
+use svc_tests::requests::text;
+
+/// The members of `record` that a body may name.
+fn settable(record: &Value, names: &[&str]) -> Value {
+    let members = names.iter().filter_map(|it| Some(((*it).to_owned(), record.get(*it)?.clone())));
+    Value::Object(members.collect())
+}
+
+fn records(office: &Office) -> usize {
+    office.site.ledger().len()
+}
+
+/// Classes and profiles without any constraint say so by members that may be sent, and one that is sent so changes nothing.
+#[tokio::test]
+async fn classes_and_profiles_are_sent_as_they_are_read() {
+    let mut office = Office::open().await;
+    office.post("task-classes", json!({ "id": "support.reply" })).await.made();
+    let profile = office.post("policy-profiles", json!({ "name": "Watch" })).await.made();
+    let profile = format!("policy-profiles/{}", text(&profile["id"]));
+    let limits = [
+        "name",
+        "models",
+        "providers",
+        "jurisdictions",
+        "retention",
+        "capabilities",
+        "minQuality",
+        "maxCostMicros",
+        "maxLatencyMs",
+        "humanOversight",
+        "objective",
+    ];
+    for path in ["task-classes/support.reply", &profile] {
+        let read = office.read(path).await;
+        assert_eq!([&read["models"], &read["providers"], &read["jurisdictions"]], [&Value::Null; 3], "{read}");
+        let before = records(&office);
+        assert_eq!(office.patch(path, settable(&read, &limits)).await.ok(), read);
+        assert_eq!(records(&office), before, "nothing has changed");
+        let limited = json!({ "providers": ["demo"], "jurisdictions": ["eu"] });
+        let limited = office.patch(path, limited).await.ok();
+        assert_eq!((&limited["providers"], &limited["jurisdictions"]), (&json!(["demo"]), &json!(["eu"])));
+        assert_eq!(office.patch(path, settable(&limited, &limits)).await.ok(), limited);
+    }
+}
+
+/// A template that says what it said already is recorded as no change.
+#[tokio::test]
+async fn a_template_that_stays_is_not_recorded() {
+    let mut office = Office::open().await;
+    let mandate = json!({ "actions": ["payment"], "limits": { "perAction": 100 } });
+    let made = office.post("templates", json!({ "name": "small", "mandate": mandate })).await.made();
+    let before = records(&office);
+    for same in [&mandate, &made["mandate"]] {
+        let kept = office.patch("templates/small", json!({ "mandate": same })).await.ok();
+        assert_eq!(kept, made);
+    }
+    assert_eq!(records(&office), before);
+    let other = json!({ "actions": ["payment"], "limits": { "perAction": 101 } });
+    office.patch("templates/small", json!({ "mandate": other })).await.ok();
+    assert_eq!(records(&office), before + 1);
+}
+
+/// Whoever is invited again stays in their teams unless the wish names others.
+#[tokio::test]
+async fn an_invitation_that_names_no_teams_leaves_them() {
+    let mut office = Office::open().await;
+    let team = office.post("teams", json!({ "name": "Desk" })).await.made()["id"].clone();
+    let invite = |more: Value| {
+        let mut wish = json!({ "email": "again@example.com", "role": "member" });
+        wish.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        wish
+    };
+    let first = office.post("members", invite(json!({ "teamIds": [team] }))).await.made();
+    assert_eq!(first["teamIds"], json!([team]));
+    let again = office.post("members", invite(json!({ "role": "admin" }))).await.made();
+    assert_eq!((&again["role"], &again["teamIds"]), (&json!("admin"), &json!([team])));
+    let path = format!("teams/{}", text(&team));
+    assert_eq!(office.read(&path).await["memberIds"], json!([first["principalId"]]));
+    let none = office.post("members", invite(json!({ "teamIds": [] }))).await.made();
+    assert_eq!(none["teamIds"], json!([]));
+    assert_eq!(office.read(&path).await["memberIds"], json!([]));
+}
+
+/// Nobody who was removed answers for an agent anew, and no budget is over a key that ended; what stands so already may be sent as it
+/// is.
+#[tokio::test]
+async fn what_has_ended_is_not_named_anew() {
+    let mut office = Office::open().await;
+    let gone = office.site.member(Role::Admin);
+    let agent = office.agent(&json!({ "killOwner": gone.principal })).await;
+    let agent = format!("agents/{}", text(&agent["id"]));
+    let other = office.agent(&json!({})).await;
+    let other = format!("agents/{}", text(&other["id"]));
+    assert_eq!(office.ask("DELETE", &format!("members/{}", gone.principal), Value::Null).await.status, 204);
+    for (path, member) in [(&other, "sponsor"), (&other, "killOwner"), (&agent, "sponsor")] {
+        let refused = office.patch(path, json!({ member: gone.principal })).await;
+        assert_eq!((refused.status, refused.fields()), (400, vec![member.to_owned()]), "{}", refused.text());
+    }
+    let blueprint = json!({ "name": "Third", "principalEmail": "ann@example.com", "sponsor": gone.principal });
+    assert_eq!(office.post("agents", blueprint).await.fields(), ["sponsor"]);
+    if office.read(&agent).await["killOwner"] == json!(gone.principal) {
+        office.patch(&agent, json!({ "killOwner": gone.principal, "name": "Renamed" })).await.ok();
+    }
+
+    let key = office.post("keys", json!({})).await.made()["binding"]["id"].clone();
+    let over = json!({ "scope": { "kind": "key", "id": key }, "amount": 100, "period": "month" });
+    office.post("budgets", over.clone()).await.made();
+    assert_eq!(office.ask("DELETE", &format!("keys/{}", text(&key)), Value::Null).await.status, 204);
+    assert_eq!(office.post("budgets", over).await.fields(), ["scope.id"]);
+}
+
+/// An agent's own key may have an end, as any other key does.
+#[tokio::test]
+async fn an_agents_key_ends_when_it_was_to() {
+    let mut office = Office::open().await;
+    let agent = text(&office.agent(&json!({})).await["id"]).to_owned();
+    let path = format!("agents/{agent}/keys");
+    assert_eq!(office.post(&path, json!({ "expiresInDays": 0 })).await.fields(), ["expiresInDays"]);
+    let made = office.post(&path, json!({ "label": "CI", "expiresInDays": 1 })).await.made();
+    let end = office.site.now().plus(Span::hours(24)).to_string();
+    assert_eq!(made["binding"]["expiresAt"], json!(end));
+    let key = text(&made["key"]).to_owned();
+    let asked = json!({ "type": "crm.read", "summary": "look" });
+    assert_eq!(office.client.authorize(&key, &asked).await.status, 200);
+    office.site.advance(Span::hours(24));
+    assert_eq!(office.client.authorize(&key, &asked).await.kind(), "invalid_api_key");
+}
+
+/// Of a mandate that has expired it is said that it has, and no fault is found with an end that nobody sent.
+#[tokio::test]
+async fn a_mandate_that_has_expired_is_told_as_such() {
+    let mut office = Office::open().await;
+    let end = office.site.now().plus(Span::hours(1)).to_string();
+    let mandate = json!({ "name": "Brief", "actions": ["crm.read"], "expiresAt": end });
+    let agent = text(&office.agent(&json!({ "mandates": [mandate] })).await["id"]).to_owned();
+    let id = office.read(&format!("agents/{agent}/mandates")).await["data"][0]["id"].clone();
+    let path = format!("mandates/{}", text(&id));
+    office.patch(&path, json!({ "name": "Short" })).await.ok();
+    office.site.advance(Span::hours(1));
+    for wish in [json!({ "name": "Other" }), json!({})] {
+        let refused = office.patch(&path, wish).await;
+        assert_eq!((refused.status, refused.kind()), (409, "not_allowed".to_owned()), "{}", refused.text());
+    }
+    let past = office.patch(&path, json!({ "expiresAt": "2020-01-01T00:00:00.000Z" })).await;
+    assert_eq!((past.kind(), past.fields()), ("invalid_mandate".to_owned(), vec!["expiresAt".to_owned()]));
+}
+
+/// A mandate with a currency and no amount would let through what nothing limits: it is not made, nor comes about by a change.
+#[tokio::test]
+async fn a_currency_needs_an_amount() {
+    let mut office = Office::open().await;
+    let terms = |limits: Value| json!({ "name": "Crm", "actions": ["crm.update"], "limits": limits });
+    let agent = text(&office.agent(&json!({})).await["id"]).to_owned();
+    let path = format!("agents/{agent}/mandates");
+    let refused = office.post(&path, terms(json!({ "currency": "EUR" }))).await;
+    assert_eq!((refused.kind(), refused.fields()), ("invalid_mandate".to_owned(), vec!["limits".to_owned()]));
+    let made = office.post(&path, terms(json!({ "currency": "EUR", "perAction": 100 }))).await.made();
+    let change = json!({ "limits": { "perAction": null } });
+    let refused = office.patch(&format!("mandates/{}", text(&made["id"])), change).await;
+    assert_eq!((refused.kind(), refused.fields()), ("invalid_mandate".to_owned(), vec!["limits".to_owned()]));
+}
