@@ -36,6 +36,7 @@ mod pages;
 pub mod passwords;
 mod path;
 mod pieces;
+mod pulse;
 pub mod rate_limit;
 pub mod router;
 pub mod routes;

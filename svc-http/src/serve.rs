@@ -31,7 +31,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::num::NonZero;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -49,7 +49,8 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::time::{Instant, MissedTickBehavior, interval, timeout, timeout_at};
 
 use crate::answer::Sent;
-use crate::dispatch::{Client, EndsWithClient, Service};
+use crate::dispatch::{Client, Service};
+use crate::pulse::{Pulse, Verdict, Watch};
 use crate::shell::Shell;
 use crate::stalled::{Streams, Taking};
 use crate::unread;
@@ -237,25 +238,6 @@ async fn turn_away(mut stream: TcpStream, docs: String, place: OwnedSemaphorePer
     let _ = timeout(TURN_AWAY_TIME, told).await;
 }
 
-/// What a connection has been doing, told by its socket and its requests and read by its [`Watch`].
-#[derive(Debug, Default)]
-struct Pulse {
-    /// Requests whose head was whole.
-    begun: AtomicU64,
-    /// Requests that were answered or given up.
-    ended: AtomicU64,
-    /// Whether bytes came since the last whole head.
-    heard: AtomicBool,
-    /// Whether it speaks HTTP/2, where bytes come without requests too.
-    h2: AtomicBool,
-    /// Streams whose next piece is for the client to take.
-    full: AtomicU64,
-    /// Pieces that streams have given.
-    given: AtomicU64,
-    /// Whether what is worked on ends with the client; of HTTP/1, which has one request at a time.
-    ends: EndsWithClient,
-}
-
 /// What the requests of one connection share.
 struct Owned<S> {
     shell: Arc<Shell<S>>,
@@ -371,66 +353,6 @@ impl<S> Body for Working<S> {
 impl<S> Drop for Working<S> {
     fn drop(&mut self) {
         self.set_full(false);
-    }
-}
-
-/// What is to become of a connection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Verdict {
-    Keep,
-    /// It has been idle: end it politely, or at once where that was tried.
-    Wind,
-    /// It makes no progress: end it.
-    Close,
-}
-
-/// What a look finds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Seen {
-    begun: u64,
-    ended: u64,
-    in_head: bool,
-    full: u64,
-    given: u64,
-}
-
-/// Notices that a connection makes no progress, by looking now and then.
-#[derive(Debug)]
-struct Watch {
-    header_time: Duration,
-    idle_time: Duration,
-    /// What was seen last, and when it was seen first.
-    seen: Option<(Seen, Instant)>,
-}
-
-impl Watch {
-    const fn new(header_time: Duration, idle_time: Duration) -> Self {
-        Self { header_time, idle_time, seen: None }
-    }
-
-    fn look(&mut self, pulse: &Pulse, now: Instant) -> Verdict {
-        let count = |it: &AtomicU64| it.load(Ordering::Relaxed);
-        let (begun, ended) = (count(&pulse.begun), count(&pulse.ended));
-        let in_head = begun == 0 || (pulse.heard.load(Ordering::Relaxed) && !pulse.h2.load(Ordering::Relaxed));
-        let found = Seen { begun, ended, in_head, full: count(&pulse.full), given: count(&pulse.given) };
-        let since = match self.seen {
-            Some((was, since)) if was == found => since,
-            _ => {
-                self.seen = Some((found, now));
-                return Verdict::Keep;
-            }
-        };
-        let waited = now.saturating_duration_since(since);
-        if begun > ended {
-            // Only the client keeps streams waiting that have given what they had.
-            let stuck = found.full > 0 && begun.saturating_sub(ended) == found.full;
-            return if stuck && waited >= self.idle_time { Verdict::Close } else { Verdict::Keep };
-        }
-        match in_head {
-            true if waited >= self.header_time => Verdict::Close,
-            false if waited >= self.idle_time => Verdict::Wind,
-            true | false => Verdict::Keep,
-        }
     }
 }
 

@@ -1,0 +1,89 @@
+//! What a connection does, and whether that is enough for it to be kept.
+//!
+//! Its socket and its requests tell its [`Pulse`]; its [`Watch`] looks at that now and then, which costs a request nothing.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use crate::dispatch::EndsWithClient;
+
+/// What a connection has been doing, told by its socket and its requests and read by its [`Watch`].
+#[derive(Debug, Default)]
+pub(crate) struct Pulse {
+    /// Requests whose head was whole.
+    pub(crate) begun: AtomicU64,
+    /// Requests that were answered or given up.
+    pub(crate) ended: AtomicU64,
+    /// Whether bytes came since the last whole head.
+    pub(crate) heard: AtomicBool,
+    /// Whether it speaks HTTP/2, where bytes come without requests too.
+    pub(crate) h2: AtomicBool,
+    /// Streams whose next piece is for the client to take.
+    pub(crate) full: AtomicU64,
+    /// Pieces that streams have given.
+    pub(crate) given: AtomicU64,
+    /// Whether what is worked on ends with the client; of HTTP/1, which has one request at a time.
+    pub(crate) ends: EndsWithClient,
+}
+
+/// What is to become of a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    Keep,
+    /// It has been idle: end it politely, or at once where that was tried.
+    Wind,
+    /// It makes no progress: end it.
+    Close,
+}
+
+/// What a look finds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Seen {
+    begun: u64,
+    ended: u64,
+    in_head: bool,
+    full: u64,
+    given: u64,
+}
+
+/// Notices that a connection makes no progress, by looking now and then.
+#[derive(Debug)]
+pub(crate) struct Watch {
+    pub(crate) header_time: Duration,
+    pub(crate) idle_time: Duration,
+    /// What was seen last, and when it was seen first.
+    seen: Option<(Seen, Instant)>,
+}
+
+impl Watch {
+    pub(crate) const fn new(header_time: Duration, idle_time: Duration) -> Self {
+        Self { header_time, idle_time, seen: None }
+    }
+
+    pub(crate) fn look(&mut self, pulse: &Pulse, now: Instant) -> Verdict {
+        let count = |it: &AtomicU64| it.load(Ordering::Relaxed);
+        let (begun, ended) = (count(&pulse.begun), count(&pulse.ended));
+        let in_head = begun == 0 || (pulse.heard.load(Ordering::Relaxed) && !pulse.h2.load(Ordering::Relaxed));
+        let found = Seen { begun, ended, in_head, full: count(&pulse.full), given: count(&pulse.given) };
+        let since = match self.seen {
+            Some((was, since)) if was == found => since,
+            _ => {
+                self.seen = Some((found, now));
+                return Verdict::Keep;
+            }
+        };
+        let waited = now.saturating_duration_since(since);
+        if begun > ended {
+            // Only the client keeps streams waiting that have given what they had.
+            let stuck = found.full > 0 && begun.saturating_sub(ended) == found.full;
+            return if stuck && waited >= self.idle_time { Verdict::Close } else { Verdict::Keep };
+        }
+        match in_head {
+            true if waited >= self.header_time => Verdict::Close,
+            false if waited >= self.idle_time => Verdict::Wind,
+            true | false => Verdict::Keep,
+        }
+    }
+}
