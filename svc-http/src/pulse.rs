@@ -16,7 +16,7 @@ pub(crate) struct Pulse {
     pub(crate) begun: AtomicU64,
     /// Requests that were answered or given up.
     pub(crate) ended: AtomicU64,
-    /// Whether bytes came since the last whole head.
+    /// Whether a head is under way on HTTP/1: bytes came since the last request ended.
     pub(crate) heard: AtomicBool,
     /// Whether it speaks HTTP/2, where bytes come without requests too.
     pub(crate) h2: AtomicBool,
@@ -26,6 +26,17 @@ pub(crate) struct Pulse {
     pub(crate) given: AtomicU64,
     /// Whether what is worked on ends with the client; of HTTP/1, which has one request at a time.
     pub(crate) ends: EndsWithClient,
+}
+
+impl Pulse {
+    /// Bytes came. Those that come while a request is worked on are its body's; what a client has sent of its next head by then
+    /// counts once more of it comes. An empty line before a head is none of it (RFC 9112, 2.2).
+    pub(crate) fn hear(&self, bytes: &[u8]) {
+        let is_at_work = self.begun.load(Ordering::Relaxed) != self.ended.load(Ordering::Relaxed);
+        if !is_at_work && bytes.iter().any(|it| !matches!(it, b'\r' | b'\n')) {
+            self.heard.store(true, Ordering::Relaxed);
+        }
+    }
 }
 
 /// What is to become of a connection.

@@ -409,9 +409,7 @@ impl AsyncRead for Metered {
     fn poll_read(mut self: Pin<&mut Self>, context: &mut Context<'_>, into: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         let before = into.filled().len();
         let read = Pin::new(&mut self.stream).poll_read(context, into);
-        if into.filled().len() > before {
-            self.pulse.heard.store(true, Ordering::Relaxed);
-        }
+        self.pulse.hear(into.filled().get(before..).unwrap_or_default());
         read
     }
 }

@@ -13,3 +13,4 @@ mod bodies;
 mod connections;
 mod rates;
 mod server;
+mod slow_readers;
