@@ -58,6 +58,7 @@ pub mod trace;
 mod unread;
 pub mod upstream;
 pub mod wire;
+mod written;
 pub mod wrong_sign_ins;
 
 pub use server::Server;

@@ -24,6 +24,8 @@ pub(crate) struct Pulse {
     pub(crate) full: AtomicU64,
     /// Pieces that streams have given.
     pub(crate) given: AtomicU64,
+    /// Bytes of answers that were written.
+    pub(crate) written: AtomicU64,
     /// Whether what is worked on ends with the client; of HTTP/1, which has one request at a time.
     pub(crate) ends: EndsWithClient,
 }
@@ -57,6 +59,8 @@ struct Seen {
     in_head: bool,
     full: u64,
     given: u64,
+    /// What the client has taken of its answers, in steps.
+    taken: u64,
 }
 
 /// Notices that a connection makes no progress, by looking now and then.
@@ -77,7 +81,8 @@ impl Watch {
         let count = |it: &AtomicU64| it.load(Ordering::Relaxed);
         let (begun, ended) = (count(&pulse.begun), count(&pulse.ended));
         let in_head = begun == 0 || (pulse.heard.load(Ordering::Relaxed) && !pulse.h2.load(Ordering::Relaxed));
-        let found = Seen { begun, ended, in_head, full: count(&pulse.full), given: count(&pulse.given) };
+        let (full, given, taken) = (count(&pulse.full), count(&pulse.given), count(&pulse.written) / TAKEN_BYTES);
+        let found = Seen { begun, ended, in_head, full, given, taken };
         let since = match self.seen {
             Some((was, since)) if was == found => since,
             _ => {
@@ -96,5 +101,73 @@ impl Watch {
             false if waited >= self.idle_time => Verdict::Wind,
             true | false => Verdict::Keep,
         }
+    }
+}
+
+/// How much of its answers a client takes at least for that to be progress.
+const TAKEN_BYTES: u64 = 4 * 1024;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HEADER: Duration = Duration::from_secs(10);
+    const IDLE: Duration = Duration::from_secs(75);
+
+    /// After so many seconds in which this happens each second, what becomes of a connection that has had one request.
+    fn ends(seconds: u64, mut each: impl FnMut(&Pulse, u64)) -> Option<(u64, Verdict)> {
+        let (pulse, mut watch, from) = (Pulse::default(), Watch::new(HEADER, IDLE), Instant::now());
+        pulse.hear(b"GET / HTTP/1.1\r\n\r\n");
+        pulse.begun.store(1, Ordering::Relaxed);
+        pulse.heard.store(false, Ordering::Relaxed);
+        (0..=seconds).find_map(|second| {
+            each(&pulse, second);
+            let verdict = watch.look(&pulse, from + Duration::from_secs(second));
+            (verdict != Verdict::Keep).then_some((second, verdict))
+        })
+    }
+
+    fn answered(pulse: &Pulse) {
+        pulse.ended.store(1, Ordering::Relaxed);
+    }
+
+    /// Bytes of a body are of no head, those after the answer are, and an empty line is of nothing.
+    #[test]
+    fn only_a_head_has_the_time_of_a_head() {
+        let body = |pulse: &Pulse, second| if second < 5 { pulse.hear(b"{") } else { answered(pulse) };
+        assert_eq!(ends(200, body), Some((80, Verdict::Wind)));
+        let line = |pulse: &Pulse, _| {
+            answered(pulse);
+            pulse.hear(b"\r\n");
+        };
+        assert_eq!(ends(200, line), Some((75, Verdict::Wind)));
+        let head = |pulse: &Pulse, second| {
+            answered(pulse);
+            pulse.hear(if second < 20 { b"" } else { b"G" });
+        };
+        assert_eq!(ends(200, head), Some((30, Verdict::Close)));
+    }
+
+    /// A client that takes its answer is let, however slowly, but not for a few bytes; one that stops is not.
+    #[test]
+    fn taking_is_progress() {
+        let takes = |bytes: u64, until: u64| {
+            move |pulse: &Pulse, second| {
+                answered(pulse);
+                if second < until {
+                    pulse.written.fetch_add(bytes, Ordering::Relaxed);
+                }
+            }
+        };
+        assert_eq!(ends(10_000, takes(60, u64::MAX)), None);
+        assert_eq!(ends(10_000, takes(1, u64::MAX)), Some((75, Verdict::Wind)));
+        assert_eq!(ends(10_000, takes(4_096, 1_000)), Some((1_074, Verdict::Wind)));
+        let stream = |pulse: &Pulse, second| {
+            pulse.full.store(1, Ordering::Relaxed);
+            takes(60, 5_000)(pulse, second);
+            pulse.ended.store(0, Ordering::Relaxed);
+        };
+        let (at, verdict) = ends(10_000, stream).unwrap_or((0, Verdict::Keep));
+        assert!(verdict == Verdict::Close && (5_000..5_076).contains(&at), "{at} {verdict:?}");
     }
 }

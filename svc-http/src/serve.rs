@@ -12,8 +12,12 @@
 //! A client that has sent all it has to say may close its side and is answered all the same (RFC 9293, 3.6), unless what it asked for
 //! ends with it ([`EndsWithClient`]): there nobody can tell whether it is still there.
 //!
-//! On HTTP/2 a client that does not read one of several streams loses that one alone, by a reset after `idle_time`
-//! (`stalled.rs`).
+//! A client may read slowly, as long as it reads on. It does with 4 KiB of answers in `idle_time`, as far as the system tells what it
+//! takes: Linux does so often that 128 KiB are always enough. Answers alone count ([`Written`]): no ping and no window keeps a
+//! connection. So an answer holds one for as long as it has bytes to take at that pace, and no longer.
+//!
+//! On HTTP/2 a client that does not read one of several streams, at least a piece of 64 KiB in `idle_time`, loses that one alone, by a
+//! reset (`stalled.rs`).
 //!
 //! Times are looked at every quarter of the shortest, so a connection may last a quarter longer; that costs a request
 //! nothing. Past `connections_max` a connection is answered 503 `not_ready` once it has sent something, and closed.
@@ -32,7 +36,7 @@ use std::num::NonZero;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -54,6 +58,7 @@ use crate::pulse::{Pulse, Verdict, Watch};
 use crate::shell::Shell;
 use crate::stalled::{Streams, Taking};
 use crate::unread;
+use crate::written::Written;
 
 /// Streams of one HTTP/2 connection that are worked on at once.
 const H2_STREAMS_MAX: u32 = 256;
@@ -66,6 +71,10 @@ const TURN_AWAY_TIME: Duration = Duration::from_secs(1);
 const H2_HEADERS_BYTES_MAX: u32 = 160 * 1024;
 /// The largest piece of a whole answer on HTTP/2: so much a client takes at a time at least.
 const H2_PIECE_BYTES: usize = 64 * 1024;
+/// Bytes that the system holds of what it could not send yet. What it takes is how a client's reading is seen, which with as much as
+/// it likes to hold, megabytes for a client that is near, would be for minutes that of nobody.
+#[cfg(target_os = "linux")]
+const SEND_AHEAD_BYTES: u32 = 64 * 1024;
 /// How long accepting rests where the system has no more file handles.
 const ACCEPT_REST: Duration = Duration::from_millis(50);
 
@@ -174,9 +183,17 @@ async fn connection<S: Service>(
     let _slot = slot;
     // Answers are whole when they are written, so there is nothing to gather.
     let _ = stream.set_nodelay(true);
+    #[cfg(target_os = "linux")]
+    let _ = socket2::SockRef::from(&stream).set_tcp_notsent_lowat(SEND_AHEAD_BYTES);
     let pulse = Arc::new(Pulse::default());
     let docs = shell.docs().into();
-    let io = TokioIo::new(Metered { stream, pulse: Arc::clone(&pulse), docs, instead: Vec::new() });
+    let io = TokioIo::new(Metered {
+        stream,
+        pulse: Arc::clone(&pulse),
+        docs,
+        written: Written::default(),
+        instead: Vec::new(),
+    });
     let mut watch = Watch::new(shell.settings().header_time, shell.settings().idle_time);
     let tick = watch.header_time.min(watch.idle_time) / 4;
     // Each request counts itself on what its own connection owns: on a count that all share, workers would meet.
@@ -356,11 +373,13 @@ impl<S> Drop for Working<S> {
     }
 }
 
-/// A socket that tells its [`Pulse`] when it hears something, and says in the interface's words what hyper says by itself.
+/// A socket that tells its [`Pulse`] when it hears something and what it has sent, and says in the interface's words what hyper
+/// says by itself.
 struct Metered {
     stream: TcpStream,
     pulse: Arc<Pulse>,
     docs: Arc<str>,
+    written: Written,
     /// What is left to be written in the place of what hyper wrote: its last word.
     instead: Vec<u8>,
 }
@@ -382,13 +401,24 @@ impl Metered {
     /// Writes what is left of that.
     fn poll_instead(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         while !self.instead.is_empty() {
-            let written = std::task::ready!(Pin::new(&mut self.stream).poll_write(context, &self.instead))?;
+            let written = ready!(Pin::new(&mut self.stream).poll_write(context, &self.instead))?;
             if written == 0 {
                 return Poll::Ready(Err(io::ErrorKind::WriteZero.into()));
             }
             self.instead.drain(..written);
         }
         Poll::Ready(Ok(()))
+    }
+
+    /// So many bytes of these were written.
+    fn count<'a>(&mut self, pieces: impl IntoIterator<Item = &'a [u8]>, length: usize) {
+        let (mut left, mut of_answers) = (length, 0_usize);
+        for piece in pieces {
+            let (written, _) = piece.split_at(left.min(piece.len()));
+            left = left.saturating_sub(written.len());
+            of_answers = of_answers.saturating_add(self.written.add(written));
+        }
+        self.pulse.written.fetch_add(of_answers as u64, Ordering::Relaxed);
     }
 
     /// Fails once the client has closed its side while what it asked for ends with it. hyper reads nothing meanwhile; what has come
@@ -419,17 +449,19 @@ impl AsyncWrite for Metered {
         if self.takes_over(from) {
             return Poll::Ready(Ok(from.len()));
         }
-        Pin::new(&mut self.stream).poll_write(context, from)
+        let length = ready!(Pin::new(&mut self.stream).poll_write(context, from))?;
+        self.count([from], length);
+        Poll::Ready(Ok(length))
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        std::task::ready!(self.poll_instead(context))?;
+        ready!(self.poll_instead(context))?;
         self.poll_gone(context)?;
         Pin::new(&mut self.stream).poll_flush(context)
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        std::task::ready!(self.poll_instead(context))?;
+        ready!(self.poll_instead(context))?;
         Pin::new(&mut self.stream).poll_shutdown(context)
     }
 
@@ -448,6 +480,8 @@ impl AsyncWrite for Metered {
         {
             return Poll::Ready(Ok(first.len()));
         }
-        Pin::new(&mut self.stream).poll_write_vectored(context, from)
+        let length = ready!(Pin::new(&mut self.stream).poll_write_vectored(context, from))?;
+        self.count(from.iter().map(|it| &**it), length);
+        Poll::Ready(Ok(length))
     }
 }

@@ -1,0 +1,109 @@
+//! How much of what a client was written it asked for.
+//!
+//! On HTTP/1 all of it are answers. On HTTP/2 both sides speak of the connection itself too, so that whoever sends pings is
+//! written to for as long as they like: there the data of streams count (RFC 9113, 6.1), and nothing else.
+//!
+//! **Invariant:** what a client can have written without an answer being on its way does not count.
+
+/// Reads along what is written on one connection.
+#[derive(Debug, Default)]
+pub(crate) struct Written {
+    protocol: Protocol,
+    /// Bytes that are known of the head of the frame under way; none within its payload.
+    head: u8,
+    /// Bytes of its payload that are left.
+    left: usize,
+    is_data: bool,
+}
+
+/// What a connection speaks, told by its first byte.
+#[derive(Clone, Copy, Debug, Default)]
+enum Protocol {
+    #[default]
+    Unknown,
+    Http1,
+    Http2,
+}
+
+impl Written {
+    /// These bytes were written: how many of them are of answers.
+    pub(crate) fn add(&mut self, written: &[u8]) -> usize {
+        if let (Protocol::Unknown, [first, ..]) = (self.protocol, written) {
+            // HTTP/2 begins with settings (RFC 9113, 3.4), whose frame is not so long that its length begins like that.
+            self.protocol = if *first == b'H' { Protocol::Http1 } else { Protocol::Http2 };
+        }
+        match self.protocol {
+            Protocol::Unknown | Protocol::Http1 => written.len(),
+            Protocol::Http2 => self.data(written),
+        }
+    }
+
+    fn data(&mut self, written: &[u8]) -> usize {
+        let (mut rest, mut data) = (written, 0_usize);
+        while let [byte, after @ ..] = rest {
+            if self.left > 0 && self.head == 0 {
+                let (payload, after) = rest.split_at(self.left.min(rest.len()));
+                self.left = self.left.saturating_sub(payload.len());
+                data = data.saturating_add(if self.is_data { payload.len() } else { 0 });
+                rest = after;
+                continue;
+            }
+            match self.head {
+                0 => self.left = usize::from(*byte),
+                1 | 2 => self.left = (self.left << 8) | usize::from(*byte),
+                3 => self.is_data = *byte == DATA,
+                _ => {}
+            }
+            self.head = if self.head == HEAD_BYTES - 1 { 0 } else { self.head.saturating_add(1) };
+            rest = after;
+        }
+        data
+    }
+}
+
+/// Bytes of a frame's head.
+const HEAD_BYTES: u8 = 9;
+/// The type of frames that carry what streams say.
+const DATA: u8 = 0;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn frame(type_: u8, length: usize) -> Vec<u8> {
+        let length = u32::try_from(length).unwrap_or_default().to_be_bytes();
+        let mut frame = length.get(1..).unwrap_or_default().to_vec();
+        frame.extend([type_, 0, 0, 0, 0, 1]);
+        frame.resize(frame.len() + usize::try_from(u32::from_be_bytes(length)).unwrap_or_default(), 0);
+        frame
+    }
+
+    /// Of HTTP/1 every byte counts; of HTTP/2 the data alone, however the frames are cut.
+    #[test]
+    fn data_alone_is_of_answers() {
+        let mut http1 = Written::default();
+        assert_eq!((http1.add(b""), http1.add(b"HTTP/1.1 200 OK\r\n\r\n"), http1.add(b"\0\0\x01{}")), (0, 19, 5));
+        let frames = [
+            (4, 18, 0), // settings
+            (4, 0, 0),  // that the other side's are in force
+            (1, 70_000, 0),
+            (0, 16_384, 16_384),
+            (6, 8, 0), // a ping's answer
+            (0, 0, 0),
+            (8, 4, 0), // room for more
+            (0, 300, 300),
+            (7, 20, 0), // that nothing more is taken
+            (0, 1, 1),
+        ];
+        let all: Vec<u8> = frames.iter().flat_map(|(type_, length, _)| frame(*type_, *length)).collect();
+        for size in [1, 2, 7, 9, 10, 4_096, all.len()] {
+            let mut http2 = Written::default();
+            let data: usize = all.chunks(size).map(|it| http2.add(it)).sum();
+            assert_eq!(data, frames.iter().map(|it| it.2).sum::<usize>(), "{size}");
+        }
+        let mut http2 = Written::default();
+        for (type_, length, data) in frames {
+            assert_eq!(http2.add(&frame(type_, length)), data, "{type_} {length}");
+        }
+    }
+}
