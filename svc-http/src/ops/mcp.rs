@@ -44,8 +44,9 @@ async fn own(service: &GateService, known: Known, call: Call) -> Result<Answer, 
     service.in_force(&known)?;
     let docs = format!("{}/docs/errors", service.base_url);
     // What this server's own tools do is done at once.
-    let Request { id, era, asked } = match request(&call, &docs, |_| ())? {
-        Ok(request) => request,
+    let Request { id, era, asked } = match message(&call, &docs)? {
+        Ok(Message::Request(request)) => request,
+        Ok(Message::Silent | Message::Cancelled(_)) => return Ok(accepted()),
         Err(answer) => return Ok(answer),
     };
     let result = match asked {
@@ -69,18 +70,17 @@ async fn own(service: &GateService, known: Known, call: Call) -> Result<Answer, 
     }
 }
 
-/// The request in a body; within, the answer to one that holds none. `cancelled` hears of the id of a request that is called off.
-fn request(call: &Call, docs: &str, cancelled: impl FnOnce(&Value)) -> Result<Result<Request, Answer>, Refusal> {
-    let accepted = || Answer::json(Vec::new()).with_status(StatusCode::ACCEPTED);
+/// The message in a body; within, the answer to one that is wrong.
+fn message(call: &Call, docs: &str) -> Result<Result<Message, Answer>, Refusal> {
     match mcp::read(&call.headers, parse(&call.body)?) {
-        Ok(Message::Silent) => Ok(Err(accepted())),
-        Ok(Message::Cancelled(id)) => {
-            cancelled(&id);
-            Ok(Err(accepted()))
-        }
-        Ok(Message::Request(request)) => Ok(Ok(request)),
+        Ok(message) => Ok(Ok(message)),
         Err((id, fault)) => faulty(&id, &fault, call, docs).map(Err),
     }
+}
+
+/// What a message is answered that asks for nothing.
+fn accepted() -> Answer {
+    Answer::json(Vec::new()).with_status(StatusCode::ACCEPTED)
 }
 
 fn has_ended(refusal: &Refusal) -> bool {

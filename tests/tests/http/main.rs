@@ -37,6 +37,7 @@ mod mcp_explained_http;
 mod mcp_hostile_http;
 mod mcp_http;
 mod mcp_proxy_http;
+mod mcp_proxy_order_http;
 mod mcp_sessions_http;
 mod mcp_streams_http;
 mod members_http;

@@ -22,6 +22,7 @@ use svc_core::answer::Decided;
 use svc_core::refusal::{Kind, Refusal};
 use svc_core::rules::edge::mcp_tools::{NoteTools, Over};
 use svc_core::rules::edge::proxied::{Reached, reach};
+use svc_core::rules::gate::Caller as GateCaller;
 use svc_core::rules::gate::use_up::UseUp;
 use svc_core::rules::gateway::payer::CallKey;
 use svc_core::state::edge::{McpTool, McpTools};
@@ -37,7 +38,7 @@ use svc_core::value::text::SessionId;
 use self::run::Run;
 use self::under_way::{Name, UnderWay};
 use self::waiting::{Sought, Waiting};
-use super::{answered, faulty, request};
+use super::{accepted, answered, faulty, message};
 use crate::answer::Answer;
 use crate::dispatch::Call;
 use crate::headers::single;
@@ -46,7 +47,7 @@ use crate::ops::gate::Known;
 use crate::tool_server::{Definition, Definitions, Ready, ToolServers, Trouble, arguments_as_sent};
 use crate::upstream::Upstreams;
 use crate::wire::action_request;
-use crate::wire::mcp::{self, Asked, Era, Request, ToolCall};
+use crate::wire::mcp::{self, Asked, Era, Message, Request, ToolCall};
 
 const SESSION: &str = "x-svc-client-session";
 /// Bytes of arguments that the gate is shown as they are.
@@ -81,13 +82,21 @@ impl Proxied {
 pub(super) async fn answer(service: &GateService, known: Known, call: Call) -> Result<Answer, Refusal> {
     let binding = service.gate.binding(&known.digest).map_err(crate::ops::refusal)?;
     let key = CallKey { row: Credential::id_of(&known.digest), binding: binding.ok_or_else(Refusal::invalid_api_key)? };
-    let reached = service.read(|scope| reach(scope, &key, call.param("server")))?;
+    // Who asks comes before what they say, and that before whom they say it to.
+    GateCaller::of(&key.binding)?;
     let docs = format!("{}/docs/errors", service.base_url);
-    let name = |id: &Value| Name::new(known.digest, &call.headers, reached.server.id, id);
-    let cancelled = |id: &Value| service.proxied.under_way.call_off(&name(id));
-    let Request { id, era, asked } = match request(&call, &docs, cancelled)? {
-        Ok(request) => request,
+    let message = match message(&call, &docs)? {
+        Ok(message) => message,
         Err(answer) => return Ok(answer),
+    };
+    let reached = service.read(|scope| reach(scope, &key, call.param("server")))?;
+    let Request { id, era, asked } = match message {
+        Message::Request(request) => request,
+        Message::Silent => return Ok(accepted()),
+        Message::Cancelled(id) => {
+            service.proxied.under_way.call_off(&Name::new(known.digest, &call.headers, reached.server.id, &id));
+            return Ok(accepted());
+        }
     };
     let place = Place { service, known, key, reached: Arc::new(reached), docs: &docs, call: &call };
     let result = match asked {

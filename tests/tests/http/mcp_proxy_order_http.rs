@@ -1,0 +1,30 @@
+//! In which order what is wrong with a message to a server behind this one is told.
+
+use serde_json::json;
+use svc_core::state::people::KeyScope;
+use svc_tests::oauth::HOST;
+use svc_tests::tool_desk::ToolDesk as Desk;
+use svc_tests::tool_server::Speaks;
+
+/// What a message is comes before whom it is for: one that is broken is told so whatever server it names, and of one for a server
+/// that is not there nothing is taken.
+#[tokio::test]
+async fn a_message_is_read_before_its_server_is_looked_for() {
+    let mut desk = Desk::new(Speaks::Modern).await;
+    let key = format!("Bearer {}", desk.agent.key);
+    let headers = [("host", HOST), ("authorization", &*key)];
+    for (body, status, code) in [
+        ("{", 400, -32_700),
+        ("[]", 400, -32_600),
+        (r#"{"jsonrpc":"2.0","id":1}"#, 400, -32_600),
+        (r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#, 404, 404),
+        (r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#, 404, 404),
+        (r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}"#, 404, 404),
+    ] {
+        let got = desk.client.ask("POST", "/mcp/proxy/nowhere", &headers, body.as_bytes()).await;
+        assert_eq!((got.status, &got.json()["error"]["code"]), (status, &json!(code)), "{body}");
+    }
+    let key = format!("Bearer {}", desk.site.key(KeyScope::Inference));
+    let got = desk.client.ask("POST", "/mcp/proxy/nowhere", &[("host", HOST), ("authorization", &*key)], b"{").await;
+    assert_eq!(got.status, 403, "who asks comes first");
+}
