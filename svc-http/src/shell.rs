@@ -15,6 +15,7 @@ use http::{HeaderMap, Method, Request, Response, Version};
 use http_body::Body;
 use ipnet::IpNet;
 use svc_core::refusal::{FieldError, Kind, Refusal};
+use svc_core::value::text::ServerName;
 use tokio::sync::Semaphore;
 
 use crate::address::{self, RateAddress};
@@ -300,7 +301,7 @@ impl<S: Service> Shell<S> {
             reply.scheme = "Basic";
         }
         if route.is_mcp() {
-            let (base, path) = (&self.settings.base_url, parts.uri.path());
+            let (base, path) = (&self.settings.base_url, challenged(parts.uri.path()));
             let place = format!("{base}/.well-known/oauth-protected-resource{path}");
             reply.challenge = Some(format!("Bearer resource_metadata=\"{place}\", scope=\"svc:agent\""));
         }
@@ -506,6 +507,13 @@ struct Wire {
     http2: bool,
     /// Whether the client sends its body only once it is asked to.
     waits: bool,
+}
+
+/// The path that a challenge of MCP names, in quotes: that of a server where what was asked for can be a server's name, else that of
+/// this server's own tools, which the same agents may call.
+fn challenged(path: &str) -> &str {
+    let name = path.strip_prefix("/mcp/proxy/");
+    if name.is_none_or(|it| ServerName::parse(it).is_ok()) { path } else { "/mcp" }
 }
 
 /// Whether it says that a signed request is nobody's: it counts against its address as a wrong key does.

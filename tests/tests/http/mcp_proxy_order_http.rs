@@ -1,7 +1,8 @@
-//! In which order what is wrong with a message to a server behind this one is told.
+//! In which order what is wrong with a message to a server behind this one is told, and what is told of the server's name.
 
 use serde_json::json;
 use svc_core::state::people::KeyScope;
+use svc_core::testing::world::BASE_URL;
 use svc_tests::oauth::HOST;
 use svc_tests::tool_desk::ToolDesk as Desk;
 use svc_tests::tool_server::Speaks;
@@ -27,4 +28,20 @@ async fn a_message_is_read_before_its_server_is_looked_for() {
     let key = format!("Bearer {}", desk.site.key(KeyScope::Inference));
     let got = desk.client.ask("POST", "/mcp/proxy/nowhere", &[("host", HOST), ("authorization", &*key)], b"{").await;
     assert_eq!(got.status, 403, "who asks comes first");
+}
+
+/// A challenge names the server that was asked for where that can be a name, and else the place of all: nothing that was sent gets
+/// out of the quotes.
+#[tokio::test]
+async fn a_challenge_quotes_names_alone() {
+    let mut desk = Desk::new(Speaks::Modern).await;
+    let long = "x".repeat(41);
+    for (name, place) in
+        [("crm", "/mcp/proxy/crm"), ("a\",b=\"", "/mcp"), ("a\\", "/mcp"), ("CRM!", "/mcp"), (&*long, "/mcp")]
+    {
+        let got = desk.client.ask("POST", &format!("/mcp/proxy/{name}"), &[("host", HOST)], b"{}").await;
+        let metadata = format!("{BASE_URL}/.well-known/oauth-protected-resource{place}");
+        let challenge = format!("Bearer resource_metadata=\"{metadata}\", scope=\"svc:agent\"");
+        assert_eq!((got.status, got.header("www-authenticate")), (401, Some(&*challenge)), "{name}");
+    }
 }
