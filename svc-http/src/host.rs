@@ -1,6 +1,7 @@
 //! The host that a request is for, as its head names it.
 //!
-//! **Invariant:** no request is answered whose head names no host, or of which it is a guess which one it names (RFC 9112, 3.2).
+//! **Invariant:** no request is answered whose head names no host, or of which it is a guess which one it names (RFC 9112, 3.2;
+//! RFC 9113, 8.3.1).
 
 use http::header::HOST;
 use http::request::Parts;
@@ -9,17 +10,22 @@ use svc_core::refusal::Refusal;
 
 use crate::headers::single;
 
-/// That the head names one host: in `host`, which only HTTP/1.0 may leave out, or on HTTP/2 in `:authority`.
+/// That the head names one host: in `host`, which only HTTP/1.0 may leave out, or on HTTP/2 in `:authority`, or there in both alike.
 ///
 /// # Errors
 /// 400 with `host` as field.
 pub(crate) fn is_named(parts: &Parts) -> Result<(), Refusal> {
     let fault = |why: &'static str| Err(Refusal::invalid_field(HOST.as_str(), why));
+    let authority = parts.uri.authority().filter(|_| parts.version >= Version::HTTP_2);
     match single(&parts.headers, &HOST)? {
+        // On HTTP/1 what the request line names stands in its place (RFC 9112, 3.2.2).
+        Some(host) if authority.is_some_and(|it| !it.as_str().as_bytes().eq_ignore_ascii_case(host.as_bytes())) => {
+            fault("differs from `:authority`")
+        }
         Some(host) if is_host(host) => Ok(()),
         Some(_) => fault("must be the server's name or address, with its port where that is not the scheme's own"),
         None if parts.version < Version::HTTP_11 => Ok(()),
-        None if parts.version >= Version::HTTP_2 && parts.uri.authority().is_some() => Ok(()),
+        None if authority.is_some() => Ok(()),
         None => fault("is required"),
     }
 }

@@ -103,8 +103,8 @@ async fn a_head_over_a_limit_is_refused() {
     driver.abort();
 }
 
-/// A request that names no host, two of them or what is none is refused on every route, on HTTP/1 and HTTP/2 (RFC 9112, 3.2);
-/// HTTP/1.0 may leave it out.
+/// A request that names no host, two of them or what is none is refused on every route, on HTTP/1 and HTTP/2 (RFC 9112, 3.2; RFC 9113,
+/// 8.3.1); HTTP/1.0 may leave it out.
 #[tokio::test]
 async fn a_request_names_one_host() {
     let server = Server::start().await;
@@ -139,13 +139,23 @@ async fn a_request_names_one_host() {
     let stream = tokio::net::TcpStream::connect(server.address).await.unwrap();
     let (mut requests, connection) = h2::client::handshake(stream).await.unwrap();
     let driver = tokio::spawn(connection);
-    for (hosts, status) in [(&[][..], 200), (&["gate.example"], 200), (&["gate.example", "gate.example"], 400)] {
+    for (hosts, status) in [
+        (&[][..], 200),
+        (&["gate.example"], 200),
+        (&["GATE.example"], 200),
+        (&["gate.example", "gate.example"], 400),
+        (&["other.example"], 400),
+        (&["gate.example:81"], 400),
+    ] {
         let mut request = http::Request::get("http://gate.example/healthz").body(()).unwrap();
         for host in hosts {
             request.headers_mut().append("host", http::HeaderValue::from_static(host));
         }
         let (answer, _) = requests.send_request(request, true).unwrap();
-        assert_eq!(timeout(PATIENCE, answer).await.unwrap().unwrap().status(), status, "{hosts:?}");
+        let answer = timeout(PATIENCE, answer).await.unwrap().unwrap();
+        assert_eq!(answer.status(), status, "{hosts:?}");
+        let told = timeout(PATIENCE, answer.into_body().data()).await.unwrap().unwrap().unwrap();
+        assert_eq!(String::from_utf8_lossy(&told).contains(r#""field":"host""#), status == 400, "{hosts:?}");
         requests = timeout(PATIENCE, requests.ready()).await.unwrap().unwrap();
     }
     driver.abort();
