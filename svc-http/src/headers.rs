@@ -343,10 +343,16 @@ pub fn body_is_plain(headers: &HeaderMap) -> Result<(), FieldError> {
     Ok(())
 }
 
-/// What stands behind the scheme `Bearer`, whatever bytes it is.
+/// What stands behind the scheme `Bearer`, whatever bytes it is; `None` where nothing does.
 pub(crate) fn bearer(value: &HeaderValue) -> Option<&[u8]> {
     let (scheme, rest) = value.as_bytes().split_at_checked(BEARER.len())?;
-    scheme.eq_ignore_ascii_case(BEARER).then(|| rest.trim_ascii())
+    Some(rest.trim_ascii()).filter(|it| scheme.eq_ignore_ascii_case(BEARER) && !it.is_empty())
+}
+
+/// Whether it holds no credential of any scheme: what is left where a variable that was to hold a key is not set.
+pub(crate) fn is_without_key(value: &HeaderValue) -> bool {
+    let sent = value.as_bytes().trim_ascii();
+    sent.is_empty() || sent.eq_ignore_ascii_case(BEARER.trim_ascii())
 }
 
 #[cfg(test)]
@@ -405,7 +411,9 @@ mod tests {
         assert_eq!(of(Auth::Agent, &[("authorization", "Bearer ask_1"), ("x-api-key", "ask_1")]), some("ask_1"));
         assert_eq!(of(Auth::Workspace, &[("x-api-key", "ask_2")]), some("ask_2"));
         // What is of no kind that a route takes, such as a word for a proxy on the way, is as if it were not sent.
-        assert_eq!(of(Auth::Workspace, &[("authorization", "Basic eDp5"), ("x-api-key", "ask_2")]), some("ask_2"));
+        for other in ["Basic eDp5", "Bearer", "Bearer  ", ""] {
+            assert_eq!(of(Auth::Workspace, &[("authorization", other), ("x-api-key", "ask_2")]), some("ask_2"));
+        }
         assert_eq!(of(Auth::WorkspaceAdmin, &[("authorization", "Bearer ask_2")]), some("ask_2"));
         let bearer = format!("Bearer {token}");
         assert_eq!(of(TOKEN, &[("authorization", &bearer), ("x-api-key", "ask_2")]), some(&token));

@@ -6,7 +6,7 @@ use http::HeaderMap;
 use http::header::AUTHORIZATION;
 use svc_core::refusal::Refusal;
 
-use crate::headers::{Site, X_API_KEY, bearer};
+use crate::headers::{Site, X_API_KEY, bearer, is_without_key};
 use crate::routes::Auth;
 use crate::secrets::{ACCESS_PREFIX, KEY_PREFIX, REFRESH_PREFIX, TOKEN_PREFIX};
 
@@ -42,8 +42,7 @@ fn sent(auth: Auth, headers: &HeaderMap, site: &Site) -> Option<String> {
         Kind::Refresh => false,
     };
     let authorization = headers.get(AUTHORIZATION);
-    let token = authorization.and_then(bearer).filter(|it| !it.is_empty());
-    if let Some(token) = token {
+    if let Some(token) = authorization.and_then(bearer) {
         return match Kind::of(token) {
             Some(kind) if reads(kind) => None,
             Some(kind) => Some(kind.words().to_owned()),
@@ -55,15 +54,17 @@ fn sent(auth: Auth, headers: &HeaderMap, site: &Site) -> Option<String> {
         return Some(format!("{} without the scheme `Bearer` before it", kind.words()));
     }
     if let Some(key) = headers.get(X_API_KEY) {
+        if is_without_key(key) {
+            return Some("an `x-api-key` without a key".to_owned());
+        }
         let words = Kind::of(key.as_bytes()).map_or("what is no key of this server", Kind::words);
         return Some(format!("{words} in `x-api-key`"));
     }
     if !is_session && site.session(headers).is_some() {
         return Some("the cookie of a session".to_owned());
     }
-    authorization
-        .filter(|it| bearer(it).is_none())
-        .map(|_| "an `authorization` of another scheme than `Bearer`".to_owned())
+    let what = if is_without_key(authorization?) { "without a key" } else { "of another scheme than `Bearer`" };
+    Some(format!("an `authorization` {what}"))
 }
 
 /// What a credential that is sent in a header may be.
@@ -117,10 +118,15 @@ mod tests {
     #[test]
     fn a_credential_of_another_kind_is_told_by_its_kind() {
         let token = Auth::Token(TokenScope::AgentsRead);
-        let cases: [(Auth, &'static str, &'static [u8], &str, &str); 10] = [
+        let cases: [(Auth, &'static str, &'static [u8], &str, &str); 15] = [
             (Auth::Agent, "authorization", b"Bearer ims_hidden", "a service token was sent", "an agent's key"),
             (Auth::Agent, "x-api-key", b"ask_hidden", "in `x-api-key` was sent", "an agent's key, as `authorization"),
             (Auth::Agent, "authorization", b"ask_hidden", "without the scheme `Bearer`", "an agent's key"),
+            (Auth::Agent, "authorization", b"Bearer ", "an `authorization` without a key", "an agent's key"),
+            (Auth::Agent, "authorization", b"bearer", "an `authorization` without a key", "an agent's key"),
+            (Auth::Payer, "authorization", b"", "an `authorization` without a key", "a workspace's"),
+            (token, "authorization", b"Bearer  ", "an `authorization` without a key", "a service token, as"),
+            (Auth::Payer, "x-api-key", b"", "an `x-api-key` without a key", "a workspace's"),
             (Auth::Agent, "authorization", b"Basic hidden", "of another scheme than `Bearer`", "an agent's key"),
             (Auth::McpAgent, "authorization", b"Bearer art_hidden", "a refresh token was sent", "an agent's key"),
             (Auth::McpAgent, "cookie", b"sid=hidden", "the cookie of a session was sent", "an agent's key"),
@@ -146,9 +152,8 @@ mod tests {
     /// Where nothing was sent, or what was is of the right kind and no text, nothing else is told.
     #[test]
     fn where_nothing_of_another_kind_was_sent_none_is_told() {
-        let cases: [(Auth, &'static str, &'static [u8]); 4] = [
+        let cases: [(Auth, &'static str, &'static [u8]); 3] = [
             (Auth::Agent, "accept", b"*/*"),
-            (Auth::Agent, "authorization", b"Bearer "),
             (Auth::Payer, "authorization", b"Bearer ask_\xff"),
             (Auth::Session, "cookie", b"sid=short"),
         ];
