@@ -84,6 +84,8 @@ fn security_event_body(error: &ErrorObject<'_>) -> Vec<u8> {
         request_id: error.request_id,
         fix: error.fix,
         docs: &error.docs,
+        errors: &error.errors,
+        did_you_mean: error.did_you_mean,
     };
     serde_json::to_vec(&told).unwrap_or_default()
 }
@@ -128,6 +130,10 @@ struct SecurityEventError<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     fix: Option<&'static str>,
     docs: &'a str,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    errors: &'a [Fault<'a>],
+    #[serde(rename = "didYouMean", skip_serializing_if = "Option::is_none")]
+    did_you_mean: Option<&'a str>,
 }
 
 /// An error as JSON-RPC 2.0 has it, to a request whose id is not known. Its members stand twice: in `data`, where JSON-RPC has
@@ -336,17 +342,19 @@ mod tests {
         assert_eq!(told.get("error"), Some(&expected));
     }
 
-    /// A fix that speaks of `errors` comes with them, also where OAuth has the shape.
+    /// A fix that speaks of `errors` comes with them, also where OAuth or security events have the shape.
     #[test]
     fn flat_errors_name_what_their_fix_speaks_of() {
         let refusal = Refusal::invalid_request(vec![FieldError::missing("code")]).did_you_mean("codes");
-        let told = body(&refusal, Shape::Flat);
-        assert_eq!(told.get("errors"), Some(&json!([{ "field": "code", "message": "`code` is required" }])));
-        assert_eq!(
-            (told.get("error"), told.get("didYouMean")),
-            (Some(&json!("invalid_request")), Some(&json!("codes")))
-        );
-        assert_eq!(body(&Refusal::not_found(), Shape::Flat).get("errors"), None);
+        for (shape, type_) in [(Shape::Flat, "error"), (Shape::SecurityEvent, "err")] {
+            let told = body(&refusal, shape);
+            assert_eq!(told.get("errors"), Some(&json!([{ "field": "code", "message": "`code` is required" }])));
+            assert_eq!(
+                (told.get(type_), told.get("didYouMean")),
+                (Some(&json!("invalid_request")), Some(&json!("codes")))
+            );
+            assert_eq!(body(&Refusal::not_found(), shape).get("errors"), None);
+        }
     }
 
     /// Messages-shaped routes wrap the same object once more.

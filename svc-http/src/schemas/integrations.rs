@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use svc_core::state::edge::{CODE_PLACES_MAX, EventClass, IntegrationKind, LINKED_MAX, LINKED_NAME_MAX, MAILED_MAX};
 
-use super::{currency, id, reference, time};
+use super::{currency, faults, id, reference, time};
 use crate::inbound::button::SEALED_MAX;
 use crate::wire::press::REASONS;
 use crate::wire::put;
@@ -224,6 +224,8 @@ fn security_event_error() -> Value {
             "requestId": { "type": "string" },
             "fix": { "type": "string" },
             "docs": { "type": "string" },
+            "errors": faults(),
+            "didYouMean": { "type": "string" },
         },
     })
 }
