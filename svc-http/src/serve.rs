@@ -25,7 +25,8 @@
 //! A head over the [limits](crate::headers::head_is_within) is refused like anything else. What is no HTTP at all (a head without
 //! an end, chunks that are none), or beyond what hyper reads (over 100 headers on HTTP/1, a path of 64 KiB, a head of some
 //! 400 KiB), is refused or cut by hyper, and ends its connection; what hyper says of it is said in the interface's words
-//! ([`unread`]). Its number of headers is left as it is: with any other it allocates twice for the head of every request.
+//! ([`unread`]). hyper's number of headers is left as it is: with any other it allocates twice for the head of every request. On
+//! HTTP/2 a head beyond 160 KiB is answered 431 without a word, and the connection goes on.
 //!
 //! **Invariant:** no client holds a connection without making progress, and no client makes the server stop accepting.
 
@@ -67,7 +68,7 @@ const TURNED_AWAY_MAX: usize = 64;
 /// How long one that is turned away may take to say something.
 const TURN_AWAY_TIME: Duration = Duration::from_secs(1);
 /// Bytes of a head that are read on HTTP/2, with the protocol's own of each field: more than are taken, so that what is too
-/// large is told so.
+/// large is told so. Not as much as on HTTP/1, which has one head at a time: here as many as there are streams may lie ready.
 const H2_HEADERS_BYTES_MAX: u32 = 160 * 1024;
 /// The largest piece of a whole answer on HTTP/2: so much a client takes at a time at least.
 const H2_PIECE_BYTES: usize = 64 * 1024;
