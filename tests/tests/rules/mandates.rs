@@ -1,7 +1,7 @@
 //! Which mandate covers an action.
 
 use svc_core::state::evidence::Entry;
-use svc_core::state::gate::{Code, Details, Effect, Verb};
+use svc_core::state::gate::{Agent, Code, Details, Effect, Mandate, Verb};
 use svc_core::state::people::Outside;
 use svc_core::testing::world::{paying, payment, request, terms, tool_call};
 use svc_core::value::Span;
@@ -231,14 +231,24 @@ fn a_mandate_without_currency_covers_no_payment() {
 /// says.
 #[test]
 fn a_currency_without_an_amount_covers_no_payment() {
+    let in_force = |limits: &str| {
+        let stored = format!(r#"{{"name":"Crm","actions":["crm.order"],"limits":{{{limits}}}}}"#);
+        let made = r#"{"name":"Crm","actions":["crm.order"],"limits":{"currency":"EUR","perAction":1}}"#;
+        let (mut world, agent) = calm(&[made]);
+        // None is made any more that lacks an amount, and one that was made before is read.
+        let id = world.row::<Agent>(agent.agent).mandates[0].id;
+        let row = world.row::<Mandate>(MandateVersionId { mandate: id, version: 1 });
+        world.overwrite(Mandate::new(row.id, row.agent, None, terms(&stored), (None, row.created_at)));
+        (world, agent)
+    };
     for (limits, expected) in [
         (r#""currency":"EUR""#, Err(())),
         (r#""currency":"EUR","count":{"max":9,"period":"day"}"#, Err(())),
-        (r#""currency":"EUR","perAction":100"#, Ok(100)),
-        (r#""currency":"EUR","perPeriod":{"amount":100,"period":"day"}"#, Ok(100)),
-        (r#""currency":"EUR","askAbove":100"#, Ok(100)),
+        (r#""perAction":100,"currency":"EUR""#, Ok(100)),
+        (r#""perPeriod":{"amount":100,"period":"day"},"currency":"EUR""#, Ok(100)),
+        (r#""askAbove":100,"currency":"EUR""#, Ok(100)),
     ] {
-        let (mut world, agent) = calm(&[&format!(r#"{{"name":"Crm","actions":["crm.order"],"limits":{{{limits}}}}}"#)]);
+        let (mut world, agent) = in_force(limits);
         assert_eq!(ask(&mut world, &agent, request("crm.order")).0, Verb::Allow, "{limits}");
         let paying = |amount| paying("crm.order", amount, "EUR", "shop.example.com");
         let uncovered = (Verb::Ask, vec![Code::CurrencyNotCovered]);
