@@ -257,7 +257,8 @@ fn bounds(schema: &Value) -> String {
 fn push_schema(html: &mut String, name: &str, schema: &Value) {
     let _ = writeln!(html, "<section id=\"{name}\">\n<h3>{name}</h3>");
     if let Some(description) = schema.get("description").and_then(Value::as_str) {
-        let _ = writeln!(html, "<p>{}</p>", marked(description));
+        let (told, list) = prose(description);
+        let _ = writeln!(html, "<p>{told}</p>{list}");
     }
     let required: Vec<&str> = schema
         .get("required")
@@ -268,10 +269,10 @@ fn push_schema(html: &mut String, name: &str, schema: &Value) {
         open_table(html, &format!("Members of {name}"), &["Member", "Type", "Always", "Meaning"]);
         for (member, schema) in members {
             let always = if required.contains(&member.as_str()) { "yes" } else { "no" };
-            let meaning = schema.get("description").and_then(Value::as_str).map(marked).unwrap_or_default();
+            let (meaning, list) = schema.get("description").and_then(Value::as_str).map(prose).unwrap_or_default();
             let _ = writeln!(
                 html,
-                "<tr><td><code>{member}</code></td><td>{}</td><td>{always}</td><td>{meaning}</td></tr>",
+                "<tr><td><code>{member}</code></td><td>{}</td><td>{always}</td><td>{meaning}{list}</td></tr>",
                 type_words(schema)
             );
         }
@@ -297,12 +298,11 @@ fn type_words(schema: &Value) -> String {
         return format!("<a href=\"#{name}\">{name}</a>");
     }
     if let Some(words) = schema.get("enum").and_then(Value::as_array) {
-        let words: Vec<String> =
-            words.iter().filter_map(Value::as_str).map(|it| format!("<code>{}</code>", escape(it))).collect();
+        let words: Vec<String> = words.iter().filter(|it| !it.is_null()).map(literal).collect();
         return words.join(", ");
     }
     if let Some(only) = schema.get("const") {
-        return format!("<code>{}</code>", escape(&only.as_str().map_or_else(|| only.to_string(), str::to_owned)));
+        return literal(only);
     }
     let named = |it: &&Value| it.get("$ref").is_some();
     let several = schema.get("anyOf").and_then(Value::as_array).filter(|it| it.iter().all(|it| named(&it)));
@@ -321,6 +321,18 @@ fn type_words(schema: &Value) -> String {
         (Some(word), _) => word.to_owned(),
         (None, _) => "value".to_owned(),
     }
+}
+
+/// One value as it is written.
+fn literal(value: &Value) -> String {
+    format!("<code>{}</code>", escape(&value.as_str().map_or_else(|| value.to_string(), str::to_owned)))
+}
+
+/// A description for a page, and the list at its end, where it has one.
+fn prose(text: &str) -> (String, String) {
+    let Some((told, list)) = text.split_once("\n\n- ") else { return (marked(text), String::new()) };
+    let items: String = list.split("\n- ").map(|it| format!("<li>{}</li>", marked(it))).collect();
+    (marked(told), format!("<ul>{items}</ul>"))
 }
 
 fn errors(base: &str) -> String {
@@ -461,6 +473,19 @@ mod tests {
             assert!(html.contains(said), "{said}");
         }
         assert!(!html.contains("</code>: value"), "one whose type is not told");
+    }
+
+    /// Whoever reads about reasons and origins finds each word, with what it means, as one of a list.
+    #[test]
+    fn words_are_listed_with_what_they_mean() {
+        let html = reference("");
+        for said in [
+            "<li><code>possible_duplicate</code>: The same agent asked",
+            "<li><code>third_party</code>, somebody outside wrote it: <code>tool</code>, <code>tool_result</code>",
+            "<code>ask</code>, <code>deny</code></td><td>no</td><td>What becomes of an action that no mandate covers",
+        ] {
+            assert!(html.contains(said), "{said}");
+        }
     }
 
     /// No page holds a script, and backticks and signs are written as a page needs them.

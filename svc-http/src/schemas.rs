@@ -17,6 +17,7 @@ mod mcp_servers;
 mod members;
 mod oauth;
 mod people;
+mod reasons;
 mod routing;
 mod sent;
 mod settings;
@@ -35,14 +36,12 @@ pub(crate) fn all() -> Map<String, Value> {
         ("PaymentRequest", payment_request()),
         ("DataShare", data_share()),
         ("Tool", tool()),
-        ("Provenance", provenance()),
         ("Session", session()),
         ("CallbackRegistration", callback_registration()),
         ("Outcome", outcome()),
         ("Run", run()),
         ("VerifyRequest", verify_request()),
         ("Decision", decision()),
-        ("Reason", reason()),
         ("DecisionApproval", decision_approval()),
         ("Callback", callback()),
         ("Verdict", verdict()),
@@ -59,6 +58,7 @@ pub(crate) fn all() -> Map<String, Value> {
         .chain(actions::all())
         .chain(administration::all())
         .chain(mandates::all())
+        .chain(reasons::all())
         .chain(settings::all())
         .chain(applications::all())
         .chain(members::all())
@@ -84,17 +84,13 @@ fn action_request() -> Value {
         "description": "What an agent is about to do.",
         "required": ["type", "summary"],
         "properties": {
-            "type": {
-                "type": "string",
-                "description": "A built-in type (payment, refund, transfer, deploy, tool.call, mcp.call, data.share, message.send, code.execute, file.write, record.delete, access.grant, infra.change) or a custom one of 2 to 5 dotted parts.",
-                "examples": ["payment", "tool.call", "crm.update"],
-            },
+            "type": reasons::action_type(),
             "summary": text(500, "One sentence on what is about to happen, for the person who may be asked."),
             "payment": with_description(reference("PaymentRequest"), "Needed for payment, refund and transfer; makes any other action a payment to every rule."),
             "data": with_description(reference("DataShare"), "Needed for data.share."),
             "tool": with_description(reference("Tool"), "Needed for tool.call and mcp.call, with its name."),
             "details": { "type": "object", "description": "Anything else, at most 16 KiB; read only by a mandate's field rules." },
-            "provenance": { "type": "array", "maxItems": 50, "items": reference("Provenance"), "description": "Where the idea came from." },
+            "provenance": { "type": "array", "maxItems": 50, "items": reference("Provenance"), "description": "Where the idea came from: everything that the agent acts on. Nothing declared counts as `agent`." },
             "idempotencyKey": key(1, "The same as the header of that name; both must agree."),
             "session": reference("Session"),
         },
@@ -130,17 +126,6 @@ fn tool() -> Value {
             "input": { "type": "object", "description": "At most 64 KiB; never returned." },
             "inputDigest": digest(),
             "inputBytes": { "type": "integer", "minimum": 0 },
-        },
-    })
-}
-
-fn provenance() -> Value {
-    json!({
-        "type": "object",
-        "required": ["source"],
-        "properties": {
-            "source": { "type": "string", "minLength": 1, "maxLength": 64, "examples": ["user", "web", "tool_result"] },
-            "detail": { "type": "string", "maxLength": 500 },
         },
     })
 }
@@ -223,14 +208,14 @@ fn decision() -> Value {
             "session": reference("Session"),
             "decidedAt": time(),
             "decidedBy": { "type": "string", "description": "policy, expiry, freeze, or the id of the person." },
-            "reasons": { "type": "array", "items": reference("Reason") },
-            "signals": { "type": "array", "items": { "type": "string" } },
+            "reasons": { "type": "array", "items": reference("Reason"), "description": "Every rule that spoke, not the first alone; empty where an action is plainly allowed." },
+            "signals": reasons::signals(),
             "hold": id("hld_"),
-            "mandateId": id("mnd_"),
+            "mandateId": with_description(id("mnd_"), "The mandate that is charged: of those that permit the action the narrowest. Absent where none covers it."),
             "mandateVersion": { "type": "integer", "minimum": 1 },
             "actionDigest": digest(),
             "digestSalt": { "type": "string" },
-            "provenance": decision_provenance(),
+            "provenance": reasons::decision_provenance(),
             "receipt": { "type": "string", "description": "A compact JWS for the party that is charged. It is for one charge; a further charge, as of a subscription or after a deposit, takes an action of its own." },
             "receiptExpiresAt": time(),
             "consumedAt": time(),
@@ -275,39 +260,6 @@ fn decision_incident() -> Value {
             "allowedAmount": amount(1),
             "settledAmount": amount(0),
             "evidenceRecord": id("evd_"),
-        },
-    })
-}
-
-fn decision_provenance() -> Value {
-    json!({
-        "type": "object",
-        "required": ["declared", "observed", "effective", "verdict"],
-        "properties": {
-            "declared": { "type": "array", "items": { "type": "string" } },
-            "observed": { "type": "array", "items": { "type": "string" } },
-            "effective": { "type": "string", "enum": ["operator", "user", "first_party", "third_party", "public"] },
-            "verdict": { "type": "string", "enum": ["understated", "undeclared", "unobserved", "overstated", "consistent"] },
-        },
-    })
-}
-
-fn reason() -> Value {
-    json!({
-        "type": "object",
-        "description": "One rule that spoke; message is for the person.",
-        "required": ["code", "effect", "message"],
-        "properties": {
-            "code": { "type": "string", "examples": ["over_period_limit", "agent_frozen"] },
-            "effect": { "type": "string", "enum": ["deny", "ask", "info"] },
-            "message": { "type": "string" },
-            "mandateId": id("mnd_"),
-            "field": { "type": "string" },
-            "limit": { "type": "integer" },
-            "used": { "type": "integer" },
-            "requested": { "type": "integer" },
-            "window": { "type": "string" },
-            "clearsAt": time(),
         },
     })
 }

@@ -73,7 +73,8 @@ fn email() -> Value {
 
 /// How much an agent is trusted.
 pub(super) fn tier() -> Value {
-    word(&["restricted", "standard", "trusted"])
+    let told = "`restricted`: a person is asked about everything. `standard`: by the rules alone. `trusted`: `untrusted_provenance`, `possible_duplicate` and `session_conflict` are noted and neither ask nor deny.";
+    super::with_description(word(&["restricted", "standard", "trusted"]), told)
 }
 
 fn principal() -> Value {

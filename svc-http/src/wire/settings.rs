@@ -189,9 +189,18 @@ const fn undeclared(it: OnUndeclared) -> &'static str {
 /// # Errors
 /// None that a test does not rule out.
 pub fn write(workspace: &Workspace) -> Result<Vec<u8>, Refusal> {
-    let it = &workspace.settings;
-    let shown: Value = json!({
-        "name": workspace.name,
+    let mut shown = shown(&workspace.settings);
+    super::put(&mut shown, "name", json!(workspace.name));
+    serde_json::to_vec(&shown).map_err(|_| Refusal::internal())
+}
+
+/// What holds where nothing was set, for the description of the interface.
+pub(crate) fn defaults() -> Value {
+    shown(&Settings::default())
+}
+
+fn shown(it: &Settings) -> Value {
+    json!({
         "timezone": it.timezone.as_str(),
         "currency": it.currency.as_str(),
         "agentVelocity": {
@@ -219,6 +228,5 @@ pub fn write(workspace: &Workspace) -> Result<Vec<u8>, Refusal> {
         },
         "stepUpAbove": it.step_up_above,
         "retentionDays": it.retention_days,
-    });
-    serde_json::to_vec(&shown).map_err(|_| Refusal::internal())
+    })
 }

@@ -104,6 +104,11 @@ impl ActionKind {
         Err(UnknownKind::of(text))
     }
 
+    /// Every built-in kind.
+    pub fn built_in() -> impl Iterator<Item = Self> {
+        BUILT_IN.iter().map(|it| Self(Name::BuiltIn(it)))
+    }
+
     /// The kind as it is written.
     #[must_use]
     pub fn as_str(&self) -> &str {

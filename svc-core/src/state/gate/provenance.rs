@@ -96,6 +96,18 @@ impl Class {
         }
     }
 
+    /// Who wrote what counts as this, for whoever reads the interface.
+    #[must_use]
+    pub const fn meaning(self) -> &'static str {
+        match self {
+            Self::Public => "anybody could have written it",
+            Self::ThirdParty => "somebody outside wrote it",
+            Self::FirstParty => "the agent itself, or the workspace's own files and databases",
+            Self::User => "the person at the keyboard",
+            Self::Operator => "whoever runs the agent",
+        }
+    }
+
     /// The word for it.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
@@ -135,17 +147,20 @@ impl fmt::Display for Verdict {
     }
 }
 
-/// The class of a source by its word (CONTRACT part 2, "Provenance"). A word that is not named there, in other letters
-/// even, could be anything and is `public`.
+/// Every source that has a class of its own, most trusted first (CONTRACT part 2, "Provenance"). Any other word is `public`.
+pub const SOURCES: [(Class, &[&str]); 5] = [
+    (Class::Operator, &["operator", "system"]),
+    (Class::User, &["user"]),
+    (Class::FirstParty, &["agent", "file", "memory", "database"]),
+    (Class::ThirdParty, &["tool", "tool_result", "mcp", "email", "message", "document", "api"]),
+    (Class::Public, &["web", "search", "unknown"]),
+];
+
+/// The class of a source by its word. A word that [`SOURCES`] does not have, in other letters even, could be anything and is
+/// `public`.
 #[must_use]
 pub fn class_of(source: &str) -> Class {
-    match source {
-        "operator" | "system" => Class::Operator,
-        "user" => Class::User,
-        "agent" | "file" | "memory" | "database" => Class::FirstParty,
-        "tool" | "tool_result" | "mcp" | "email" | "message" | "document" | "api" => Class::ThirdParty,
-        _ => Class::Public,
-    }
+    SOURCES.into_iter().find(|(_, words)| words.contains(&source)).map_or(Class::Public, |(class, _)| class)
 }
 
 /// The lowest class among everything declared and observed.
@@ -185,7 +200,7 @@ mod tests {
 
     use super::*;
 
-    const SOURCES: [&str; 19] = [
+    const WORDS: [&str; 19] = [
         "operator",
         "system",
         "user",
@@ -226,7 +241,7 @@ mod tests {
             (5, Class::Public),
         ];
         let expected = classes.into_iter().flat_map(|(count, class)| std::iter::repeat_n(class, count));
-        assert!(SOURCES.into_iter().map(class_of).eq(expected));
+        assert!(WORDS.into_iter().map(class_of).eq(expected));
         assert!(
             Class::Operator > Class::User
                 && Class::User > Class::FirstParty
@@ -287,9 +302,9 @@ mod tests {
         /// Declaring or seeing more never raises the class.
         #[test]
         fn more_content_never_raises_the_class(
-            declared in prop::collection::vec(prop::sample::select(SOURCES.to_vec()), 1..5),
-            observed in prop::collection::vec(prop::sample::select(SOURCES.to_vec()), 0..5),
-            more in prop::sample::select(SOURCES.to_vec()),
+            declared in prop::collection::vec(prop::sample::select(WORDS.to_vec()), 1..5),
+            observed in prop::collection::vec(prop::sample::select(WORDS.to_vec()), 0..5),
+            more in prop::sample::select(WORDS.to_vec()),
         ) {
             let base = effective(&said(&declared), &seen(&observed));
             let after = [declared.clone(), vec![more]].concat();

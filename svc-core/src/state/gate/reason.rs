@@ -9,10 +9,10 @@ use crate::value::currency::Currency;
 use crate::value::id::MandateId;
 
 macro_rules! codes {
-    ($($(#[$doc:meta])* $name:ident $text:literal;)*) => {
+    ($($(#[doc = $doc:literal])+ $name:ident $text:literal;)*) => {
         /// What a rule says, or what is only noted.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-        pub enum Code { $($(#[$doc])* #[serde(rename = $text)] $name,)* }
+        pub enum Code { $($(#[doc = $doc])+ #[serde(rename = $text)] $name,)* }
 
         impl Code {
             /// Every code.
@@ -21,66 +21,72 @@ macro_rules! codes {
             /// The word that callers branch on.
             #[must_use]
             pub const fn as_str(self) -> &'static str { match self { $(Self::$name => $text,)* } }
+
+            /// What it means, for whoever reads the interface: a sentence that names settings and members of mandates in backticks.
+            #[must_use]
+            pub const fn meaning(self) -> &'static str {
+                match self { $(Self::$name => concat!($($doc),+).trim_ascii(),)* }
+            }
         }
     };
 }
 
 codes! {
-    /// The payment is above the mandate's asking threshold.
+    /// The payment is above `askAbove` of the mandate that is charged.
     AboveAskThreshold "above_ask_threshold";
     /// The agent is stopped, or a hold covers it.
     AgentFrozen "agent_frozen";
-    /// So many approvals wait that no further one is made.
+    /// So many approvals of the agent wait that no further one is made: `maxWaiting`.
     ApprovalBacklog "approval_backlog";
-    /// Nobody decided in time.
+    /// Nobody decided in time: `approvalHours`.
     ApprovalExpired "approval_expired";
     /// The mandate speaks of another currency, or of none.
     CurrencyNotCovered "currency_not_covered";
     /// A rule could not be evaluated.
     EvaluationError "evaluation_error";
-    /// A field is not among those that may be shared.
+    /// The mandate's `fields.allow` does not have the field.
     FieldNotAllowed "field_not_allowed";
-    /// A deny list names the merchant.
+    /// A mandate's `merchants.deny` names the merchant.
     MerchantDenied "merchant_denied";
-    /// The merchant is not among those that may be paid.
+    /// The mandate's `merchants.allow` does not have the merchant.
     MerchantNotAllowed "merchant_not_allowed";
-    /// No mandate covers the type.
+    /// No mandate in force covers this type of action.
     OutsideMandate "outside_mandate";
-    /// The period's number of actions is used up.
+    /// The period's number of actions is used up: `limits.count`.
     OverCountLimit "over_count_limit";
-    /// The amount is above what one action may move.
+    /// The payment is above `limits.perAction`.
     OverLimit "over_limit";
-    /// The period's amount is used up.
+    /// The payment does not fit into what is left of `limits.perPeriod`.
     OverPeriodLimit "over_period_limit";
     /// A person said no.
     PersonDenied "person_denied";
-    /// What was asked is no longer allowed by what is in force now.
+    /// What was asked is no longer allowed by what was in force when a person said yes.
     PolicyChanged "policy_changed";
-    /// The same was asked a short while ago.
+    /// The same agent asked for the same amount to the same payee within the last 10 minutes.
     PossibleDuplicate "possible_duplicate";
-    /// So many denials that every action asks.
+    /// 60 of the agent's actions were denied within the last 10 minutes.
     Probing "probing";
-    /// What was observed is worse than what was declared.
+    /// Content less trusted than what was declared was seen entering the agent's context.
     ProvenanceMismatch "provenance_mismatch";
-    /// Nothing was declared.
+    /// The action did not say where it came from.
     ProvenanceUndeclared "provenance_undeclared";
     /// The session belongs to another agent.
     SessionConflict "session_conflict";
-    /// Settled as not done although the receipt was consumed.
+    /// It was settled as not done although its receipt was used.
     SettledAfterConsumption "settled_after_consumption";
-    /// Small payments to one payee together pass the asking threshold.
+    /// The agent's payments to one payee within 24 hours together pass `askAbove` of the mandate that is charged.
     SplitPayments "split_payments";
-    /// The agent's tier asks for everything.
+    /// The agent's tier is `restricted`, which asks about everything.
     TierRestricted "tier_restricted";
-    /// A deny list names the tool.
+    /// A mandate's `tools.deny` names the tool.
     ToolDenied "tool_denied";
-    /// The tool is not among those that may be called.
+    /// The mandate's `tools.allow` does not have the tool.
     ToolNotAllowed "tool_not_allowed";
     /// A tool ran although its action was not allowed.
     UnapprovedRun "unapproved_run";
-    /// Content that others wrote is in the context.
+    /// Content that others wrote is in the context, and the action is a sink.
     UntrustedProvenance "untrusted_provenance";
-    /// A velocity line is full.
+    /// The agent's velocity line is full: `agentVelocity`.
     VelocityExceeded "velocity_exceeded";
 }
 
