@@ -139,20 +139,26 @@ impl Following {
 }
 
 impl Gate {
-    /// Starts an agent again, and waits for it. What its stop ends is ended first, or it would still fill the agent's limits:
-    /// run it where it may take its time.
+    /// Starts an agent again, and waits for it. What its stop ends is ended first, or it would still fill the agent's limits, and
+    /// where no other admin is named one is looked for, as a sole owner may not restart their own agent after an incident where
+    /// there is one: run it where it may take its time.
     ///
     /// # Errors
     /// Those of [`restart_agent`](svc_core::rules::gate::restart::restart_agent); `not_ready` where there is more to end than
     /// one restart waits for, until the timers have done it.
     pub fn restart(&self, asked: &RestartAgent) -> Result<Arc<Agent>, Failure<StoreError>> {
+        let admin = match (asked.admin, asked.by.principal()) {
+            (None, Some(own)) => self.another_admin(asked.workspace, own)?,
+            (named, _) => named,
+        };
+        let asked = RestartAgent { admin, ..asked.clone() };
         match self.execute(asked.clone()) {
             Err(Failure::Refused(it)) if it.kind() == Kind::NotReady => {}
             restarted => return restarted,
         }
         let agent = self.read(|scope| scope.get::<Agent>(asked.agent))?;
         self.finish_stops(agent.as_slice(), RESTART_PAGES_MAX)?;
-        self.execute(asked.clone())
+        self.execute(asked)
     }
 
     /// Lifts a hold, or asks a second owner, and waits for it. What the stops of those agents end that it restarts is ended first, as

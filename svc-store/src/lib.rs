@@ -35,6 +35,7 @@ mod backend;
 mod bindings;
 mod brought;
 mod clock;
+mod duties;
 mod erasure;
 mod error;
 pub mod evidence;

@@ -9,10 +9,10 @@ use svc_core::rules::gate::lift::{Lift, LiftHold};
 use svc_core::rules::gate::restart::RestartAgent;
 use svc_core::rules::people::by::{By, entitled};
 use svc_core::state::gate::Approval;
-use svc_core::state::people::{Hold, Principal, Right};
+use svc_core::state::people::{Hold, Right};
 use svc_core::store::{Range, Row};
 use svc_core::value::Id as _;
-use svc_core::value::id::{PrincipalId, WorkspaceId};
+use svc_core::value::id::WorkspaceId;
 use svc_core::value::link::Index;
 use svc_store::FleetRequest;
 
@@ -22,9 +22,6 @@ use crate::dispatch::Call;
 use crate::routes::StopsOp;
 use crate::wire::page::Query;
 use crate::wire::stop;
-
-/// Members that are looked through for another admin.
-const MEMBERS_PAGE: usize = 500;
 
 /// Answers a route of this family.
 ///
@@ -48,9 +45,8 @@ pub(super) async fn answer(
         }
         StopsOp::Restart => {
             let reason = stop::read_reason(&call.body)?;
-            let admin = service.another_admin(workspace, by.principal())?;
             let agent = call.param_id("aid")?;
-            restart(service, RestartAgent { workspace, agent, by, reason, admin }).await
+            restart(service, RestartAgent { workspace, agent, by, reason, admin: None }).await
         }
         StopsOp::TokenFleet | StopsOp::Fleet => fleet(service, by, workspace, call).await,
         StopsOp::Holds => {
@@ -124,21 +120,4 @@ fn json(body: &Value) -> Result<Answer, Refusal> {
 fn asked(service: &GateService, approval: &Approval) -> Result<Answer, Refusal> {
     let answer = json(&stop::write_asked(approval, &service.base_url))?;
     Ok(answer.with_status(StatusCode::ACCEPTED))
-}
-
-impl GateService {
-    /// An owner or admin of the workspace besides `own`, where there is one.
-    fn another_admin(&self, workspace: WorkspaceId, own: Option<PrincipalId>) -> Result<Option<PrincipalId>, Refusal> {
-        let mut range = Range::all(Index::PrincipalsOf, workspace.bits(), MEMBERS_PAGE);
-        loop {
-            let found = self.scan(&range)?;
-            let principals = found.iter().filter_map(|it| it.row.record.as_ref().and_then(Principal::peel));
-            let is_admin = |it: &&std::sync::Arc<Principal>| Some(it.id) != own && it.administers();
-            if let Some(other) = { principals }.find(is_admin) {
-                return Ok(Some(other.id));
-            }
-            let Some(last) = found.last().filter(|_| found.len() == range.limit) else { return Ok(None) };
-            range.after = Some((last.order, last.row.key));
-        }
-    }
 }

@@ -15,7 +15,7 @@ use crate::value::canonical::Object;
 use crate::value::id::{AgentId, HoldId, PrincipalId, WorkspaceId};
 use crate::value::text::Note;
 
-/// Starts a frozen agent again.
+/// Starts a frozen agent again. Over `svc_store::Gate` use `gate.restart`, which ends what the stop ends and looks for `admin`.
 #[derive(Clone, Debug)]
 pub struct RestartAgent {
     /// In which workspace.
@@ -27,7 +27,8 @@ pub struct RestartAgent {
     /// Why.
     pub reason: Note,
     /// Somebody who was found to be an admin of the workspace besides the caller, if anybody was: what a sole owner may not
-    /// do for themselves, that person is to do. Whether they still are one is checked here.
+    /// do for themselves, that person is to do. Whether they still are one is checked here. Whoever runs the command by itself looks
+    /// for them: none named is taken for none there.
     pub admin: Option<PrincipalId>,
 }
 
