@@ -205,6 +205,10 @@ impl Gate {
     /// Has `operation` done and waits for it, on this thread: within a task of a runtime the other tasks of the thread wait too, and
     /// [`submit`](Self::submit) is for them.
     ///
+    /// What takes more than one commit has a method of its own, and is refused or told less here: [`decide`](Self::decide) for
+    /// `DecideApproval`, [`restart`](Self::restart) for `RestartAgent`, [`lift`](Self::lift) for `LiftHold`,
+    /// [`freeze_fleet`](Self::freeze_fleet) for `FreezeFleet`.
+    ///
     /// # Errors
     /// [`Failure`]. Nothing happened, unless the commit is [`CommitError::Unknown`]: then nobody knows, and the same request
     /// with the same idempotency key tells.

@@ -41,7 +41,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     let person = sign_in(&gate, &owner, &workspace)?;
     let yes =
         DecideApproval { note: Some(Note::parse("Agreed")?), ..DecideApproval::new(person, approval, Choice::Approve) };
-    gate.execute(yes)?;
+    // Not `execute`: a yes to the freeze of many agents or to the lift of a hold takes more than one commit.
+    gate.decide(&yes)?;
 
     let Decision::Allow(allowed) = agent.get(asked.id())?.decision() else { return Err("it is not allowed".into()) };
     let settled = agent.settle(allowed.id(), OutcomeStatus::Completed, Some(310_00))?;

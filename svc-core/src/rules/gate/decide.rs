@@ -30,7 +30,7 @@ use crate::value::digest::Digest;
 use crate::value::id::{ApprovalId, PrincipalId, WorkspaceId};
 use crate::value::text::Note;
 
-/// A person's word on an approval.
+/// A person's word on an approval. Over `svc_store::Gate` use `gate.decide`, which looks for `everyone` and ends what a lift has to.
 #[derive(Clone, Debug)]
 pub struct DecideApproval {
     /// Whose.

@@ -29,7 +29,7 @@ pub const FREEZE_MAX: usize = 10_000;
 /// Holds of a workspace that stand at once at most.
 const HOLDS_MAX: usize = 16;
 
-/// Stops the agents that a selector meant when it was looked through.
+/// Stops the agents that a selector meant when it was looked through. Over `svc_store::Gate` use `gate.freeze_fleet`, which looks.
 #[derive(Clone, Debug)]
 pub struct FreezeFleet {
     /// In which workspace.

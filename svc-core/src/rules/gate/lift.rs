@@ -31,7 +31,7 @@ const SECOND_OWNER: Span = Span::hours(24);
 const REST: Span = Span::seconds(1);
 const _: () = assert!(FREEZE_MAX == 5 * MEMBERS_OF_PART && STEP_PARTS == 5, "a step is what one commit freezes");
 
-/// Lifts a hold over every agent.
+/// Lifts a hold over every agent. Over `svc_store::Gate` use `gate.lift`, which ends what the stops end of agents that it restarts.
 #[derive(Clone, Debug)]
 pub struct LiftHold {
     /// In which workspace.
