@@ -437,6 +437,14 @@ const UNREAD: &[(&[&str], &[&str])] = &[
     (&["receipt"], &["config", "data"]),
 ];
 
+/// Common options that a command reads as something of its own, and what help says of them there.
+const OTHERWISE: &[(&[&str], &str, &str)] = &[(
+    &["hook"],
+    "config",
+    "The hook's own file, by its absolute path: `url`, `agentKey`, `caFile`, and no settings of the server; without it \
+     `~/.config/svc/hook.toml`, where that is there",
+)];
+
 /// What the process's arguments say.
 fn understood() -> Result<Cli, clap::Error> {
     let mut command = Cli::command();
@@ -445,6 +453,10 @@ fn understood() -> Result<Cli, clap::Error> {
         let hidden: Vec<_> =
             common.iter().filter(|it| unread.contains(&it.get_id().as_str())).map(|it| it.clone().hide(true)).collect();
         command = within(command, words, |it| it.args(hidden));
+    }
+    for (words, option, help) in OTHERWISE {
+        let told: Vec<_> = common.iter().filter(|it| it.get_id() == option).map(|it| it.clone().help(*help)).collect();
+        command = within(command, words, |it| it.args(told));
     }
     let found = command.try_get_matches_from_mut(std::env::args_os())?;
     Cli::from_arg_matches(&found).map_err(|it| it.format(&mut command))

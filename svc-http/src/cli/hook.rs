@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::Change;
 use super::output::{Problem, note, print, print_json, quoted};
-use crate::hook::place::own_file;
+use crate::hook::place::{check, own_file};
 use crate::hook::settings::{Installed, Settings};
 use crate::hook::{Client, Refused};
 use svc_http::difference::difference;
@@ -19,10 +19,14 @@ const TESTED: &str = "svc_hook_test";
 /// Puts the hook into the settings of a client, or of every client that is set up here, and tests it.
 ///
 /// # Errors
-/// [`Problem`] where settings are not JSON or cannot be written, the change was not wanted, or the test is refused.
+/// [`Problem`] where the hook's own file is none, settings are not JSON or cannot be written, the change was not wanted, or the
+/// test is refused.
 pub(crate) fn install(client: Option<Client>, config: Option<&Path>, wish: Change) -> Result<ExitCode, Problem> {
     let mut done = Vec::new();
-    for client in chosen(client)? {
+    let clients = chosen(client)?;
+    // A client whose hook cannot read its file runs no tool any more.
+    named(config)?.map_or(Ok(()), |it| check(&it))?;
+    for client in clients {
         let runs = Runs::here(client, config)?;
         let settings = Settings::read(client)?;
         let changed = change(&settings, &settings.with(&runs.command())?, wish)?;
@@ -144,6 +148,11 @@ fn agreed() -> Result<bool, Problem> {
     Ok(matches!(line.trim(), "y" | "Y" | "yes"))
 }
 
+/// The user's own file, which the client's command names: the one given here, else the one in its usual place where it is there.
+fn named(config: Option<&Path>) -> Result<Option<PathBuf>, Problem> {
+    Ok(own_file(config)?.filter(|it| config.is_some() || it.is_file()))
+}
+
 /// How a client runs the hook.
 struct Runs {
     client: Client,
@@ -156,8 +165,7 @@ impl Runs {
     fn here(client: Client, config: Option<&Path>) -> Result<Self, Problem> {
         let program = std::env::current_exe()
             .map_err(|error| Problem::plain(format!("this program does not know where it lies: {error}")))?;
-        let own = own_file(config)?.filter(|it| config.is_some() || it.is_file());
-        Ok(Self { client, program, config: own })
+        Ok(Self { client, program, config: named(config)? })
     }
 
     fn words(&self) -> Vec<String> {

@@ -21,6 +21,8 @@ const URL_NAME: &str = "SVC_URL";
 const KEY_NAME: &str = "SVC_AGENT_KEY";
 /// The user's own file, in their directory of settings.
 pub(crate) const FILE_NAME: &str = "hook.toml";
+/// What may stand in it.
+const MEMBERS: [&str; 3] = ["url", "agentKey", "caFile"];
 /// What need not be asked, beside it.
 pub(crate) const UNASKED_NAME: &str = "hook-unasked.txt";
 /// Bytes of such a file.
@@ -109,19 +111,20 @@ impl Own {
             .parse()
             .map_err(|_| Refused(format!("{shown} is not TOML; it is not shown because it holds a key")))?;
         let mut own = Self::default();
+        // What else stands in it is told first: a file of the server's settings has tables, which are no mistake there.
+        if let Some(name) = table.keys().find(|it| !MEMBERS.contains(&it.as_str())) {
+            let name = plain(name, 64);
+            return Err(Refused(format!(
+                "`{name}` in {shown} is no setting of the hook: it has `url`, `agentKey`, `caFile`"
+            )));
+        }
         for (name, value) in table {
             let value =
                 value.as_str().ok_or_else(|| Refused(format!("`{name}` in {shown} must be a text")))?.to_owned();
             match name.as_str() {
                 "url" => own.url = Some(value),
                 "agentKey" => own.key = Some(Secret::new(value)),
-                "caFile" => own.ca_file = Some(absolute(value, &name, path)?),
-                _ => {
-                    let name = plain(&name, 64);
-                    return Err(Refused(format!(
-                        "`{name}` in {shown} is no setting: it has `url`, `agentKey`, `caFile`"
-                    )));
-                }
+                _ => own.ca_file = Some(absolute(value, &name, path)?),
             }
         }
         Ok(own)
@@ -135,6 +138,14 @@ pub(crate) fn own_file(named: Option<&Path>) -> Result<Option<PathBuf>, Refused>
         Some(_) => Err(Refused::new("`--config` must be an absolute path: the hook runs in the project's directory")),
         None => Ok(directory("XDG_CONFIG_HOME", ".config").map(|it| it.join("svc").join(FILE_NAME))),
     }
+}
+
+/// Looks whether a file is one of the hook's, before a client is told to run it with this one.
+///
+/// # Errors
+/// [`Refused`] where it is not there, is no such file or lies open to others.
+pub(crate) fn check(path: &Path) -> Result<(), Refused> {
+    Own::read(path, true, &[]).map(drop)
 }
 
 /// Where calls are remembered.

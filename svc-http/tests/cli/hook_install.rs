@@ -90,6 +90,25 @@ fn the_command_names_the_users_own_file() {
     assert!(text.contains(&format!("hook --client codex --config {}", own.display())), "{text}");
 }
 
+/// A file that is none of the hook's, such as the server's settings, is refused before a client is told to run the hook with it:
+/// it would run no tool any more. Help says which file is meant.
+#[test]
+fn a_file_that_is_not_the_hooks_changes_no_client() {
+    let user = User::at("http://127.0.0.1:1");
+    let settings = user.write("home/.claude/settings.json", SETTINGS);
+    let server = user.write("svc.toml", "listen = \"127.0.0.1:8080\"\n[limits]\nbodyBytes = 1048576\n");
+    let absent = user.home().join("none.toml");
+    for (file, why) in [(&server, "is no setting of the hook"), (&absent, "is not there")] {
+        let refused = user.run(&["install", "--yes", "--config", file.to_str().unwrap()], "");
+        assert!(refused.code == 1 && refused.err.contains(why), "{refused:?}");
+        assert_eq!(fs::read_to_string(&settings).unwrap(), SETTINGS);
+    }
+    for words in [&["--help"][..], &["install", "--help"], &["status", "--help"]] {
+        let help = user.run(words, "").out;
+        assert!(help.contains("hook.toml") && help.contains("own file") && !help.contains("svc.toml"), "{help}");
+    }
+}
+
 /// Whatever the program's file is called, it finds what it has put there: once installed it is not put there again, another name's
 /// takes its place, and it is taken out by either.
 #[test]
