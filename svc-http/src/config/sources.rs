@@ -230,6 +230,10 @@ impl FileReader<'_> {
                 (Some(key), value) => self.take(key, value),
                 // A table that no key begins with is one fault, not one for each of its members.
                 (None, toml::Value::Table(inner)) if is_group(&name) => self.walk(&format!("{name}."), inner),
+                (None, _) if is_group(&name) => self.found.faults.push(Fault::new(
+                    format!("`{name}` in {} must be a table", self.path.display()),
+                    format!("Give its members one by one: {}.", members(&name)),
+                )),
                 (None, value) => {
                     // What a table is near to, its members tell as well.
                     let member = value.as_table().and_then(|it| it.keys().next());
@@ -266,6 +270,7 @@ impl FileReader<'_> {
             Some(texts) => {
                 self.settings.push(Setting { key, texts, origin, folder: self.folder.map(Path::to_path_buf) });
             }
+            None if key.is_table => self.found.faults.push(Fault::plain(format!("{origin} must be a table of texts"))),
             None if key.is_list => self.found.faults.push(Fault::plain(format!("{origin} must be a list of texts"))),
             None => self.found.faults.push(Fault::plain(format!("{origin} must be text, a number or a list of them"))),
         }
@@ -286,6 +291,12 @@ fn plain(value: &toml::Value) -> Option<String> {
 /// Whether some key lies under this name.
 fn is_group(name: &str) -> bool {
     KEYS.iter().any(|key| key.name.strip_prefix(name).is_some_and(|rest| rest.starts_with('.')))
+}
+
+/// The keys under a name.
+fn members(name: &str) -> String {
+    let under = KEYS.iter().map(|it| it.name).filter(|it| it.strip_prefix(name).is_some_and(|it| it.starts_with('.')));
+    under.map(|it| format!("`{it}`")).collect::<Vec<_>>().join(", ")
 }
 
 fn first_line(text: &str) -> &str {

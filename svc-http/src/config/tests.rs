@@ -330,6 +330,21 @@ fn hosts_that_match_nothing_are_refused() {
     }
 }
 
+/// Whoever gives a table another form, or its members, is told that it is one, and what is in it.
+#[test]
+fn a_table_is_asked_for_as_one() {
+    let told = |text: &str| faults(in_directory(&directory(text))).concat();
+    for plans in ["[billing.plans]\nprice_1 = 3\n", "[billing]\nplans = 3\n"] {
+        let found = told(plans);
+        assert!(found.starts_with("`billing.plans` in ") && found.ends_with(" must be a table of texts"), "{found}");
+    }
+    for limits in ["limits = 3\n", "limits = \"many\"\n"] {
+        let found = told(limits);
+        assert!(found.starts_with("`limits` in ") && found.contains(" must be a table"), "{found}");
+        assert!(found.contains("`limits.bodyBytes`") && !found.contains("`listen`"), "{found}");
+    }
+}
+
 /// A file named by `--config` may say where the data lies, seen from the file; the one in the data directory may not.
 #[test]
 fn only_a_named_file_may_say_where_the_data_lies() {
