@@ -127,6 +127,7 @@ fn reference(base: &str) -> String {
     for route in routes::all() {
         push_route(&mut html, base, route);
     }
+    push_webhooks(&mut html);
     html.push_str("<h2>Records</h2>\n");
     for (name, schema) in &schemas {
         push_schema(&mut html, name, schema);
@@ -158,11 +159,12 @@ fn push_credentials(html: &mut String) {
 fn push_route(html: &mut String, base: &str, route: &Route) {
     let _ = writeln!(
         html,
-        "<section id=\"{}\">\n<h2><code>{} {}</code></h2>\n<p>{}.</p>\n<dl>",
+        "<section id=\"{}\">\n<h2><code>{} {}</code></h2>\n<p>{}.</p>{}\n<dl>",
         anchor(route),
         route.method,
         route.path,
-        marked(route.summary)
+        marked(route.summary),
+        openapi::webhooks::of(route).map(|it| format!("\n<p>{}</p>", marked(it))).unwrap_or_default()
     );
     let _ = writeln!(html, "<dt>Credential</dt><dd>{}</dd>", marked(route.auth.words()));
     let counted = match route.limit {
@@ -216,6 +218,27 @@ fn push_route(html: &mut String, base: &str, route: &Route) {
         );
     }
     html.push_str("</dl>\n</section>\n");
+}
+
+/// What this server calls, and with what.
+fn push_webhooks(html: &mut String) {
+    html.push_str("<h2 id=\"calls\">Calls to you</h2>\n");
+    for call in &openapi::webhooks::ALL {
+        let _ = writeln!(
+            html,
+            "<section id=\"call-{}\">\n<h3><code>{}</code></h3>\n<p>{}.</p>\n<p>{}</p>\n<dl>\n<dt>Body</dt><dd><a href=\"#{}\">{}</a></dd>",
+            call.name,
+            call.name,
+            marked(call.summary),
+            marked(call.told),
+            call.body,
+            call.body
+        );
+        for (name, told) in openapi::webhooks::HEADERS {
+            let _ = writeln!(html, "<dt>Header</dt><dd><code>{name}</code>: {}</dd>", marked(told));
+        }
+        html.push_str("</dl>\n</section>\n");
+    }
 }
 
 /// What a parameter is called, where it stands, and what it may hold.
@@ -486,6 +509,23 @@ mod tests {
         ] {
             assert!(html.contains(said), "{said}");
         }
+    }
+
+    /// Whoever is called finds what the call is, how it is signed, and what is the same at every try.
+    #[test]
+    fn calls_to_others_are_told() {
+        let html = reference("");
+        let call = html.split("id=\"call-action.decided\"").nth(1).and_then(|it| it.split("</section>").next());
+        let call = call.unwrap_or_default();
+        for said in [
+            "href=\"#ActionDecided\"",
+            "<code>svc-signature</code>: ",
+            "two <code>v1</code>",
+            "<code>svc-event-id</code>: ",
+        ] {
+            assert!(call.contains(said), "{said} in {call}");
+        }
+        assert!(html.contains("The address is called as the webhook <code>action.decided</code> has it"));
     }
 
     /// No page holds a script, and backticks and signs are written as a page needs them.

@@ -1,6 +1,7 @@
 //! The OpenAPI 3.1 document, made from the route table, the refusal table and the schemas.
 
 pub(crate) mod parameters;
+pub(crate) mod webhooks;
 
 use serde_json::{Map, Value, json};
 use svc_core::refusal::Kind;
@@ -32,6 +33,7 @@ pub fn document() -> Value {
         },
         "servers": [{ "url": "/" }],
         "paths": paths,
+        "webhooks": webhooks::all(),
         "components": {
             "schemas": schemas::all(),
             "parameters": parameters::all(),
@@ -60,6 +62,9 @@ fn operation(route: &Route) -> Value {
     let mut operation = Map::new();
     operation.insert("operationId".to_owned(), json!(operation_id(route)));
     operation.insert("summary".to_owned(), json!(route.summary));
+    if let Some(told) = webhooks::of(route) {
+        operation.insert("description".to_owned(), json!(told));
+    }
     operation.insert("security".to_owned(), security(route.auth));
     let parameters = parameters::pointers(route);
     if !parameters.is_empty() {
@@ -392,6 +397,19 @@ mod tests {
             assert_eq!(refused["allOf"][0], reference("Error"), "{path}");
             assert_eq!(refused["allOf"][2]["allOf"][0] == reference("RoutePreview"), is_preview, "{path}");
         }
+    }
+
+    /// The calls that this server makes are described as its routes are: body, headers, and which route brings them about.
+    #[test]
+    fn calls_to_others_are_described() {
+        let document = document();
+        let call = &document["webhooks"]["action.decided"]["post"];
+        assert_eq!(call["requestBody"]["content"]["application/json"]["schema"], reference("ActionDecided"));
+        let headers: Vec<&str> =
+            call["parameters"].as_array().unwrap().iter().map(|it| it["name"].as_str().unwrap()).collect();
+        assert_eq!(headers, ["svc-signature", "svc-event-id"]);
+        let registers = document["paths"]["/v1/actions/{id}/callback"]["post"]["description"].as_str().unwrap();
+        assert!(registers.contains("`action.decided`"));
     }
 
     /// The document names the server's own address.

@@ -9,7 +9,7 @@ use crate::wire::press::REASONS;
 use crate::wire::put;
 
 /// Every schema of the family by its name.
-pub(super) fn all() -> [(&'static str, Value); 21] {
+pub(super) fn all() -> [(&'static str, Value); 23] {
     [
         ("Integration", integration()),
         ("Integrations", list("Integration")),
@@ -20,6 +20,8 @@ pub(super) fn all() -> [(&'static str, Value); 21] {
         ),
         ("Rotation", rotation()),
         ("IntegrationTest", test()),
+        ("ActionDecided", action_decided()),
+        ("CallbackTest", callback_test()),
         ("IssuerEvent", issuer_event()),
         ("IssuerAnswer", issuer_answer()),
         ("StripeEvent", stripe_event()),
@@ -248,6 +250,37 @@ fn rotation() -> Value {
         "properties": {
             "overlapHours": { "type": "integer", "minimum": 0, "maximum": 168, "default": 24, "description": "How long the secret before stays good." },
             "secret": secret(),
+        },
+    })
+}
+
+/// What whoever registered for it is called with once an action is decided.
+fn action_decided() -> Value {
+    let status = ["allowed", "denied", "expired", "revoked", "lapsed", "completed", "failed", "cancelled"];
+    json!({
+        "type": "object",
+        "description": "The body of a call that tells of a decision.",
+        "required": ["id", "type", "actionId", "decision", "status", "occurredAt"],
+        "properties": {
+            "id": super::with_description(id("cbk_"), "The registration."),
+            "type": { "type": "string", "enum": ["action.decided"] },
+            "actionId": id("act_"),
+            "decision": { "type": "string", "enum": ["allow", "deny"] },
+            "status": { "type": "string", "enum": status, "description": "As the action read then; of one that was decided before it was registered, as it read at the registration." },
+            "occurredAt": super::with_description(time(), "When it was decided."),
+        },
+    })
+}
+
+fn callback_test() -> Value {
+    json!({
+        "type": "object",
+        "description": "The body of a call that tests a secret.",
+        "required": ["id", "type", "occurredAt"],
+        "properties": {
+            "id": super::with_description(id("int_"), "The integration."),
+            "type": { "type": "string", "enum": ["test"] },
+            "occurredAt": time(),
         },
     })
 }
