@@ -24,6 +24,7 @@ use tracing_subscriber::{Layer, Registry, fmt};
 
 use self::queue::{Queue, Sink};
 use crate::config::{LogConfig, LogFormat, LogLevel};
+use crate::secrets::PREFIXES;
 
 /// What the line of one request tells.
 #[derive(Clone, Copy, Debug)]
@@ -173,8 +174,6 @@ impl<W: Write> Drop for ScrubbedWriter<W> {
     }
 }
 
-/// How every credential begins.
-const PREFIXES: [&str; 6] = ["aat_", "art_", "ask_", "ims_", "sil_", "whsec_"];
 /// Characters behind a prefix from which on it is taken for a credential.
 const SECRET_MIN: usize = 10;
 

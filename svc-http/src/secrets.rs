@@ -25,6 +25,9 @@ pub const LINK_PREFIX: &str = "sil_";
 /// What a secret that calls to the outside are signed with begins with.
 pub const CALLBACK_PREFIX: &str = "whsec_";
 
+/// How every secret of svc begins.
+pub const PREFIXES: [&str; 6] = [ACCESS_PREFIX, REFRESH_PREFIX, KEY_PREFIX, TOKEN_PREFIX, LINK_PREFIX, CALLBACK_PREFIX];
+
 /// A secret that was made just now.
 #[derive(Debug)]
 pub struct NewSecret {

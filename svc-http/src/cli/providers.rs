@@ -16,11 +16,12 @@ use svc_core::value::MicroUsd;
 use svc_core::value::id::{UpstreamId, WorkspaceId};
 use svc_core::value::text::{ModelName, UpstreamName, UrlText};
 use svc_http::mock::Mock;
+use svc_http::secrets::PREFIXES;
 use svc_http::serve::runtime;
 use svc_store::Gate;
 
 use super::mock_upstream;
-use super::output::Problem;
+use super::output::{Problem, note};
 use super::welcome::Home;
 
 /// A provider whose key may be in the environment.
@@ -149,13 +150,21 @@ pub(crate) fn begin(gate: &Gate, directory: &Path, home: &Home) -> Result<Provid
     Ok(Providers::DemoElsewhere)
 }
 
-/// The providers whose keys are in the environment, by their names.
+/// The providers whose keys are in the environment, by their names. Secrets of svc itself are told of and passed over.
 fn keep_all_real(gate: &Gate, workspace: WorkspaceId) -> Result<Vec<&'static str>, Problem> {
     let mut real = Vec::new();
     for known in &KNOWN {
         let key = env::var(known.variable).unwrap_or_default();
-        if !key.trim().is_empty() {
-            keep_real(gate, workspace, known, key.trim())?;
+        let key = key.trim();
+        // Whoever has pointed a client at svc has its own key under that name: sent to the provider, it would be known there.
+        if let Some(prefix) = PREFIXES.iter().find(|it| key.starts_with(**it)) {
+            let variable = known.variable;
+            note(&format!(
+                "{variable} is passed over: it holds a secret of svc's own (`{prefix}`), which is no key of {}.\n",
+                known.name
+            ));
+        } else if !key.is_empty() {
+            keep_real(gate, workspace, known, key)?;
             real.push(known.name);
         }
     }

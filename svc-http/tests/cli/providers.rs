@@ -137,6 +137,27 @@ fn init_begins_with_the_same_providers() {
     assert_eq!(dev.stop().0, Some(0));
 }
 
+/// Whoever has pointed a client at svc has its own key under the name of a provider's: it is passed over with a word of why, and
+/// goes to no provider.
+#[test]
+fn a_secret_of_its_own_is_no_providers_key() {
+    for own in ["ask_planted-seven", "aat_planted-seven", "ims_planted-seven"] {
+        let folder = tempfile::tempdir().unwrap();
+        let mut command = svc(folder.path());
+        command.env("OPENAI_API_KEY", own).env("ANTHROPIC_API_KEY", "sk-planted-two-abcd");
+        let made: Ran = command.args(["init", "--json"]).output().unwrap().into();
+        assert_eq!(made.code, 0, "{made:?}");
+        assert!(made.err.contains("OPENAI_API_KEY is passed over") && !made.err.contains("planted"), "{}", made.err);
+        let first: Value = serde_json::from_str(&made.out).unwrap();
+        let mut server = svc(folder.path());
+        server.env_remove("OPENAI_API_KEY").env_remove("ANTHROPIC_API_KEY");
+        let mut server = Server::spawn(server.args(["dev", "--listen", "127.0.0.1:0", "--json"]));
+        let home: Value = serde_json::from_str(&server.line()).unwrap();
+        assert_eq!(names(&self::own(&first, &home)), ["anthropic"], "{own}");
+        assert_eq!(server.stop().0, Some(0));
+    }
+}
+
 /// The demonstration upstream answers also where the settings allow other hosts alone: it is said to answer.
 #[test]
 fn the_demonstration_answers_beside_other_hosts() {
