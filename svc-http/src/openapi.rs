@@ -235,7 +235,7 @@ fn error_schema(route: &Route, types: &[&str]) -> Value {
         vec![reference("Error"), json!({ "properties": { "error": { "properties": { "type": { "enum": types } } } } })];
     // Where no model qualifies the preview says why, beside the error.
     if route.content == Content::Json("RoutePreview") && types.contains(&Kind::PolicyConflict.row().type_) {
-        parts.push(json!({ "allOf": [reference("RoutePreview")], "properties": { "ok": { "const": false } } }));
+        parts.push(json!({ "allOf": [reference("RoutePreview")], "properties": { "ok": { "enum": [false] } } }));
     }
     let mut schema = json!({ "allOf": parts });
     if let (Shape::Messages, Some(members)) = (route.shape, schema.as_object_mut()) {
@@ -410,6 +410,13 @@ mod tests {
         assert_eq!(headers, ["svc-signature", "svc-event-id"]);
         let registers = document["paths"]["/v1/actions/{id}/callback"]["post"]["description"].as_str().unwrap();
         assert!(registers.contains("`action.decided`"));
+    }
+
+    /// Nothing is told as the one value `true` or `false` but in a list, which clients that are generated read as a value.
+    #[test]
+    fn truths_are_listed() {
+        let text = text();
+        assert!(!text.contains("\"const\": true") && !text.contains("\"const\": false"));
     }
 
     /// The document names the server's own address.

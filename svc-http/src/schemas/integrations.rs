@@ -26,7 +26,7 @@ pub(super) fn all() -> [(&'static str, Value); 23] {
         ("IssuerAnswer", issuer_answer()),
         ("StripeEvent", stripe_event()),
         ("StripeAnswer", stripe_answer()),
-        ("BillingAnswer", json!({ "type": "object", "properties": { "received": { "const": true } } })),
+        ("BillingAnswer", json!({ "type": "object", "properties": { "received": { "enum": [true] } } })),
         ("CodeHostEvent", code_host_event()),
         ("EventReceived", event_received()),
         ("SlackInteraction", slack_interaction()),
@@ -168,7 +168,7 @@ fn stripe_answer() -> Value {
         "type": "object",
         "properties": {
             "approved": { "type": "boolean", "description": "Of `issuing_authorization.request`." },
-            "received": { "const": true, "description": "Of every other event." },
+            "received": { "enum": [true], "description": "Of every other event." },
         },
     })
 }
@@ -179,7 +179,7 @@ fn issuer_answer() -> Value {
         "properties": {
             "approved": { "type": "boolean", "description": "Of `authorization.request`." },
             "reason": { "type": "string", "description": "Why a charge is not approved: a word of a verdict, or `no_action`." },
-            "received": { "const": true, "description": "Of every other event." },
+            "received": { "enum": [true], "description": "Of every other event." },
             "outcome": { "type": "string", "description": "What came of it." },
         },
     })
@@ -198,7 +198,7 @@ fn event_received() -> Value {
         "type": "object",
         "required": ["received", "outcome"],
         "properties": {
-            "received": { "const": true },
+            "received": { "enum": [true] },
             "outcome": {
                 "type": "string",
                 "description": "What came of it: `accepted` or `rejected` where tasks were reported so, `unchanged` where nothing was to be said of them any more, `no_task` where none of this workspace is named, `not_listed` where the integration does not name its repository and branch, `ignored` for every other event.",

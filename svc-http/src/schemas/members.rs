@@ -15,7 +15,7 @@ pub(super) fn all() -> Vec<(&'static str, Value)> {
                 "type": "object",
                 "required": ["pending", "approval"],
                 "properties": {
-                    "pending": { "const": true },
+                    "pending": { "enum": [true] },
                     "approval": super::asked(),
                 },
             }),

@@ -50,7 +50,7 @@ fn fleet_freeze() -> Value {
                 "description": "At least one condition; an agent has to meet all of them. `all` stands alone.",
                 "minProperties": 1,
                 "properties": {
-                    "all": { "const": true },
+                    "all": { "enum": [true] },
                     "agentIds": { "type": "array", "minItems": 1, "maxItems": 1000, "items": id("agt_") },
                     "principalId": id("prp_"),
                     "teamId": id("team_"),
