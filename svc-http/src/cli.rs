@@ -49,7 +49,7 @@ use crate::hook::Client;
 
 /// The gate an AI agent asks before it acts.
 #[derive(Debug, Parser)]
-#[command(name = "svc", version, arg_required_else_help = true, disable_help_subcommand = true)]
+#[command(name = "svc", version, arg_required_else_help = true)]
 #[command(after_help = "`svc dev` is where to begin: it makes everything and prints a request to try.")]
 struct Cli {
     #[command(flatten)]

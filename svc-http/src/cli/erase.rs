@@ -45,6 +45,7 @@ pub(crate) fn run(config: &Config, wish: &Erasure) -> Result<ExitCode, Problem> 
         print_json(&json!({ "subject": named, "erased": erased, "ledgerWhole": whole, "logCut": log_cut }))?;
     } else {
         print(&format!("{erased}\n"))?;
+        let (rows, their) = if erased == 1 { ("row", "its") } else { ("rows", "their") };
         let of_ledger = if whole {
             "The ledger's records stay, and every proof holds: all of them were checked"
         } else {
@@ -58,7 +59,7 @@ pub(crate) fn run(config: &Config, wish: &Erasure) -> Result<ExitCode, Problem> 
             "the database's log may hold the texts until the running server cuts it off, as soon as nothing reads from it"
         };
         note(&format!(
-            "{erased} rows of {named} lost their personal texts. {of_ledger}; {of_log}, and backups made before keep them.\n"
+            "{erased} {rows} of {named} lost {their} personal texts. {of_ledger}; {of_log}, and backups made before keep them.\n"
         ));
     }
     Ok(if whole { ExitCode::SUCCESS } else { ExitCode::FAILURE })

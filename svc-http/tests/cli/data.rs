@@ -398,7 +398,10 @@ fn erase_takes_the_texts_and_keeps_the_records() {
     assert_eq!(told, serde_json::json!({ "subject": id, "erased": 1, "ledgerWhole": true, "logCut": log_cut }));
     let again = run(folder.path(), &format!("erase --action {id}"));
     assert_eq!((again.code, again.out.as_str()), (0, "0\n"));
-    assert!(again.err.contains("every proof holds"), "{}", again.err);
+    assert!(again.err.contains("every proof holds") && again.err.starts_with("0 rows of "), "{}", again.err);
+    let (_, other) = authorize(&home, text(&home, "agentKey"));
+    let one = run(folder.path(), &format!("erase --action {}", text(&other, "id")));
+    assert!(one.out == "1\n" && one.err.starts_with("1 row of ") && one.err.contains("lost its personal"), "{one:?}");
     let unknown = run(folder.path(), "erase --action act_00000000000000000000000000");
     assert!(unknown.code == 1 && unknown.err.contains("nothing was erased"), "{}", unknown.err);
     let unknown = run(folder.path(), "erase --principal prp_00000000000000000000000000");

@@ -36,6 +36,11 @@ fn help_and_version_are_exit_0() {
     ] {
         assert!(help.out.contains(&format!("\n  {command}")), "{command} in {}", help.out);
     }
+    for command in ["key", "key create", "hook install", "serve"] {
+        let asked = run(folder.path(), &format!("help {command}"));
+        assert_eq!(asked, run(folder.path(), &format!("{command} --help")), "the same, asked for as a command");
+        assert_eq!(asked.code, 0, "{command}: {}", asked.err);
+    }
     let settings = run(folder.path(), "serve --help").out;
     for key in svc_http::config::KEYS {
         assert!(settings.contains(&key.env()) && settings.contains(key.name), "{}", key.name);
