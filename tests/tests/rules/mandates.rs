@@ -1,5 +1,8 @@
 //! Which mandate covers an action.
 
+use std::sync::Arc;
+
+use svc_core::engine::Engine;
 use svc_core::state::evidence::Entry;
 use svc_core::state::gate::{Agent, Code, Details, Effect, Mandate, Verb};
 use svc_core::state::people::Outside;
@@ -7,6 +10,7 @@ use svc_core::testing::world::{paying, payment, request, terms, tool_call};
 use svc_core::value::Span;
 use svc_core::value::id::MandateVersionId;
 use svc_core::value::json::Json;
+use svc_core::value::seed::Seed;
 
 use super::{PAY, ask, calm, codes, fast, only, with};
 
@@ -231,15 +235,21 @@ fn a_mandate_without_currency_covers_no_payment() {
 /// says.
 #[test]
 fn a_currency_without_an_amount_covers_no_payment() {
-    let in_force = |limits: &str| {
-        let stored = format!(r#"{{"name":"Crm","actions":["crm.order"],"limits":{{{limits}}}}}"#);
+    // None is made any more that lacks an amount. One that was made before is read by a gate that starts.
+    let decided = |limits: &str, amount: Option<i64>| {
         let made = r#"{"name":"Crm","actions":["crm.order"],"limits":{"currency":"EUR","perAction":1}}"#;
         let (mut world, agent) = calm(&[made]);
-        // None is made any more that lacks an amount, and one that was made before is read.
-        let id = world.row::<Agent>(agent.agent).mandates[0].id;
-        let row = world.row::<Mandate>(MandateVersionId { mandate: id, version: 1 });
-        world.overwrite(Mandate::new(row.id, row.agent, None, terms(&stored), (None, row.created_at)));
-        (world, agent)
+        let mandate = world.row::<Agent>(agent.agent).mandates[0].id;
+        let row = world.row::<Mandate>(MandateVersionId { mandate, version: 1 });
+        let stored = terms(&format!(r#"{{"name":"Crm","actions":["crm.order"],"limits":{{{limits}}}}}"#));
+        world.overwrite(Mandate::new(row.id, row.agent, None, stored, (None, row.created_at)));
+        let request =
+            amount.map_or_else(|| request("crm.order"), |it| paying("crm.order", it, "EUR", "shop.example.com"));
+        let command = world.command(&agent, request);
+        let (clock, signer) = (world.clock().clone(), Arc::clone(world.engine().signer()));
+        let mut anew = Engine::new(world.engine().store().clone(), clock, Seed::new([7; 32]), signer);
+        let answer = anew.execute(command).unwrap();
+        (answer.verb(), codes(&answer))
     };
     for (limits, expected) in [
         (r#""currency":"EUR""#, Err(())),
@@ -248,16 +258,13 @@ fn a_currency_without_an_amount_covers_no_payment() {
         (r#""perPeriod":{"amount":100,"period":"day"},"currency":"EUR""#, Ok(100)),
         (r#""askAbove":100,"currency":"EUR""#, Ok(100)),
     ] {
-        let (mut world, agent) = in_force(limits);
-        assert_eq!(ask(&mut world, &agent, request("crm.order")).0, Verb::Allow, "{limits}");
-        let paying = |amount| paying("crm.order", amount, "EUR", "shop.example.com");
-        let uncovered = (Verb::Ask, vec![Code::CurrencyNotCovered]);
+        assert_eq!(decided(limits, None).0, Verb::Allow, "{limits}");
         match expected {
             Ok(most) => {
-                assert_eq!(ask(&mut world, &agent, paying(most)).0, Verb::Allow, "{limits}");
-                assert_ne!(ask(&mut world, &agent, paying(most + 1)).0, Verb::Allow, "{limits}");
+                assert_eq!(decided(limits, Some(most)), (Verb::Allow, vec![]), "{limits}");
+                assert_ne!(decided(limits, Some(most + 1)).0, Verb::Allow, "{limits}");
             }
-            Err(()) => assert_eq!(ask(&mut world, &agent, paying(100)), uncovered, "{limits}"),
+            Err(()) => assert_eq!(decided(limits, Some(100)), (Verb::Ask, vec![Code::CurrencyNotCovered]), "{limits}"),
         }
     }
 }
