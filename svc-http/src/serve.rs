@@ -10,7 +10,7 @@
 //! | nothing happens between requests, or the client does not read | `idle_time`, then it is closed |
 //!
 //! A client that has sent all it has to say may close its side and is answered all the same (RFC 9293, 3.6), unless what it asked for
-//! ends with it ([`EndsWithClient`]): there nobody can tell whether it is still there.
+//! ends with it ([`EndsWithClient`](crate::dispatch::EndsWithClient)): there nobody can tell whether it is still there.
 //!
 //! A client may read slowly, as long as it reads on. It does with 4 KiB of answers in `idle_time`, as far as the system tells what it
 //! takes: Linux does so often that 128 KiB are always enough. Answers alone count ([`Written`]): no ping and no window keeps a

@@ -46,7 +46,7 @@ fn the_narrowest_merchant_is_charged() {
     let (mut world, agent) = calm(&[WIDE, BELOW, EXACT]);
     for (domain, name) in [("shop.example.com", "Exact"), ("pay.example.com", "Below"), ("example.com", "Wide")] {
         let answer = world.authorize(&agent, payment(100, "EUR", domain));
-        let charged: std::sync::Arc<svc_core::state::gate::Mandate> = world.row(answer.action().mandate.unwrap());
+        let charged: Arc<Mandate> = world.row(answer.action().mandate.unwrap());
         assert_eq!(charged.name.as_str(), name);
     }
 }
@@ -60,13 +60,13 @@ fn the_smaller_remainder_then_the_older_is_charged() {
     let mut names = Vec::new();
     for domain in ["a.example", "b.example", "c.example"] {
         let answer = world.authorize(&agent, payment(2_000, "EUR", domain));
-        let row: std::sync::Arc<svc_core::state::gate::Mandate> = world.row(answer.action().mandate.unwrap());
+        let row: Arc<Mandate> = world.row(answer.action().mandate.unwrap());
         names.push(row.name.as_str().to_owned());
     }
     assert_eq!(names, ["Little", "Little", "Much"], "after two, 1,000 are left of the little one: not enough");
     let (mut world, agent) = calm(&[WIDE, WIDE]);
     let first = world.authorize(&agent, payment(1, "EUR", "a.example")).action().mandate.unwrap();
-    let oldest = world.row::<svc_core::state::gate::Agent>(agent.agent).mandates.iter().map(|it| it.id).min().unwrap();
+    let oldest = world.row::<Agent>(agent.agent).mandates.iter().map(|it| it.id).min().unwrap();
     assert_eq!(first.mandate, oldest);
 }
 
@@ -81,7 +81,7 @@ fn the_first_of_one_commit_is_the_older() {
             .fold(world.agent(), |it, name| it.with_mandate(terms(&named(name))))
             .register();
         let answer = world.authorize(&agent, payment(100, "EUR", "shop.example.com"));
-        let charged: std::sync::Arc<svc_core::state::gate::Mandate> = world.row(answer.action().mandate.unwrap());
+        let charged: Arc<Mandate> = world.row(answer.action().mandate.unwrap());
         assert_eq!(charged.name.as_str(), "First");
     }
 }
@@ -119,7 +119,7 @@ fn every_candidate_says_all_that_stands_in_its_way() {
     let reasons = &answer.action().reasons;
     assert!(reasons.is_sorted_by_key(|it| it.mandate), "in the order of the mandates' ids: {reasons:?}");
     let mut name = |mandate| {
-        let row: std::sync::Arc<svc_core::state::gate::Mandate> = world.row(MandateVersionId { mandate, version: 1 });
+        let row: Arc<Mandate> = world.row(MandateVersionId { mandate, version: 1 });
         row.name.as_str().to_owned()
     };
     let mut said: Vec<_> = reasons.iter().map(|it| (name(it.mandate.unwrap()), it.code)).collect();
@@ -135,7 +135,7 @@ fn every_candidate_says_all_that_stands_in_its_way() {
     assert_eq!(said, expected);
     let allowed = world.authorize(&agent, payment(50, "EUR", "shop.example.com"));
     assert_eq!((allowed.verb(), codes(&allowed)), (Verb::Allow, vec![]));
-    let charged: std::sync::Arc<svc_core::state::gate::Mandate> = world.row(allowed.action().mandate.unwrap());
+    let charged: Arc<Mandate> = world.row(allowed.action().mandate.unwrap());
     assert_eq!(charged.name.as_str(), "M2");
 }
 
@@ -301,7 +301,7 @@ fn expiry_gates_admission_alone() {
 #[test]
 fn what_cannot_be_evaluated_is_denied() {
     let (mut world, agent) = with(fast(), &[PAY]);
-    let mut broken = svc_core::state::gate::Agent::clone(&world.row(agent.agent));
+    let mut broken = Agent::clone(&world.row(agent.agent));
     broken.mandates[0].version = 7;
     world.overwrite(broken);
     let answer = world.authorize(&agent, payment(100, "EUR", "shop.example.com"));
