@@ -33,6 +33,7 @@
 mod agent;
 mod backend;
 mod bindings;
+#[cfg(any(feature = "sqlite", feature = "postgres"))]
 mod brought;
 mod clock;
 mod duties;
