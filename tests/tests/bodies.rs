@@ -45,7 +45,9 @@ fn resolved(schema: &'static Value) -> &'static Value {
 
 fn admits_null(schema: &Value) -> bool {
     let null = |it: &Value| it["type"] == "null";
-    schema["type"].as_array().is_some_and(|it| it.contains(&json!("null")))
+    let words = schema["enum"].as_array().filter(|_| schema["type"].is_null());
+    words.is_some_and(|it| it.contains(&Value::Null))
+        || schema["type"].as_array().is_some_and(|it| it.contains(&json!("null")))
         || schema["oneOf"].as_array().is_some_and(|it| it.iter().any(null))
 }
 

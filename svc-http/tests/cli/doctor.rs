@@ -210,7 +210,11 @@ fn modes_of_other_directories_are_let_be() {
 #[test]
 fn a_database_elsewhere_is_looked_at_where_it_lies() {
     let folder = tempfile::tempdir().unwrap();
-    fs::write(folder.path().join("my.toml"), "data = \"keys\"\nstore.url = \"sqlite:db/svc.db\"\n").unwrap();
+    fs::write(
+        folder.path().join("my.toml"),
+        "listen = \"127.0.0.1:0\"\ndata = \"keys\"\nstore.url = \"sqlite:db/svc.db\"\n",
+    )
+    .unwrap();
     let (code, lines) = checks(folder.path(), "--config my.toml");
     assert_eq!((code, of(&lines, "data directory").0), (1, "fail"));
     let Ran { code, err, .. } = run(folder.path(), "init --config my.toml");
