@@ -22,7 +22,7 @@ use svc_core::refusal::{Kind, Refusal};
 use svc_core::rules::edge::receive::Deed;
 use svc_core::rules::gate::asked::Stands;
 use svc_core::state::gate::receipt::DalekSigner;
-use svc_core::state::gate::{Action, Code, Consumed, Outcome as Told, State, Verb};
+use svc_core::state::gate::{Action, Code, Consumed, Outcome as Told, REPLAY_KEPT, State, Verb};
 use svc_core::store::{Clock, MemoryStore, Row};
 use svc_core::testing::fault::{FaultError, Faulty, Odds};
 use svc_core::testing::world::{payment, terms};
@@ -215,8 +215,13 @@ impl Sim {
                 self.must(!(stopped && allow), "a stopped agent was allowed to act");
                 let frozen = view.reasons().iter().any(|it| it.code == Code::AgentFrozen);
                 if let Some(key) = asked.request().key().filter(|_| !frozen) {
-                    let first = *self.heard.keys.entry((agent, key.to_string())).or_insert(view.action.id);
-                    self.must(first == view.action.id, "one idempotency key made two actions");
+                    let key = (agent, key.to_string());
+                    let first = *self.heard.keys.entry(key.clone()).or_insert(view.action.id);
+                    // A key is kept for a week beyond the end of what it made, and is a new one then.
+                    let before = self.heard.actions.get(&first).map(|it| it.created_at());
+                    let is_old = before.is_some_and(|it| view.action.created_at().since(it) > REPLAY_KEPT);
+                    self.must(first == view.action.id || is_old, "one idempotency key made two actions");
+                    self.heard.keys.insert(key, view.action.id);
                 }
                 self.heard.actions.insert(view.action.id, Arc::clone(&view.action));
             }
