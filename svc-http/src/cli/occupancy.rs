@@ -61,7 +61,7 @@ impl Occupancy {
     /// # Errors
     /// [`Problem`] where another server holds it, by another directory.
     pub(crate) fn with_file(self, directory: &Path) -> Result<Self, Problem> {
-        let database = self.place.join(DATABASE);
+        let database = directory.join(DATABASE);
         if self.has_file || self.held.is_none() || !database.exists() {
             return Ok(self);
         }
