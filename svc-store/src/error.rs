@@ -76,6 +76,12 @@ pub enum StoreError {
         /// Where the file was.
         path: PathBuf,
     },
+    /// The file has a second name, a hard link.
+    #[error("`{}` has a second name, a hard link to the same file: {}", path.display(), self.advice())]
+    Linked {
+        /// The database.
+        path: PathBuf,
+    },
     /// The database server broke off what it was asked for.
     #[error("the database server broke off a statement: {}", self.advice())]
     BrokenOff(#[source] Cause),
@@ -222,6 +228,10 @@ impl StoreError {
             }
             Self::Corrupt(_) => "stop, keep a copy of the files, and restore the last backup",
             Self::Replaced { .. } => "stop, see that the right file is there, and start again",
+            Self::Linked { .. } => {
+                "take the other one away (`find … -samefile` finds it), since what is answered by one name is lost for the other; a copy of \
+                 a database is made with `svc backup`"
+            }
             Self::BrokenOff(_) => {
                 "see that nobody cancels what this role asks for, and that the server has time for it"
             }

@@ -10,10 +10,15 @@ use std::fs::{self, File, TryLockError};
 use std::io::{self, ErrorKind};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Duration;
 
 use svc_store::sqlite::DATABASE;
 
 use super::output::Problem;
+
+/// Longer than a command looks whether a server is there.
+const A_LOOK: Duration = Duration::from_millis(50);
 
 /// That this process alone serves the database of a directory, for as long as it is kept.
 #[derive(Debug)]
@@ -40,7 +45,14 @@ impl Occupancy {
             Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => return Ok(None),
             opened => opened,
         };
-        let locked = opened.map_err(TryLockError::Error).and_then(|file| file.try_lock().map(|()| file));
+        let locked = opened.map_err(TryLockError::Error).and_then(|file| {
+            match file.try_lock() {
+                // A command that looks whether a server is there has it for a moment.
+                Err(TryLockError::WouldBlock) => thread::park_timeout(A_LOOK),
+                taken => return taken.map(|()| file),
+            }
+            file.try_lock().map(|()| file)
+        });
         match locked {
             Ok(file) => Self { held: Some(file), place, has_file: false }.with_file(directory).map(Some),
             Err(TryLockError::WouldBlock) => Err(taken(directory)),

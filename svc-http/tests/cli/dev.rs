@@ -246,14 +246,8 @@ fn a_second_server_on_the_same_data_is_refused() {
     // Another directory, and in it another name of the same database.
     fs::create_dir(folder.path().join("linked")).unwrap();
     symlink("../svc-data/svc.db", folder.path().join("linked/svc.db")).unwrap();
-    // A third, in which the same file lies: its log would be another.
-    fs::create_dir(folder.path().join("hard")).unwrap();
-    fs::hard_link(folder.path().join("svc-data/svc.db"), folder.path().join("hard/svc.db")).unwrap();
-    for name in ["linked", "hard"] {
-        fs::copy(folder.path().join("svc-data/master.key"), folder.path().join(name).join("master.key")).unwrap();
-    }
-    let all =
-        [("dev", "svc-data"), ("serve", "svc-data"), ("serve", "other-name"), ("serve", "linked"), ("serve", "hard")];
+    fs::copy(folder.path().join("svc-data/master.key"), folder.path().join("linked/master.key")).unwrap();
+    let all = [("dev", "svc-data"), ("serve", "svc-data"), ("serve", "other-name"), ("serve", "linked")];
     for (command, data) in all {
         let mut other = svc(folder.path());
         let mut other = Server::spawn(other.args([command, "--listen", "127.0.0.1:0", "--data", data]));
@@ -289,6 +283,36 @@ fn a_second_server_on_the_same_data_is_refused() {
     let other = Ran::from(other.args(["serve", "--listen", "127.0.0.1:0", "--data", "place"]).output().unwrap());
     assert!(other.code == 1 && other.err.starts_with("svc: another server works on the database"), "{}", other.err);
     assert_eq!(serve.stop().0, Some(0));
+}
+
+/// A database that lies in a second directory too has another log there: nothing opens it by either name, and what would have been
+/// lost is said.
+#[test]
+fn a_database_with_two_names_is_opened_by_none() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut dev = Server::start(folder.path(), "--json");
+    dev.line();
+    fs::create_dir(folder.path().join("hard")).unwrap();
+    fs::hard_link(folder.path().join("svc-data/svc.db"), folder.path().join("hard/svc.db")).unwrap();
+    fs::copy(folder.path().join("svc-data/master.key"), folder.path().join("hard/master.key")).unwrap();
+    let refused = |data: &str, command: &str| {
+        let Ran { code, err, .. } = run(folder.path(), &format!("{command} --data {data}"));
+        assert!(code == 1 && err.contains(&format!("`{data}/svc.db` has a second name")), "{command}: {err}");
+        assert!(err.contains("samefile"), "{err}");
+    };
+    for command in
+        ["key rotate --use receipt --compromised", "backup copy.db", "migrate", "key create --scope inference"]
+    {
+        refused("hard", command);
+        refused("svc-data", command);
+    }
+    assert!(!folder.path().join("copy.db").exists() && !folder.path().join("hard/svc.db-wal").exists());
+    assert_eq!(dev.stop().0, Some(0));
+    refused("hard", "serve --listen 127.0.0.1:0");
+    fs::remove_file(folder.path().join("hard/svc.db")).unwrap();
+    let mut again = Server::start(folder.path(), "--json");
+    assert!(again.line().contains("baseUrl"));
+    assert_eq!(again.stop().0, Some(0));
 }
 
 /// An address that is taken, one that others can reach and a directory of somebody else's are refused, each with what to

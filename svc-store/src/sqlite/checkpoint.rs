@@ -18,6 +18,8 @@ use std::time::Duration;
 use rusqlite::Connection;
 
 use super::errors::database;
+use super::session::number;
+use super::statements::LAST_STAMP;
 use crate::error::StoreError;
 use crate::lasting::Lasting;
 
@@ -174,6 +176,8 @@ impl Checkpointer {
         let conn = super::connect(database)?;
         // Commits wait for what this connection does: it does not wait for readers.
         conn.busy_timeout(Duration::ZERO).map_err(super::errors::database)?;
+        // A first read opens the log, and keeps it while the thread runs.
+        number(&conn, LAST_STAMP).map_err(super::errors::database)?;
         let own = Arc::clone(&shared);
         let thread = std::thread::Builder::new()
             .name("svc-checkpoint".to_owned())

@@ -64,7 +64,7 @@ pub(super) fn apply(session: &mut SqliteSession, commit: &Commit) -> Result<Comm
     let Role::Writer(writing) = role else {
         return Err(CommitError::Rejected(StoreError::Malformed("this session only reads")));
     };
-    writing.stands().map_err(CommitError::Unavailable)?;
+    writing.place.check().map_err(CommitError::Unavailable)?;
     if plan.images.is_empty() {
         return observe(conn, writing, commit);
     }
@@ -85,7 +85,6 @@ pub(super) fn apply(session: &mut SqliteSession, commit: &Commit) -> Result<Comm
             writing.folding = done.folding;
             writing.folding.committed(&mut writing.redo);
             writing.commits.wrote(done.stamp);
-            writing.wrote();
             checkpoints.wrote(plan.images.len());
             if erases {
                 checkpoints.erased();

@@ -97,8 +97,8 @@ impl SqliteStore {
     ///
     /// # Errors
     /// [`StoreError::ForeignDirectory`], [`StoreError::ForeignDatabase`], [`StoreError::NewerSchema`], [`StoreError::Served`]
-    /// where the schema is an older one and a server works on it, or whatever keeps the files from being used; nothing was
-    /// changed then.
+    /// where the schema is an older one and a server works on it, [`StoreError::Replaced`] where a server works on it and its log was
+    /// removed, [`StoreError::Linked`], or whatever keeps the files from being used; nothing was changed then.
     pub fn open(directory: impl AsRef<Path>) -> Result<Self, StoreError> {
         Self::start(place_in(directory.as_ref())?, false, Limits::default(), Folding::default())
     }
@@ -133,11 +133,15 @@ impl SqliteStore {
 
     fn start(path: PathBuf, serves: bool, limits: Limits, folding: Folding) -> Result<Self, StoreError> {
         let log_stood = !log_is_cut(&path)?;
+        if !serves {
+            served::is_whole(&path)?;
+        }
         let found = look(&path)?;
         let _no_server = if serves { None } else { served::keep_out(&path, found)? };
         own_file(&path)?;
         let mut conn = connect(&path)?;
         schema::migrate(&mut conn)?;
+        // While these two are open the log is the one that they have.
         let checkpoints = Arc::new(Checkpoints::new(limits, log_stood));
         let checkpointer = Checkpointer::start(&path, Arc::clone(&checkpoints))?;
         let pool = Arc::new(Pool::new(Place::of(&path)?, &path));
@@ -174,14 +178,15 @@ impl Backend for SqliteStore {
 /// changed.
 ///
 /// # Errors
-/// [`StoreError::NoData`], [`StoreError::ForeignDatabase`], [`StoreError::NewerSchema`], or whatever keeps the file from
-/// being read.
+/// [`StoreError::NoData`], [`StoreError::ForeignDatabase`], [`StoreError::NewerSchema`], [`StoreError::Linked`],
+/// [`StoreError::Replaced`] where a server works on it and its log was removed, or whatever keeps the file from being read.
 pub fn schema_of(directory: impl AsRef<Path>) -> Result<i64, StoreError> {
     let directory = directory.as_ref();
     let path = directory.join(DATABASE);
     if !exists(&path)? {
         return Err(StoreError::NoData { path: directory.to_owned() });
     }
+    served::is_whole(&path)?;
     Ok(look(&path)?.unwrap_or(0))
 }
 
@@ -193,8 +198,16 @@ pub fn is_log_cut(directory: impl AsRef<Path>) -> Result<bool, StoreError> {
     log_is_cut(&directory.as_ref().join(DATABASE))
 }
 
+/// The files of the database in `directory`, there or not: itself, and what lies beside it while it is open, its log and the log's index.
+#[must_use]
+pub fn files(directory: impl AsRef<Path>) -> [PathBuf; 3] {
+    let database = directory.as_ref().join(DATABASE);
+    let [log, index] = [place::log_of(&database), place::index_of(&database)];
+    [database, log, index]
+}
+
 fn log_is_cut(database: &Path) -> Result<bool, StoreError> {
-    let log = database.with_extension("db-wal");
+    let log = place::log_of(database);
     match fs::metadata(&log) {
         Ok(about) => Ok(about.len() == 0),
         Err(cause) if matches!(cause.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => Ok(true),
@@ -239,6 +252,7 @@ fn look(path: &Path) -> Result<Option<i64>, StoreError> {
     if !exists(path)? {
         return Ok(None);
     }
+    place::has_one_name(path)?;
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let conn = Connection::open_with_flags(path, flags).map_err(database)?;
     conn.busy_timeout(BUSY).map_err(database)?;

@@ -3,58 +3,99 @@
 //! SQLite goes on with a file that was moved away, removed or replaced, and whoever opens the path later finds nothing of what
 //! was answered meanwhile.
 
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use crate::error::StoreError;
 
-/// A file, by its path and by what tells it from another one at the same path.
+/// A database, by its path, by what tells its file from another one at the same path, and with what SQLite keeps beside it.
 #[derive(Debug)]
 pub(super) struct Place {
     path: PathBuf,
     identity: Option<Identity>,
+    beside: [(PathBuf, Option<Identity>); 2],
 }
 
 /// Device and number of a file.
-pub(super) type Identity = (u64, u64);
+type Identity = (u64, u64);
 
 impl Place {
-    /// The file that is at `path` now.
+    /// The file that is at `path` now, and the log and the log's index that lie beside it while a connection has read from it. As long as
+    /// one has the database open, nobody makes others.
+    ///
+    /// # Errors
+    /// [`StoreError::Replaced`] where one of them is not there any more, or it cannot be looked at.
     pub(super) fn of(path: &Path) -> Result<Self, StoreError> {
-        let identity = identity(path).map_err(|cause| StoreError::file(path, "it cannot be looked at", cause))?;
-        Ok(Self { path: path.to_owned(), identity })
+        let beside = |place: PathBuf| match identity(&place) {
+            Ok(found) => Ok((place, found)),
+            Err(cause) if cause.kind() == ErrorKind::NotFound => Err(StoreError::Replaced { path: place }),
+            Err(cause) => Err(unseen(&place, cause)),
+        };
+        let identity = identity(path).map_err(|cause| unseen(path, cause))?;
+        Ok(Self { path: path.to_owned(), identity, beside: [beside(log_of(path))?, beside(index_of(path))?] })
     }
 
-    /// That it is still there.
+    /// That all of it is still there: whoever opens the database later reads the log that lies there then, and would find nothing of what
+    /// stands in another; and whoever has another index knows nothing of what is committed here.
     ///
     /// # Errors
     /// [`StoreError::Replaced`].
     pub(super) fn check(&self) -> Result<(), StoreError> {
-        match identity(&self.path) {
-            Ok(found) if found == self.identity => Ok(()),
-            Ok(_) | Err(_) => Err(StoreError::Replaced { path: self.path.clone() }),
+        let beside = self.beside.iter().map(|(path, known)| (path, *known));
+        for (path, known) in std::iter::once((&self.path, self.identity)).chain(beside) {
+            if identity(path).ok() != Some(known) {
+                return Err(StoreError::Replaced { path: path.clone() });
+            }
         }
+        Ok(())
     }
+}
 
-    /// The log that lies beside it now.
-    pub(super) fn log(&self) -> Option<Identity> {
-        identity(&self.log_path()).ok().flatten()
-    }
+fn unseen(path: &Path, cause: std::io::Error) -> StoreError {
+    StoreError::file(path, "it cannot be looked at", cause)
+}
 
-    /// That the log is still the one that was `known`: whoever opens the database later reads the one that lies there, and would find
-    /// nothing of what stands in another. A log is made anew only where nobody has the database open.
-    ///
-    /// # Errors
-    /// [`StoreError::Replaced`].
-    pub(super) fn check_log(&self, known: Option<Identity>) -> Result<(), StoreError> {
-        if known.is_none() || self.log() == known {
-            return Ok(());
-        }
-        Err(StoreError::Replaced { path: self.log_path() })
-    }
+/// The log of a database.
+pub(super) fn log_of(database: &Path) -> PathBuf {
+    beside(database, "-wal")
+}
 
-    fn log_path(&self) -> PathBuf {
-        self.path.with_extension("db-wal")
+/// What the processes that have the database open tell each other of its log.
+pub(super) fn index_of(database: &Path) -> PathBuf {
+    beside(database, "-shm")
+}
+
+/// Which of the two is not there: a database that anybody has open has both.
+pub(super) fn missing(database: &Path) -> Option<PathBuf> {
+    [log_of(database), index_of(database)].into_iter().find(|it| matches!(it.try_exists(), Ok(false)))
+}
+
+/// That the database has no second name. Whoever opens it by that one has another log beside it, and what is answered by the one is not
+/// there for the other.
+///
+/// # Errors
+/// [`StoreError::Linked`].
+#[cfg(unix)]
+pub(super) fn has_one_name(database: &Path) -> Result<(), StoreError> {
+    use std::os::unix::fs::MetadataExt as _;
+    match std::fs::metadata(database) {
+        Ok(file) if file.nlink() > 1 => Err(StoreError::Linked { path: database.to_owned() }),
+        Ok(_) => Ok(()),
+        Err(cause) => Err(unseen(database, cause)),
     }
+}
+
+/// Where a file does not say how many names it has.
+#[cfg(not(unix))]
+pub(super) const fn has_one_name(_: &Path) -> Result<(), StoreError> {
+    Ok(())
+}
+
+/// SQLite keeps these beside the file itself, whatever links lead to it, and calls them after that.
+fn beside(database: &Path, ending: &str) -> PathBuf {
+    let mut name = database.canonicalize().unwrap_or_else(|_| database.to_owned()).into_os_string();
+    name.push(ending);
+    name.into()
 }
 
 /// That of the file at a path, where the system numbers files.

@@ -13,7 +13,7 @@ use super::checkpoint::Checkpoints;
 use super::errors::database;
 use super::fold::Folding;
 use super::others::Commits;
-use super::place::{Identity, Place};
+use super::place::Place;
 use super::pool::Pool;
 use super::redo::{LOAD as LOAD_WAITING, Redo, stamp_at};
 use super::schema::{is_deferred, is_known};
@@ -46,9 +46,7 @@ pub(super) struct Writing {
     pub(super) folding: Folding,
     pub(super) checkpoints: Arc<Checkpoints>,
     pub(super) commits: Arc<Commits>,
-    place: Arc<Place>,
-    /// The log that this session's commits stand in, once there was one. While the session lasts nobody makes another.
-    log: Option<Identity>,
+    pub(super) place: Arc<Place>,
 }
 
 impl Writing {
@@ -59,23 +57,7 @@ impl Writing {
         folding: Folding,
         place: Arc<Place>,
     ) -> Self {
-        Self { seen: Seen::default(), last: None, given: 0, redo, folding, checkpoints, commits, place, log: None }
-    }
-
-    /// That database and log still lie where the next one who opens them looks.
-    ///
-    /// # Errors
-    /// [`StoreError::Replaced`].
-    pub(super) fn stands(&self) -> Result<(), StoreError> {
-        self.place.check()?;
-        self.place.check_log(self.log)
-    }
-
-    /// A commit has come through: it stands in the log that there is.
-    pub(super) fn wrote(&mut self) {
-        if self.log.is_none() {
-            self.log = self.place.log();
-        }
+        Self { seen: Seen::default(), last: None, given: 0, redo, folding, checkpoints, commits, place }
     }
 
     /// Inside a transaction: forgets what was seen if another connection has committed since the last time.

@@ -30,6 +30,24 @@ async fn a_message_is_read_before_its_server_is_looked_for() {
     assert_eq!(got.status, 403, "who asks comes first");
 }
 
+/// A key that has ended is told so whatever it sends, also where it was known a moment ago.
+#[tokio::test]
+async fn a_key_that_was_revoked_is_told_so_first() {
+    let mut desk = Desk::new(Speaks::Modern).await;
+    let key = desk.agent.key.clone();
+    let bearer = format!("Bearer {key}");
+    let headers = [("host", HOST), ("authorization", &*bearer)];
+    for (body, revoked) in
+        [("{", false), ("{", true), ("[]", true), (r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#, true)]
+    {
+        if revoked {
+            desk.site.revoke(&key);
+        }
+        let got = desk.client.ask("POST", "/mcp/proxy/crm", &headers, body.as_bytes()).await;
+        assert_eq!(got.status, if revoked { 401 } else { 400 }, "{body}");
+    }
+}
+
 /// A challenge names the server that was asked for where that can be a name, and else the place of all: nothing that was sent gets
 /// out of the quotes.
 #[tokio::test]

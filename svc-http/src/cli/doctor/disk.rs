@@ -120,8 +120,7 @@ pub(super) fn modes(loaded: &Loaded) -> Finding {
 /// A file of the database that this user may not write, as one that SQLite made beside a database that nobody could write: it keeps
 /// that mode, whatever the database's is later.
 pub(super) fn unwritable(config: &Config) -> Option<Finding> {
-    let database = config.database();
-    let files = ["db", "db-wal", "db-shm"].map(|it| database.with_extension(it));
+    let files = sqlite::files(config.database_directory());
     let closed = files.iter().filter(|it| config.postgres.is_none() && it.exists()).find_map(|file| {
         let error = fs::OpenOptions::new().write(true).open(file).err()?;
         Some((file.display().to_string(), error))

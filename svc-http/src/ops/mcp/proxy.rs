@@ -84,6 +84,7 @@ pub(super) async fn answer(service: &GateService, known: Known, call: Call) -> R
     let key = CallKey { row: Credential::id_of(&known.digest), binding: binding.ok_or_else(Refusal::invalid_api_key)? };
     // Who asks comes before what they say, and that before whom they say it to.
     GateCaller::of(&key.binding)?;
+    service.in_force(&known)?;
     let docs = format!("{}/docs/errors", service.base_url);
     let message = match message(&call, &docs)? {
         Ok(message) => message,

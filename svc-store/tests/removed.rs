@@ -1,0 +1,124 @@
+//! What a gate over SQLite does whose files are taken away while it has them open: whoever opens the database later reads what lies there
+//! then, so that nothing is answered that would not be found.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test may panic")]
+
+use std::fs::{self, File};
+use std::path::Path;
+
+use svc_core::engine::Failure;
+use svc_core::rules::people::create_workspace::CreateWorkspace;
+use svc_core::state::people::Settings as WorkspaceSettings;
+use svc_core::store::CommitError;
+use svc_core::value::id::WorkspaceId;
+use svc_store::sqlite::{DATABASE, backup, files, is_log_cut, schema_of};
+use svc_store::{Gate, SqliteStore, StoreError};
+
+const AT: &str = "https://gate.example.com";
+
+fn workspace(gate: &Gate) -> Result<WorkspaceId, Failure<StoreError>> {
+    let (name, owner) = ("Home".parse().unwrap(), "owner@example.com".parse().unwrap());
+    gate.execute(CreateWorkspace { name, owner, settings: WorkspaceSettings::default() }).map(|it| it.id)
+}
+
+/// Removes the log, or its index, before the first commit or after it: the next one is refused, and names what is missing.
+fn refused_without(data: &Path, file: usize, commits_before: usize) {
+    Gate::open(data, AT).unwrap().close();
+    let gate = Gate::open(data, AT).unwrap();
+    for _ in 0..commits_before {
+        workspace(&gate).unwrap();
+    }
+    let removed = &files(data)[file];
+    fs::remove_file(removed).unwrap();
+    for _ in 0..2 {
+        match workspace(&gate) {
+            Err(Failure::Commit(CommitError::Unavailable(StoreError::Replaced { path }))) => assert_eq!(path, *removed),
+            other => panic!("{other:?}"),
+        }
+    }
+    // What is made in its place is another one.
+    fs::write(removed, "").unwrap();
+    assert!(workspace(&gate).is_err() && gate.is_failing());
+}
+
+#[test]
+fn nothing_is_committed_to_a_log_that_was_removed() {
+    for commits_before in [0, 1] {
+        for file in [1, 2] {
+            refused_without(&tempfile::tempdir().unwrap().path().canonicalize().unwrap(), file, commits_before);
+        }
+    }
+}
+
+/// A link to the database is another name of it: its log lies where the database lies.
+#[cfg(unix)]
+#[test]
+fn nor_to_one_that_was_removed_behind_a_link() {
+    let home = tempfile::tempdir().unwrap();
+    let (real, linked) = (home.path().join("real"), home.path().join("linked"));
+    Gate::open(&real, AT).unwrap().close();
+    fs::create_dir(&linked).unwrap();
+    std::os::unix::fs::symlink("../real/svc.db", linked.join(DATABASE)).unwrap();
+    fs::copy(real.join("master.key"), linked.join("master.key")).unwrap();
+    assert_eq!(files(&linked)[1..], files(real.canonicalize().unwrap())[1..]);
+    for commits_before in [0, 1] {
+        refused_without(&linked, 1, commits_before);
+    }
+    let gate = Gate::open(&linked, AT).unwrap();
+    workspace(&gate).unwrap();
+    assert!(!is_log_cut(&linked).unwrap(), "what was erased may stand there");
+    gate.close();
+    drop(gate);
+    assert!(is_log_cut(&linked).unwrap());
+}
+
+/// What a command would commit to a new log, or read from one, where a server has the removed one: nothing. Without a server it is what a
+/// crash or a copy has left, and opens.
+#[test]
+fn no_command_begins_another_log_beside_a_server() {
+    let home = tempfile::tempdir().unwrap();
+    let data = home.path();
+    let gate = Gate::open(data, AT).unwrap();
+    workspace(&gate).unwrap();
+    let server = File::open(data).unwrap();
+    server.lock().unwrap();
+    SqliteStore::existing(data).unwrap();
+    for removed in files(data).into_iter().skip(1) {
+        fs::rename(&removed, home.path().join("svc.away")).unwrap();
+        let copy = home.path().join("svc.copy");
+        for answer in [
+            SqliteStore::existing(data).map(drop),
+            schema_of(data).map(drop),
+            backup(data, &copy, &mut |_| {}).map(drop),
+        ] {
+            assert!(
+                matches!(&answer, Err(StoreError::Replaced { path }) if path.file_name() == removed.file_name()),
+                "{answer:?}"
+            );
+        }
+        assert!(!copy.exists() && !removed.exists());
+        fs::rename(home.path().join("svc.away"), &removed).unwrap();
+    }
+    workspace(&gate).unwrap();
+    server.unlock().unwrap();
+    drop(gate);
+    SqliteStore::existing(data).unwrap();
+}
+
+/// A database with a second name is opened by neither.
+#[cfg(unix)]
+#[test]
+fn a_database_with_two_names_is_not_opened() {
+    let home = tempfile::tempdir().unwrap();
+    let (one, two) = (home.path().join("one"), home.path().join("two"));
+    Gate::open(&one, AT).unwrap().close();
+    fs::create_dir(&two).unwrap();
+    fs::hard_link(one.join(DATABASE), two.join(DATABASE)).unwrap();
+    for data in [&one, &two] {
+        for answer in [SqliteStore::open_to_serve(data).map(drop), schema_of(data).map(drop)] {
+            let Err(error @ StoreError::Linked { .. }) = answer else { panic!("{answer:?}") };
+            assert!(error.to_string().contains("samefile"), "{error}");
+        }
+    }
+    fs::remove_file(two.join(DATABASE)).unwrap();
+    Gate::existing(&one, AT).unwrap();
+}
