@@ -21,9 +21,10 @@ use svc_core::engine::{Engine, Failure};
 use svc_core::refusal::{Kind, Refusal};
 use svc_core::rules::edge::receive::Deed;
 use svc_core::rules::gate::asked::Stands;
+use svc_core::rules::read::View;
 use svc_core::state::gate::receipt::DalekSigner;
 use svc_core::state::gate::{Action, Code, Consumed, Outcome as Told, REPLAY_KEPT, State, Verb};
-use svc_core::store::{Clock, MemoryStore, Row};
+use svc_core::store::{Clock, MemoryStore, Row, Store as _};
 use svc_core::testing::fault::{FaultError, Faulty, Odds};
 use svc_core::testing::world::{payment, terms};
 use svc_core::testing::{Dice, FakeClock, World, audit};
@@ -217,10 +218,8 @@ impl Sim {
                 if let Some(key) = asked.request().key().filter(|_| !frozen) {
                     let key = (agent, key.to_string());
                     let first = *self.heard.keys.entry(key.clone()).or_insert(view.action.id);
-                    // A key is kept for a week beyond the end of what it made, and is a new one then.
-                    let before = self.heard.actions.get(&first).map(|it| it.created_at());
-                    let is_old = before.is_some_and(|it| view.action.created_at().since(it) > REPLAY_KEPT);
-                    self.must(first == view.action.id || is_old, "one idempotency key made two actions");
+                    let holds = first == view.action.id || self.is_forgotten(first, view);
+                    self.must(holds, "one idempotency key made two actions");
                     self.heard.keys.insert(key, view.action.id);
                 }
                 self.heard.actions.insert(view.action.id, Arc::clone(&view.action));
@@ -249,6 +248,14 @@ impl Sim {
             }
             _ => {}
         }
+    }
+
+    /// Whether the key of an action was free when another one was made with it: it is kept for a week beyond the action's end.
+    fn is_forgotten(&mut self, first: ActionId, later: &View) -> bool {
+        let stored = self.store.load(&[Action::key(first)]).unwrap().remove(0).record;
+        let made = later.action.created_at();
+        let ended = stored.as_ref().and_then(Action::peel).and_then(|it| it.ended_at(&later.agent, None, made));
+        ended.is_some_and(|it| made.since(it) > REPLAY_KEPT)
     }
 
     /// The faults end, and every node does what is due: nothing waits for ever.
@@ -373,8 +380,9 @@ fn no_history_breaks_a_promise() {
         failures += heard.failures;
         used += heard.used.len();
     }
-    // A simulation in which nothing happens shows nothing.
-    assert!(answers > 100 && failures > 5 && used > 0, "{answers} answers, {failures} failures, {used} receipts used");
+    // A simulation in which nothing happens shows nothing; one history alone may be short of one of these.
+    let shows = answers > 100 && failures > 5 && used > 0;
+    assert!(shows || replay.is_some(), "{answers} answers, {failures} failures, {used} receipts used");
 }
 
 /// The same seed is the same history.

@@ -23,7 +23,7 @@ use svc_core::value::{Id as _, Timestamp};
 
 use svc_store::Gate;
 
-use super::aside::Aside;
+use super::aside::{Aside, asker};
 use super::{Caller, GateService, refusal};
 use crate::answer::Answer;
 use crate::dispatch::Call;
@@ -51,8 +51,8 @@ pub(super) async fn answer(
     let (by, workspace) = caller.by()?;
     let place = Place { service, by, workspace, now: service.gate.now() };
     match op {
-        AgentsOp::List => place.list(call, "agents", true),
-        AgentsOp::AdminList => place.list(call, "agents of a token", false),
+        AgentsOp::List => place.list(call, "agents", true).await,
+        AgentsOp::AdminList => place.list(call, "agents of a token", false).await,
         AgentsOp::Create => place.create(wire::read(&call.body, place.now)?).await,
         AgentsOp::AdminCreate => place.create(wire::read_of_token(&call.body)?).await,
         AgentsOp::Get => place.get(call.param_id("aid")?).await,
@@ -85,13 +85,13 @@ struct Place<'a> {
 }
 
 impl Place<'_> {
-    fn list(&self, call: &Call, name: &str, newest_first: bool) -> Result<Answer, Refusal> {
+    async fn list(&self, call: &Call, name: &str, newest_first: bool) -> Result<Answer, Refusal> {
         let mut query = Query::of(&call.uri);
         let page = query.page(name, self.workspace);
         query.finish()?;
         let all = Range::all(Index::AgentsOf, self.workspace.bits(), LOOK);
         if self.service.read(|scope| show::reading(scope, &self.by, self.workspace))? == Reach::No {
-            self.stops_some(all.clone())?;
+            self.stops_some(all.clone()).await?;
         }
         let found = self.service.scan(&page.of(Range { newest_first, ..all }))?;
         let id = |it: &svc_core::store::Found| if let Key::Agent(id) = it.row.key { Some(id) } else { None };
@@ -106,17 +106,21 @@ impl Place<'_> {
     }
 
     /// That somebody whose role reads no agents is the kill owner of at least one among these.
-    fn stops_some(&self, mut range: Range) -> Result<(), Refusal> {
-        loop {
-            let found = self.service.scan(&range)?;
+    async fn stops_some(&self, mut range: Range) -> Result<(), Refusal> {
+        let (gate, by) = (self.service.gate.clone(), self.by.clone());
+        let look = move || loop {
+            let found = gate.scan(&range).map_err(refusal)?;
             let mut agents = found.iter().filter_map(|it| Agent::peel(it.row.record.as_ref()?));
-            if agents.any(|it| show::stops_as_kill_owner(&self.by, it)) {
-                return Ok(());
+            if agents.any(|it| show::stops_as_kill_owner(&by, it)) {
+                return Ok(true);
             }
             match found.last() {
                 Some(last) if found.len() == LOOK => range.after = Some((last.order, last.row.key)),
-                _ => break,
+                _ => return Ok(false),
             }
+        };
+        if self.service.aside.run(asker(&self.by), look).await? {
+            return Ok(());
         }
         self.service.read(|scope| entitled(scope, &self.by, self.workspace, Right::ReadAgents)).map(|_| ())
     }

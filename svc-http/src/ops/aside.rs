@@ -4,6 +4,8 @@
 use std::sync::Arc;
 
 use svc_core::refusal::Refusal;
+use svc_core::rules::people::by::By;
+use svc_core::value::Id as _;
 use tokio::sync::Semaphore;
 
 use crate::shares::Shares;
@@ -44,6 +46,16 @@ impl Aside {
             done
         });
         done.await.map_err(|_| Refusal::internal())?
+    }
+}
+
+/// Whose turn it is: a person's, a token's or a key's, whichever workspace it is about.
+pub(super) fn asker(by: &By) -> u128 {
+    match by {
+        By::Program => 0,
+        By::Person(person) => person.principal.bits(),
+        By::Token(token) => token.token.bits(),
+        By::Key(key) => key.key.bits(),
     }
 }
 

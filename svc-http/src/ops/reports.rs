@@ -20,6 +20,7 @@ use svc_core::value::text::ModelName;
 
 use svc_store::Gate;
 
+use super::aside::asker;
 use super::{Caller, GateService, refusal};
 use crate::answer::Answer;
 use crate::dispatch::Call;
@@ -72,16 +73,6 @@ pub(super) async fn answer(
         }
     });
     written(&shown.await?)
-}
-
-/// Whose turn a report takes: a person's, a token's or a key's, whichever workspace it is about.
-fn asker(by: &By) -> u128 {
-    match by {
-        By::Program => 0,
-        By::Person(person) => person.principal.bits(),
-        By::Token(token) => token.token.bits(),
-        By::Key(key) => key.key.bits(),
-    }
 }
 
 /// How far the right to read reports goes, and the workspace's zone.
