@@ -8,6 +8,7 @@ use std::sync::Arc;
 use argon2::{Algorithm, Argon2, Params, Version};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD_NO_PAD;
+use icu_normalizer::ComposingNormalizerBorrowed;
 use svc_core::refusal::Refusal;
 use svc_core::value::secret::Secret;
 use tokio::sync::Semaphore;
@@ -81,11 +82,14 @@ impl Passwords {
     }
 }
 
+/// Of a password as RFC 8265 (section 4.2) compares it, in normal form C: keyboards write a letter with an accent as one character or
+/// as two.
 fn derive(password: &str, salt: &[u8; SALT_BYTES]) -> Option<[u8; HASH_BYTES]> {
+    let password = Secret::new(ComposingNormalizerBorrowed::new_nfc().normalize(password).into_owned());
     let params = Params::new(MEMORY_KIB, PASSES, LANES, Some(HASH_BYTES)).ok()?;
     let mut out = [0; HASH_BYTES];
     Argon2::new(Algorithm::Argon2id, Version::V0x13, params)
-        .hash_password_into(password.as_bytes(), salt, &mut out)
+        .hash_password_into(password.expose().as_bytes(), salt, &mut out)
         .ok()?;
     Some(out)
 }
@@ -106,6 +110,18 @@ mod tests {
 
     fn secret(text: &str) -> Secret<String> {
         Secret::new(text.to_owned())
+    }
+
+    /// A letter with an accent is one character to one keyboard and two to another.
+    #[tokio::test]
+    async fn a_password_is_the_same_on_every_keyboard() {
+        let passwords = Passwords::default();
+        let (one, two) = ("Caf\u{e9} am Eck, zw\u{f6}lf", "Cafe\u{301} am Eck, zwo\u{308}lf");
+        for (set, typed) in [(one, two), (two, one)] {
+            let hash = passwords.hash(secret(set)).await.unwrap();
+            assert!(passwords.agrees(secret(typed), Some(hash.clone())).await.unwrap());
+            assert!(!passwords.agrees(secret("Cafe am Eck, zwolf"), Some(hash)).await.unwrap());
+        }
     }
 
     /// A password agrees with its own hash alone, two hashes of one password differ, and no hash agrees with nothing.

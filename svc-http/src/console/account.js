@@ -87,7 +87,7 @@ function Password({ ended }) {
     <${Form} key=${turn} act=${set} submit="Set the password" done=${done}>
       <input class="unseen" type="text" name="username" autocomplete="username" value=${me.email} tabindex="-1" aria-hidden="true" readonly />
       <${Field} name="current" as="password" label="Present password" hint=${isLink ? "Empty where you have none, or have forgotten it: you came by a link." : ""} needed=${!isLink} more=${{ autocomplete: "current-password" }} />
-      <${Field} name="password" as="password" label="New password" hint="12 to 256 characters." needed more=${{ autocomplete: "new-password" }} />
+      <${Field} name="password" as="password" label="New password" hint="12 to 256 characters, of more than two kinds." needed more=${{ autocomplete: "new-password" }} />
       <${Field} name="repeated" as="password" label="New password again" needed more=${{ autocomplete: "new-password" }} />
     <//></section>`;
 }

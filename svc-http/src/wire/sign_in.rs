@@ -1,5 +1,7 @@
 //! Signing in, and what a person changes about it.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Value, json};
 use svc_core::refusal::{FieldError, Refusal};
 use svc_core::value::Invalid;
@@ -12,6 +14,8 @@ use super::{Fields, parse, parse_or_empty, text};
 /// Characters of a password.
 const PASSWORD_MIN: usize = 12;
 const PASSWORD_MAX: usize = 256;
+/// Different characters of which a password of any length is none.
+const REPEATED_MAX: usize = 2;
 /// Digits of a code.
 const CODE_DIGITS: usize = 6;
 
@@ -138,12 +142,15 @@ pub fn new_password(body: &[u8]) -> Result<(Option<Secret<String>>, Secret<Strin
     let mut fields = Fields::of(&json)?;
     let current = fields.optional("current", secret);
     let password = fields.required("password", |it| {
-        let length = text(it)?.chars().count();
-        if (PASSWORD_MIN..=PASSWORD_MAX).contains(&length) {
-            secret(it)
-        } else {
-            Err(Invalid::new(format!("must be {PASSWORD_MIN} to {PASSWORD_MAX} characters")))
+        let password = text(it)?;
+        if !(PASSWORD_MIN..=PASSWORD_MAX).contains(&password.chars().count()) {
+            return Err(Invalid::new(format!("must be {PASSWORD_MIN} to {PASSWORD_MAX} characters")));
         }
+        // Blanks, or a key that was held down: the first that is guessed.
+        if password.chars().collect::<BTreeSet<_>>().len() <= REPEATED_MAX {
+            return Err(Invalid::new(format!("must hold more than {REPEATED_MAX} different characters")));
+        }
+        secret(it)
     });
     fields.finish(password.map(|it| (current, it)))
 }
@@ -165,4 +172,29 @@ pub fn write(next: &str, pending: Option<&str>, workspaces: Option<&[Value]>) ->
         }
     }
     serde_json::to_vec(&body).map_err(|_| Refusal::internal())
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test may panic")]
+    use super::*;
+
+    /// A new password is counted in characters, and is no key that was held down.
+    #[test]
+    fn a_new_password_is_long_and_no_repetition() {
+        let read = |password: &str| new_password(json!({ "password": password }).to_string().as_bytes());
+        for good in ["correct horse", &"abc".repeat(4), "ééééééèèèèàà"] {
+            assert_eq!(read(good).unwrap().1.expose(), good);
+        }
+        for (bad, told) in [
+            ("short enough"[..11].to_owned(), "12 to 256"),
+            ("abc".repeat(86), "12 to 256"),
+            (" ".repeat(12), "different"),
+            ("ab".repeat(20), "different"),
+        ] {
+            let refusal = read(&bad).unwrap_err();
+            let clause = refusal.errors().iter().map(|it| format!("{it:?}")).collect::<String>();
+            assert!(clause.contains("password") && clause.contains(told), "{bad}: {clause}");
+        }
+    }
 }
