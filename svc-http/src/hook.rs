@@ -106,6 +106,7 @@ pub(crate) fn run(client: Option<Client>, config: Option<PathBuf>) -> ExitCode {
             match event.moment {
                 Moment::Before => before::ask(&event, &place, deadline),
                 Moment::After { failed } => after::tell(&event, &place, failed, deadline).map(|()| String::new()),
+                Moment::Withheld => after::withheld(&event, &place, deadline).map(|()| String::new()),
             }
         })
     });

@@ -1,4 +1,5 @@
-//! After a tool ran: what was allowed is settled, and what ran without being allowed is reported.
+//! After a tool ran: what was allowed is settled, and what ran without being allowed is reported. After one that the client did not
+//! let run: what was allowed is settled as cancelled.
 
 use serde_json::json;
 use svc_core::value::id::ActionId;
@@ -47,6 +48,20 @@ pub(crate) fn tell(event: &Event, place: &Place, failed: bool, deadline: Deadlin
     };
     memory.tidy();
     told
+}
+
+/// Tells the gate that a call was not done after all. One that was not allowed stays as it is: whoever was asked about it may still
+/// say yes, and the call may be made again.
+///
+/// # Errors
+/// As [`tell`].
+pub(crate) fn withheld(event: &Event, place: &Place, deadline: Deadline) -> Result<(), Refused> {
+    if place.is_unasked(event) {
+        return Ok(());
+    }
+    let action = Action::of(event, &[])?;
+    let memory = Memory::of(place.state.as_deref(), event, &action.input_digest);
+    memory.take_allowed().map_or(Ok(()), |it| settle(it.action, place, "cancelled", deadline))
 }
 
 /// Asks about what has run, so that the gate knows of it, and tells what came of it.

@@ -56,6 +56,8 @@ pub(crate) enum Moment {
         /// And it did not work.
         failed: bool,
     },
+    /// It was not done: the client did not let it run, whoever told it so.
+    Withheld,
 }
 
 impl Event {
@@ -71,7 +73,7 @@ impl Event {
             .or_else(|| Client::of(input))
             .ok_or_else(|| Refused::new("no client that svc knows speaks like this; name it with `--client`"))?;
         let name = text(input, "hook_event_name").ok_or_else(|| missing("hook_event_name"))?;
-        let kind = Kind::of(client, name)
+        let kind = Kind::of(client, name, text(input, "failure_type"))
             .ok_or_else(|| Refused(format!("`{}` is no event of {} that svc knows", plain(name, 64), client.name())))?;
         let session = text(input, "session_id").or_else(|| text(input, "conversation_id"));
         let session = session.and_then(|it| SessionId::parse(it).ok()).ok_or_else(|| missing("session_id"))?;
@@ -85,7 +87,7 @@ impl Event {
                 let told = client == Client::Gemini && tool.as_str() == GEMINI_SHELL && tells_an_exit(input);
                 Moment::After { failed: failed || told || has_failed(input) }
             }
-            Moment::Before => Moment::Before,
+            Moment::Before | Moment::Withheld => kind.moment,
         };
         Ok(Self {
             client,
@@ -122,10 +124,11 @@ struct Kind {
 }
 
 impl Kind {
-    fn of(client: Client, event: &str) -> Option<Self> {
+    /// `failure` is why the tool failed, where the client says so.
+    fn of(client: Client, event: &str, failure: Option<&str>) -> Option<Self> {
         let before = |can_ask| Some(Self { moment: Moment::Before, can_ask, of_mcp: false, tool: None });
-        let moment = |failed| Moment::After { failed };
-        let after = |failed| Some(Self { moment: moment(failed), can_ask: false, of_mcp: false, tool: None });
+        let later = |moment| Some(Self { moment, can_ask: false, of_mcp: false, tool: None });
+        let after = |failed| later(Moment::After { failed });
         let mcp = |kind: Option<Self>| kind.map(|it| Self { of_mcp: true, ..it });
         let shell = |kind: Option<Self>| kind.map(|it| Self { tool: Some("Shell"), ..it });
         match (client, event) {
@@ -139,6 +142,8 @@ impl Kind {
             (Client::Cursor, "beforeShellExecution") => shell(before(true)),
             (Client::Cursor, "postToolUse") => after(false),
             (Client::Cursor, "afterMCPExecution") => mcp(after(false)),
+            // It calls a refusal a failure as well, its hook's own among them.
+            (Client::Cursor, "postToolUseFailure") if failure == Some("permission_denied") => later(Moment::Withheld),
             (Client::Cursor, "postToolUseFailure") => after(true),
             (Client::Cursor, "afterShellExecution") => shell(after(false)),
             _ => None,
@@ -317,6 +322,21 @@ mod tests {
                 r#"{{"conversation_id":"s","hook_event_name":"postToolUse","tool_name":"Shell","tool_output":"{output}"}}"#
             );
             assert_eq!(read(&text).unwrap().moment, Moment::After { failed }, "{output}");
+        }
+    }
+
+    /// A failure that is a refusal is no run, whoever has refused; any other is one that did not work.
+    #[test]
+    fn a_refusal_is_no_run() {
+        let moment = |failure: &str| {
+            let text = format!(
+                r#"{{"conversation_id":"s","hook_event_name":"postToolUseFailure","tool_name":"Shell","tool_use_id":"t"{failure}}}"#
+            );
+            read(&text).unwrap().moment
+        };
+        assert_eq!(moment(r#","failure_type":"permission_denied","error_message":"no""#), Moment::Withheld);
+        for failure in ["", r#","failure_type":"error""#, r#","failure_type":"timeout""#, r#","failure_type":7"#] {
+            assert_eq!(moment(failure), Moment::After { failed: true }, "{failure}");
         }
     }
 

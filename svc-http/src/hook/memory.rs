@@ -117,6 +117,17 @@ impl Memory {
         })
     }
 
+    /// Takes what is remembered of the call where it was allowed, and leaves it where it was not.
+    pub(crate) fn take_allowed(&self) -> Option<Asked> {
+        let folder = self.folder.as_ref()?;
+        let names = if self.is_named { vec![self.call.clone()] } else { self.twins() };
+        names.into_iter().map(|it| folder.join(it)).find_map(|path| {
+            let asked = read(&path).filter(|it| it.allowed)?;
+            fs::remove_file(&path).ok()?;
+            Some(asked)
+        })
+    }
+
     /// Whether what was asked about is this very call: the same tool with the same input.
     pub(crate) fn is_about(&self, asked: &Asked) -> bool {
         asked.same == self.same

@@ -212,6 +212,34 @@ async fn each_decision_becomes_the_clients_answer() {
     desk.site.audit();
 }
 
+/// What the client did not let run has not run, though Cursor tells of it as of a failure: the question of a refusal waits on for its
+/// person, and what was allowed is settled as cancelled.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_refusal_in_cursor_is_no_run() {
+    let mut desk = Desk::new().await;
+    let said = |event: &str, id: &str| {
+        json!({
+            "conversation_id": "s-1", "cursor_version": "3.1.0", "hook_event_name": event, "tool_name": "Shell",
+            "tool_input": { "command": "make" }, "tool_use_id": id, "failure_type": "permission_denied",
+        })
+    };
+    let word = |ran: &Ran| text(&serde_json::from_str::<Value>(&ran.out).unwrap()["permission"]).to_owned();
+    let quiet = |ran: &Ran| assert_eq!((ran.code, ran.out.as_str(), ran.err.as_str()), (0, "", ""), "{ran:?}");
+    assert_eq!(word(&desk.hook(&said("preToolUse", "t1")).await), "deny");
+    let asked = desk.newest().await;
+    quiet(&desk.hook(&said("postToolUseFailure", "t1")).await);
+    let still = desk.newest().await;
+    assert_eq!((&still["id"], text(&still["status"])), (&asked["id"], "pending"));
+    assert_eq!(still["signals"], asked["signals"], "nothing ran");
+    desk.decide(&asked, "approve").await;
+    assert_eq!(word(&desk.hook(&said("preToolUse", "t2")).await), "allow");
+    quiet(&desk.hook(&said("postToolUseFailure", "t2")).await);
+    let ended = desk.newest().await;
+    assert_eq!((&ended["id"], text(&ended["status"])), (&asked["id"], "cancelled"));
+    assert!(!desk.site.ledger().iter().any(|it| it.kind == "action.unapproved_run"));
+    desk.site.audit();
+}
+
 /// What runs instead of what was allowed, by the same id of the client's, is not what was allowed: it is reported, also where
 /// the gate allows it now, and what was allowed has not run.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
