@@ -70,7 +70,7 @@ class Desk:
     def unsettled(self):
         """What was allowed, and nobody has told yet what came of it."""
         asked = [json.loads(it.read_text()) for it in (self.home / ".local/state/svc/hook").iterdir()]
-        return [it for it in asked if it["allowed"]]
+        return [it for it in asked if it["allowed"] and not it.get("over")]
 
 
 def freeze(dev):

@@ -25,57 +25,76 @@ const TELLING: [&str; 9] =
 
 /// A question to the gate.
 #[derive(Debug)]
-pub(crate) struct Action {
-    /// Its body.
-    pub(crate) body: String,
+pub(crate) struct Action<'a> {
     /// The digest of the whole input, as the answer has to name it.
     pub(crate) input_digest: String,
+    event: &'a Event,
+    told: &'a [Told],
+    /// What is sent of the input, where it is sent.
+    input: Option<Json>,
+    input_bytes: usize,
 }
 
-impl Action {
+/// By what the gate knows a question again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Key {
+    /// By the client's id of the call, and where that came again by how many questions it has stood for before this one.
+    Turn(u32),
+    /// By that id and what ran instead of what was asked about by it.
+    Instead,
+    /// By nothing: it is a new one.
+    Fresh,
+}
+
+impl<'a> Action<'a> {
     /// The question about a call in a context of which this was told.
-    ///
-    /// # Errors
-    /// [`Refused`] where it cannot be written, which is a fault of svc.
-    pub(crate) fn of(event: &Event, told: &[Told]) -> Result<Self, Refused> {
-        Self::by_key(event, told, |_| event.call.as_deref().map(key))
-    }
-
-    /// The question about a call that ran instead of what was asked about by the client's id of it: its key is another.
-    ///
-    /// # Errors
-    /// See [`of`](Self::of).
-    pub(crate) fn instead(event: &Event, told: &[Told]) -> Result<Self, Refused> {
-        let call = event.call.as_deref().unwrap_or_default();
-        Self::by_key(event, told, |input| Some(key(&format!("{}\n{}\n{input}", call, event.tool))))
-    }
-
-    fn by_key(
-        event: &Event,
-        told: &[Told],
-        idempotency_key: impl FnOnce(&str) -> Option<String>,
-    ) -> Result<Self, Refused> {
+    pub(crate) fn of(event: &'a Event, told: &'a [Told]) -> Self {
         let whole = canonical(&event.input);
         let input_digest = format!("sha256:{}", Digest::of(&whole));
         let mut short = event.input.clone();
         shorten(&mut short);
         let fits = !short.has_unsafe_number() && canonical(&short).len() <= INPUT_BYTES_MAX;
+        Self { input_digest, event, told, input: fits.then_some(short), input_bytes: whole.len() }
+    }
+
+    /// Its body under a key.
+    ///
+    /// # Errors
+    /// [`Refused`] where it cannot be written, which is a fault of svc.
+    pub(crate) fn body(&self, by: Key) -> Result<String, Refused> {
         let body = Body {
             kind: "tool.call",
-            summary: summary(event),
+            summary: summary(self.event),
             tool: Tool {
-                name: &event.tool,
-                server: event.server(),
-                input: fits.then_some(&short),
-                input_digest: &input_digest,
-                input_bytes: whole.len(),
+                name: &self.event.tool,
+                server: self.event.server(),
+                input: self.input.as_ref(),
+                input_digest: &self.input_digest,
+                input_bytes: self.input_bytes,
             },
-            session: Session { id: &event.session },
-            provenance: told.iter().map(|it| Source { source: &it.source, detail: plain(&it.detail, 400) }).collect(),
-            idempotency_key: idempotency_key(&input_digest),
+            session: Session { id: &self.event.session },
+            provenance: self
+                .told
+                .iter()
+                .map(|it| Source { source: &it.source, detail: plain(&it.detail, 400) })
+                .collect(),
+            idempotency_key: self.key(by),
         };
-        let body = serde_json::to_string(&body).map_err(|_| Refused::new("the question cannot be written"))?;
-        Ok(Self { body, input_digest })
+        serde_json::to_string(&body).map_err(|_| Refused::new("the question cannot be written"))
+    }
+
+    fn key(&self, by: Key) -> Option<String> {
+        let call = self.event.call.as_deref();
+        let Event { session, tool, .. } = self.event;
+        match by {
+            Key::Turn(0) => call.map(key),
+            Key::Turn(turn) => call.map(|it| {
+                let parts = [it, session, tool, &self.input_digest];
+                key(&format!("{turn}\n{}", parts.map(|it| format!("{}:{it}", it.len())).concat()))
+            }),
+            Key::Instead => Some(key(&format!("{}\n{tool}\n{}", call.unwrap_or_default(), self.input_digest))),
+            Key::Fresh => None,
+        }
     }
 }
 
@@ -162,7 +181,7 @@ mod tests {
         });
         let event = Event::read(&Json::parse(said.to_string().as_bytes()).unwrap(), None).unwrap();
         let told = [Told { source: "user".to_owned(), detail: String::new() }];
-        serde_json::from_str(&Action::of(&event, &told).unwrap().body).unwrap()
+        serde_json::from_str(&Action::of(&event, &told).body(Key::Turn(0)).unwrap()).unwrap()
     }
 
     /// A question has the client's session, its id of the call as the key, and where the context came from.
@@ -198,6 +217,35 @@ mod tests {
             assert!(asked["tool"].get("input").is_none());
             assert!(asked["tool"]["inputDigest"].as_str().unwrap().starts_with("sha256:"));
         }
+    }
+
+    /// The first question by an id has that id as its key; each later one has a key of its own, which no other session, tool or
+    /// input has, nor what ran instead. A new question has none.
+    #[test]
+    fn each_question_by_one_id_has_its_key() {
+        let key = |session: &str, tool: &str, input: &str, by: Key| {
+            let said = json!({
+                "session_id": session, "hook_event_name": "PreToolUse", "tool_name": tool, "tool_use_id": "f:0",
+                "tool_input": { "command": input },
+            });
+            let event = Event::read(&Json::parse(said.to_string().as_bytes()).unwrap(), None).unwrap();
+            let body: Value = serde_json::from_str(&Action::of(&event, &[]).body(by).unwrap()).unwrap();
+            body.get("idempotencyKey").map(|it| it.as_str().unwrap().to_owned())
+        };
+        assert_eq!(key("s", "Bash", "ls", Key::Turn(0)).as_deref(), Some("f:0"));
+        assert_eq!(key("s", "Bash", "ls", Key::Fresh), None);
+        assert_eq!(key("s", "Bash", "ls", Key::Turn(1)), key("s", "Bash", "ls", Key::Turn(1)));
+        let keys: std::collections::BTreeSet<_> = [
+            ("s", "Bash", "ls", Key::Turn(1)),
+            ("s", "Bash", "ls", Key::Turn(2)),
+            ("s", "Bash", "ls", Key::Instead),
+            ("s", "Bash", "pwd", Key::Turn(1)),
+            ("s", "Bas", "ls", Key::Turn(1)),
+            ("t", "Bash", "ls", Key::Turn(1)),
+        ]
+        .map(|(session, tool, input, by)| key(session, tool, input, by).unwrap())
+        .into();
+        assert_eq!((keys.len(), keys.iter().all(|it| it.len() <= KEY_CHARS_MAX)), (6, true), "{keys:?}");
     }
 
     /// A key that is none is its digest; a summary has no line breaks and is not endless.

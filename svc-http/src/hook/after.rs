@@ -5,13 +5,13 @@ use serde_json::json;
 use svc_core::value::id::ActionId;
 use svc_core::value::json::Json;
 
-use super::action::Action;
+use super::action::{Action, Key};
 use super::before::authorize;
 use super::event::Event;
 use super::exchange::post;
 use super::memory::Memory;
 use super::place::Place;
-use super::verdict::Verdict;
+use super::verdict::{Decision, Verdict};
 use super::{Deadline, Refused, complain, transcript};
 
 /// Tells the gate what came of a call. One that the gate was not asked about is asked about now, so that it knows of
@@ -24,8 +24,7 @@ pub(crate) fn tell(event: &Event, place: &Place, failed: bool, deadline: Deadlin
     if place.is_unasked(event) {
         return Ok(());
     }
-    let action = Action::of(event, &[])?;
-    let memory = Memory::of(place.state.as_deref(), event, &action.input_digest);
+    let memory = memory(event, place);
     let told = match memory.take() {
         Some(asked) if memory.is_about(&asked) => {
             let told = match asked.allowed {
@@ -41,10 +40,12 @@ pub(crate) fn tell(event: &Event, place: &Place, failed: bool, deadline: Deadlin
                 true => settle(asked.action, place, "cancelled", deadline),
                 false => Ok(()),
             };
-            let instead = Action::instead(event, &transcript::told(event, deadline))?;
-            unasked(&instead, event, place, failed, deadline).and(other)
+            let context = transcript::told(event, deadline);
+            let by = |key| authorize(event, place, &Action::of(event, &context), key, deadline);
+            let decision = by(Key::Instead).and_then(|it| it.map_or_else(|| by(Key::Fresh), |it| Ok(Some(it))));
+            decision.and_then(|it| unasked(it, event, place, failed, deadline)).and(other)
         }
-        None => unasked(&Action::of(event, &transcript::told(event, deadline))?, event, place, failed, deadline),
+        None => newest(event, place, &memory, deadline).and_then(|it| unasked(it, event, place, failed, deadline)),
     };
     memory.tidy();
     told
@@ -59,14 +60,37 @@ pub(crate) fn withheld(event: &Event, place: &Place, deadline: Deadline) -> Resu
     if place.is_unasked(event) {
         return Ok(());
     }
-    let action = Action::of(event, &[])?;
-    let memory = Memory::of(place.state.as_deref(), event, &action.input_digest);
-    memory.take_allowed().map_or(Ok(()), |it| settle(it.action, place, "cancelled", deadline))
+    memory(event, place).take_allowed().map_or(Ok(()), |it| settle(it.action, place, "cancelled", deadline))
 }
 
-/// Asks about what has run, so that the gate knows of it, and tells what came of it.
-fn unasked(action: &Action, event: &Event, place: &Place, failed: bool, deadline: Deadline) -> Result<(), Refused> {
-    let decision = authorize(event, place, action, deadline)?;
+fn memory(event: &Event, place: &Place) -> Memory {
+    Memory::of(place.state.as_deref(), event, &Action::of(event, &[]).input_digest)
+}
+
+/// What the gate says of a call that has run and of which nothing is remembered. Where the client's id of it stands for another
+/// question, nobody has asked about this one, as that would be remembered; where nothing can be remembered nobody can tell.
+fn newest(event: &Event, place: &Place, memory: &Memory, deadline: Deadline) -> Result<Option<Decision>, Refused> {
+    let told = transcript::told(event, deadline);
+    let action = Action::of(event, &told);
+    let by = |key| authorize(event, place, &action, key, deadline);
+    match by(Key::Turn(0))? {
+        // Another hook that tells of this run as well meets in the one question.
+        None if memory.is_kept() => by(Key::Turn(1))?.map_or_else(|| by(Key::Fresh), |it| Ok(Some(it))),
+        decision => Ok(decision),
+    }
+}
+
+/// Tells what came of a call that the gate was asked about only now, so that it knows of it.
+fn unasked(
+    decision: Option<Decision>,
+    event: &Event,
+    place: &Place,
+    failed: bool,
+    deadline: Deadline,
+) -> Result<(), Refused> {
+    let Some(decision) = decision else {
+        return Err(Refused::new("its id stands for another call, and nothing can be remembered of this one"));
+    };
     // Where nothing can be remembered it was asked about all the same: the gate remembers the client's id of it, and of a call
     // without one nobody can tell.
     let may_be_asked = decision.replayed || (event.call.is_none() && place.state.is_none());

@@ -4,7 +4,7 @@ use serde_json::json;
 use svc_core::value::id::ActionId;
 use svc_core::value::json::Json;
 
-use super::action::Action;
+use super::action::{Action, Key};
 use super::event::Event;
 use super::exchange::{get, post};
 use super::memory::Memory;
@@ -12,11 +12,17 @@ use super::place::Place;
 use super::verdict::{Decision, Verdict};
 use super::{Deadline, Refused, answer, transcript};
 
+/// Questions by one id of the client's that are looked at until one of its own is found for a call.
+const TURNS_MAX: u32 = 8;
+
 /// The client's own answer about a call.
 ///
 /// Where a person was asked about the very same call already, they are not asked again: once they have said yes, the
 /// call that is made again is the one that they allowed, and one call alone: it uses up the receipt of their yes, which
 /// the gate refuses where that is used up or expired, or the agent was stopped since.
+///
+/// Hooks that speak of one call at once meet in one action, by the client's id of it. Models that number their calls anew
+/// in each answer give one id to many: what came of another call, or of the same one made before, is no answer to this one.
 ///
 /// # Errors
 /// [`Refused`] where there is no decision.
@@ -24,16 +30,17 @@ pub(crate) fn ask(event: &Event, place: &Place, deadline: Deadline) -> Result<St
     if place.is_unasked(event) {
         return Ok(answer::unasked(event.client));
     }
-    let action = Action::of(event, &transcript::told(event, deadline))?;
+    let told = transcript::told(event, deadline);
+    let action = Action::of(event, &told);
     let memory = Memory::of(place.state.as_deref(), event, &action.input_digest);
     let waited = waited(event, place, &action, &memory, deadline)?;
-    let decision = match waited {
-        Some(decision) => decision,
+    let (decision, turn) = match waited {
+        Some(decision) => (decision, memory.turn()),
         None => {
-            let decision = authorize(event, place, &action, deadline)?;
+            let (decision, turn) = asked(event, place, &action, &memory, deadline)?;
             // A call that is made again by the same id is answered with what a person has said to it meanwhile.
             let may = decision.approved.is_none() || use_up(&decision, place, deadline)?;
-            if may { decision } else { Decision { verdict: Verdict::Past, ..decision } }
+            (if may { decision } else { Decision { verdict: Verdict::Past, ..decision } }, turn)
         }
     };
     let (allowed, waits) = match decision.verdict {
@@ -42,21 +49,53 @@ pub(crate) fn ask(event: &Event, place: &Place, deadline: Deadline) -> Result<St
         Verdict::Deny { .. } | Verdict::Past => (false, false),
     };
     if decision.verdict != Verdict::Past {
-        memory.note(decision.id, allowed, waits);
+        memory.note(decision.id, allowed, waits, turn);
     }
     answer::of(event, &decision.verdict)
 }
 
-/// Asks the gate about the call.
+/// Asks the gate about the call: what is under way by the client's id of it, else a new question. A refusal stands for as long as
+/// another hook may speak of the same call.
+fn asked(
+    event: &Event,
+    place: &Place,
+    action: &Action<'_>,
+    memory: &Memory,
+    deadline: Deadline,
+) -> Result<(Decision, u32), Refused> {
+    let from = memory.turn();
+    for turn in from..from.saturating_add(TURNS_MAX) {
+        let Some(decision) = authorize(event, place, action, Key::Turn(turn), deadline)? else { continue };
+        let is_over = match decision.verdict {
+            Verdict::Past => true,
+            Verdict::Deny { .. } => memory.is_of_before(),
+            Verdict::Allow | Verdict::Ask { .. } => false,
+        };
+        if !(decision.replayed && is_over) {
+            return Ok((decision, turn));
+        }
+    }
+    // So many that are over and forgotten: the gate need not know this one again.
+    let decision = authorize(event, place, action, Key::Fresh, deadline)?;
+    decision
+        .map(|it| (it, from.saturating_add(TURNS_MAX)))
+        .ok_or_else(|| Refused::new("the gate takes no new question"))
+}
+
+/// Asks the gate about the call under a key; `None` where that stands for another question.
 pub(crate) fn authorize(
     event: &Event,
     place: &Place,
-    action: &Action,
+    action: &Action<'_>,
+    by: Key,
     deadline: Deadline,
-) -> Result<Decision, Refused> {
-    let reply = post(place, "/v1/actions/authorize", &action.body, deadline)?;
+) -> Result<Option<Decision>, Refused> {
+    let reply = post(place, "/v1/actions/authorize", &action.body(by)?, deadline)?;
+    if reply.error() == Some("idempotency_conflict") && by != Key::Fresh {
+        return Ok(None);
+    }
     let decision = Decision::read(reply.good()?, event, &action.input_digest)?;
-    Ok(Decision { replayed: reply.replayed, ..decision })
+    Ok(Some(Decision { replayed: reply.replayed, ..decision }))
 }
 
 /// What became of the action about the very same call that a person was asked to decide: still waiting, allowed and
@@ -64,7 +103,7 @@ pub(crate) fn authorize(
 fn waited(
     event: &Event,
     place: &Place,
-    action: &Action,
+    action: &Action<'_>,
     memory: &Memory,
     deadline: Deadline,
 ) -> Result<Option<Decision>, Refused> {

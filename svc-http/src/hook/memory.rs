@@ -19,8 +19,12 @@ use super::event::Event;
 const TWINS: u8 = 8;
 /// How long something is remembered: longer than any action waits.
 const KEPT: Duration = Duration::from_secs(7 * 24 * 3_600);
+/// How long it is remembered how often a call was made by one id: of each call that much stays.
+const TURNS_KEPT: Duration = Duration::from_secs(24 * 3_600);
+/// How long hooks may speak of one call before it runs: as long as clients wait for them.
+const AT_ONCE: Duration = Duration::from_secs(60);
 /// Files that are looked at in one round of tidying.
-const TIDIED: usize = 2_000;
+const TIDIED: usize = 10_000;
 /// Bytes of one that is read.
 const BYTES_MAX: u64 = 4_096;
 
@@ -31,6 +35,7 @@ pub(crate) struct Memory {
     call: String,
     is_named: bool,
     same: String,
+    turn: String,
 }
 
 /// A call that was asked about.
@@ -42,6 +47,16 @@ pub(crate) struct Asked {
     pub(crate) allowed: bool,
     /// What it was: where it stands that a person is asked about it.
     same: String,
+}
+
+/// The newest question about a call with an id of its own, told from others by the same id.
+#[derive(Debug)]
+struct Turn {
+    asked: Asked,
+    /// How many questions by the id there were before.
+    at: u32,
+    /// Whether what came of it was told.
+    is_over: bool,
 }
 
 impl Memory {
@@ -57,7 +72,32 @@ impl Memory {
             Some(call) => format!("call-{}", name(&[client, &event.session, call])),
             None => format!("like-{}", name(&[client, &event.session, &event.tool, input_digest])),
         };
-        Self { folder: folder.map(Path::to_owned), call, is_named: event.call.is_some(), same }
+        let id = event.call.as_deref().unwrap_or_default();
+        let turn = format!("turn-{}", name(&[client, &event.session, id, &event.tool, input_digest]));
+        Self { folder: folder.map(Path::to_owned), call, is_named: event.call.is_some(), same, turn }
+    }
+
+    /// How many questions there were by the client's id of the call before the newest about this very call.
+    pub(crate) fn turn(&self) -> u32 {
+        self.newest().map_or(0, |it| it.at)
+    }
+
+    /// Whether the newest question about this very call is older than another hook that speaks of it at once could be.
+    pub(crate) fn is_of_before(&self) -> bool {
+        let path = self.folder.as_ref().filter(|_| self.newest().is_some()).map(|it| it.join(&self.turn));
+        path.and_then(|it| age(&fs::metadata(it).ok()?)).is_some_and(|it| it > AT_ONCE)
+    }
+
+    /// Whether what is noted here is kept.
+    pub(crate) fn is_kept(&self) -> bool {
+        self.folder.as_ref().is_some_and(|it| make(it).is_ok())
+    }
+
+    fn newest(&self) -> Option<Turn> {
+        let path = self.folder.as_ref().filter(|_| self.is_named)?.join(&self.turn);
+        let (asked, value) = (read(&path)?, value(&path)?);
+        let at = value.get("turn")?.as_u64().and_then(|it| u32::try_from(it).ok())?;
+        Some(Turn { asked, at, is_over: value.get("over")?.as_bool()? })
     }
 
     /// The action about this very call that a person was asked to decide.
@@ -72,9 +112,9 @@ impl Memory {
         is_it && self.folder.as_ref().is_some_and(|it| fs::remove_file(it.join(&self.same)).is_ok())
     }
 
-    /// Remembers that the call was asked about; `waits` where a person decides. A memory that cannot be written forgets,
-    /// which the after-tool hook tells.
-    pub(crate) fn note(&self, action: ActionId, allowed: bool, waits: bool) {
+    /// Remembers that the call was asked about; `waits` where a person decides, `turn` the questions by its id before. A memory
+    /// that cannot be written forgets, which the after-tool hook tells.
+    pub(crate) fn note(&self, action: ActionId, allowed: bool, waits: bool, turn: u32) {
         let Some(folder) = &self.folder else { return };
         if make(folder).is_err() {
             return;
@@ -85,11 +125,19 @@ impl Memory {
         }
         if self.is_named {
             let _ = write(&folder.join(&self.call), &text, false);
+            let asked = Asked { action, allowed, same: self.same.clone() };
+            self.keep(folder, &Turn { asked, at: turn, is_over: false });
         } else if allowed {
             let _ = self.twins().into_iter().find(|it| write(&folder.join(it), &text, true).is_ok());
         } else {
             let _ = write(&folder.join(self.refused()), &text, false);
         }
+    }
+
+    fn keep(&self, folder: &Path, turn: &Turn) {
+        let Asked { action, allowed, same } = &turn.asked;
+        let text = json!({ "action": action, "allowed": allowed, "same": same, "turn": turn.at, "over": turn.is_over });
+        let _ = write(&folder.join(&self.turn), &text.to_string(), false);
     }
 
     /// Where calls without an id of their own stand that were allowed.
@@ -105,24 +153,43 @@ impl Memory {
 
     /// Takes what is remembered of the call.
     pub(crate) fn take(&self) -> Option<Asked> {
-        let folder = self.folder.as_ref()?;
-        let names = match self.is_named {
-            true => vec![self.call.clone()],
-            false => self.twins().into_iter().chain([self.refused()]).collect(),
-        };
-        names.into_iter().map(|it| folder.join(it)).find_map(|path| {
-            let asked = read(&path)?;
-            fs::remove_file(&path).ok()?;
-            Some(asked)
-        })
+        if !self.is_named {
+            return self.removed(self.twins().into_iter().chain([self.refused()]), |_| true);
+        }
+        let newest = self.newest();
+        if let Some(turn) = newest.as_ref().filter(|it| !it.is_over) {
+            return Some(self.ended(turn));
+        }
+        // What is over is told once more by another hook, unless the id stands for something else that runs.
+        self.removed([self.call.clone()], |_| true).or_else(|| newest.map(|it| it.asked))
     }
 
     /// Takes what is remembered of the call where it was allowed, and leaves it where it was not.
     pub(crate) fn take_allowed(&self) -> Option<Asked> {
+        if !self.is_named {
+            return self.removed(self.twins(), |it| it.allowed);
+        }
+        match self.newest().filter(|it| !it.is_over) {
+            Some(turn) => turn.asked.allowed.then(|| self.ended(&turn)),
+            None => self.removed([self.call.clone()], |it| it.allowed && self.is_about(it)),
+        }
+    }
+
+    /// Remembers that what came of the newest question about this very call was told.
+    fn ended(&self, turn: &Turn) -> Asked {
+        let asked = turn.asked.clone();
+        if let Some(folder) = &self.folder {
+            self.keep(folder, &Turn { asked: asked.clone(), at: turn.at, is_over: true });
+            self.removed([self.call.clone()], |it| it.action == asked.action);
+        }
+        asked
+    }
+
+    /// Takes the first of these that is there and wanted.
+    fn removed(&self, names: impl IntoIterator<Item = String>, is_wanted: impl Fn(&Asked) -> bool) -> Option<Asked> {
         let folder = self.folder.as_ref()?;
-        let names = if self.is_named { vec![self.call.clone()] } else { self.twins() };
         names.into_iter().map(|it| folder.join(it)).find_map(|path| {
-            let asked = read(&path).filter(|it| it.allowed)?;
+            let asked = read(&path).filter(&is_wanted)?;
             fs::remove_file(&path).ok()?;
             Some(asked)
         })
@@ -146,17 +213,25 @@ impl Memory {
     pub(crate) fn tidy(&self) {
         let files = self.folder.as_ref().and_then(|it| fs::read_dir(it).ok());
         for file in files.into_iter().flatten().take(TIDIED).filter_map(Result::ok) {
-            let age = file.metadata().and_then(|it| it.modified()).ok().and_then(|it| it.elapsed().ok());
-            if age.is_some_and(|it| it > KEPT) {
+            let kept = if file.file_name().to_string_lossy().starts_with("turn-") { TURNS_KEPT } else { KEPT };
+            if file.metadata().ok().and_then(|it| age(&it)).is_some_and(|it| it > kept) {
                 let _ = fs::remove_file(file.path());
             }
         }
     }
 }
 
-fn read(path: &Path) -> Option<Asked> {
+fn age(about: &fs::Metadata) -> Option<Duration> {
+    about.modified().ok()?.elapsed().ok()
+}
+
+fn value(path: &Path) -> Option<Value> {
     let about = fs::symlink_metadata(path).ok().filter(|it| it.is_file() && it.len() <= BYTES_MAX);
-    let value: Value = serde_json::from_slice(&fs::read(about.map(|_| path)?).ok()?).ok()?;
+    serde_json::from_slice(&fs::read(about.map(|_| path)?).ok()?).ok()
+}
+
+fn read(path: &Path) -> Option<Asked> {
+    let value = value(path)?;
     let same = value.get("same")?.as_str()?;
     // It becomes a path: it is one of our own names or nothing.
     let is_name = same.starts_with("waits-") && same.bytes().all(|it| it.is_ascii_alphanumeric() || it == b'-');
@@ -207,15 +282,17 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let memory = |call: Option<&str>| Memory::of(Some(folder.path()), &event(call), "sha256:00");
         let (one, two) = (ActionId::from_bits(1), ActionId::from_bits(2));
-        memory(Some("a")).note(one, true, false);
+        memory(Some("a")).note(one, true, false, 0);
         assert_eq!(memory(Some("b")).take(), None);
         let asked = memory(Some("a")).take().unwrap();
-        assert_eq!((asked.action, asked.allowed, memory(Some("a")).take()), (one, true, None));
+        assert_eq!((asked.action, asked.allowed), (one, true));
+        assert_eq!(memory(Some("a")).take(), Some(asked), "another hook may tell of the same run");
+        assert_eq!(memory(Some("a")).take_allowed(), None, "what is over is not cancelled");
         for _ in 0..=TWINS {
-            memory(None).note(two, false, false);
+            memory(None).note(two, false, false, 0);
         }
-        memory(None).note(one, true, false);
-        memory(None).note(two, true, false);
+        memory(None).note(one, true, false, 0);
+        memory(None).note(two, true, false, 0);
         let taken: Vec<_> = std::iter::from_fn(|| memory(None).take()).map(|it| (it.action, it.allowed)).collect();
         assert_eq!(
             taken,
@@ -224,18 +301,57 @@ mod tests {
         );
     }
 
+    /// Calls that share an id and are under way at once are told apart, each with its own action and how often it was asked; a
+    /// memory of before knows the newest of them.
+    #[test]
+    fn calls_that_share_an_id_are_told_apart() {
+        let folder = tempfile::tempdir().unwrap();
+        let memory = |digest: &str| Memory::of(Some(folder.path()), &event(Some("T:0")), digest);
+        let (one, two) = (ActionId::from_bits(1), ActionId::from_bits(2));
+        memory("sha256:00").note(one, true, false, 0);
+        memory("sha256:01").note(two, true, false, 3);
+        assert_eq!((memory("sha256:00").turn(), memory("sha256:01").turn(), memory("sha256:02").turn()), (0, 3, 0));
+        let taken = memory("sha256:00").take().unwrap();
+        assert_eq!((taken.action, memory("sha256:00").is_about(&taken)), (one, true));
+        let instead = memory("sha256:02").take().unwrap();
+        assert_eq!((instead.action, memory("sha256:02").is_about(&instead)), (two, false));
+        assert_eq!(memory("sha256:01").take_allowed().unwrap().action, two);
+        assert_eq!(memory("sha256:01").turn(), 3);
+        fs::remove_file(folder.path().join(memory("sha256:01").turn)).unwrap();
+        memory("sha256:01").note(two, true, false, 3);
+        fs::remove_file(folder.path().join(memory("sha256:01").turn)).unwrap();
+        assert_eq!(memory("sha256:01").take().unwrap().action, two, "as it was written before");
+    }
+
+    /// A question is of before once no other hook can speak of the same call any more, and forgotten a day later.
+    #[test]
+    fn a_question_is_of_before_after_a_while() {
+        let folder = tempfile::tempdir().unwrap();
+        let memory = Memory::of(Some(folder.path()), &event(Some("a")), "sha256:00");
+        assert!(!memory.is_of_before() && memory.is_kept());
+        memory.note(ActionId::from_bits(1), false, false, 2);
+        assert!(!memory.is_of_before());
+        for (ago, is_of_before, turn) in [(AT_ONCE * 2, true, 2), (TURNS_KEPT * 2, true, 0)] {
+            let file = fs::File::options().write(true).open(folder.path().join(&memory.turn)).unwrap();
+            file.set_modified(file.metadata().unwrap().modified().unwrap() - ago).unwrap();
+            assert_eq!(memory.is_of_before(), is_of_before, "{ago:?}");
+            memory.tidy();
+            assert_eq!(memory.turn(), turn, "{ago:?}");
+        }
+    }
+
     /// What waits for a person is found by the next call that is the same, and taken by one of them alone.
     #[test]
     fn what_waits_is_taken_once() {
         let folder = tempfile::tempdir().unwrap();
         let memory = |call: &str| Memory::of(Some(folder.path()), &event(Some(call)), "sha256:00");
         let one = ActionId::from_bits(1);
-        memory("a").note(one, false, true);
+        memory("a").note(one, false, true, 0);
         assert_eq!(memory("b").waiting(), Some(one));
         assert_eq!(Memory::of(Some(folder.path()), &event(Some("b")), "sha256:01").waiting(), None);
         assert!(!memory("b").take_waiting(ActionId::from_bits(2)), "another one is not taken");
         assert_eq!((memory("b").take_waiting(one), memory("c").take_waiting(one)), (true, false));
-        memory("a").note(one, false, true);
+        memory("a").note(one, false, true, 0);
         let asked = memory("a").take().unwrap();
         memory("a").forget_waiting(&asked);
         assert_eq!(memory("a").waiting(), None);
@@ -255,7 +371,7 @@ mod tests {
         fs::write(folder.path().join(&memory.call), escape.to_string()).unwrap();
         assert_eq!(memory.take(), None);
         let none = Memory::of(None, &event(Some("a")), "sha256:00");
-        none.note(id, true, true);
+        none.note(id, true, true, 0);
         assert_eq!((none.take(), none.waiting(), none.take_waiting(id)), (None, None, false));
     }
 }

@@ -264,6 +264,103 @@ async fn what_ran_instead_is_not_what_was_allowed() {
     desk.site.audit();
 }
 
+/// Models that number their calls anew in each answer give one id to many: each call is judged by itself, settled by itself, and
+/// what is over is asked about anew, in whatever session. Two hooks about one call meet in one action still.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn ids_that_come_again_stop_nothing() {
+    let mut desk = Desk::new().await;
+    let said = |session: &str, input: &str| {
+        let mut said = call("functions.Read:0", "Read", None);
+        (said["session_id"], said["tool_input"]) = (json!(session), json!({ "command": input }));
+        said
+    };
+    let ran = |said: &Value| {
+        let mut ran = said.clone();
+        (ran["hook_event_name"], ran["tool_response"]) = (json!("PostToolUse"), json!("done"));
+        ran
+    };
+    let mut seen = Vec::new();
+    for (session, input) in
+        [("k1", "ls"), ("k1", "pwd"), ("k1", "ls"), ("k1", "ls"), ("k1", "pwd"), ("k2", "ls"), ("k1", "ls")]
+    {
+        for _ in 0..2 {
+            assert_eq!(desk.hook(&said(session, input)).await.word(), "allow", "{session} {input}");
+        }
+        let action = desk.newest().await;
+        assert!(!seen.contains(&action["id"]), "{session} {input}: an action of its own");
+        seen.push(action["id"].clone());
+        for _ in 0..2 {
+            let told = desk.hook(&ran(&said(session, input))).await;
+            assert_eq!((told.code, told.err.as_str()), (0, ""), "{session} {input}");
+        }
+        let action = desk.newest().await;
+        assert_eq!((seen.last(), text(&action["status"])), (Some(&action["id"]), "completed"), "{session} {input}");
+    }
+    let path = format!("/api/w/{}/actions?limit=100", desk.site.workspace());
+    let list = desk.owner.ask(&mut desk.client, "GET", &path, None).await.ok();
+    assert_eq!(list["data"].as_array().unwrap().len(), seen.len(), "one action a call");
+    // Of two that share the id and are under way at once, each is settled by what came of it.
+    let (one, two) = (said("k3", "one"), said("k3", "two"));
+    desk.hook(&one).await;
+    let first = desk.newest().await;
+    desk.hook(&two).await;
+    for it in [&one, &two] {
+        let told = desk.hook(&ran(it)).await;
+        assert_eq!((told.code, told.err.as_str()), (0, ""), "{told:?}");
+    }
+    let first = desk.client.read_action(&desk.agent.key, text(&first["id"])).await.ok();
+    assert_eq!((text(&first["status"]), text(&desk.newest().await["status"])), ("completed", "completed"));
+    // Without any memory what is over is found out by asking.
+    for _ in 0..12 {
+        assert_eq!(desk.hook(&said("k4", "ls")).await.word(), "allow");
+        let id = desk.newest().await["id"].clone();
+        assert!(!seen.contains(&id));
+        seen.push(id);
+        desk.hook(&ran(&said("k4", "ls"))).await;
+        desk.forget();
+    }
+    desk.site.audit();
+}
+
+/// By an id that comes again a yes lets one call carry on, and a no stands for as long as another hook may speak of the same call.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_yes_by_an_id_that_comes_again_is_for_one_call() {
+    let mut desk = Desk::new().await;
+    let said = call("functions.Bash:0", "Bash", None);
+    assert_eq!(desk.hook(&said).await.word(), "ask");
+    let asked = desk.newest().await;
+    assert_eq!((desk.hook(&said).await.word(), &desk.newest().await["id"]), ("ask".to_owned(), &asked["id"]));
+    desk.decide(&asked, "approve").await;
+    assert_eq!((desk.hook(&said).await.word(), &desk.newest().await["id"]), ("allow".to_owned(), &asked["id"]));
+    assert_eq!(desk.hook(&said).await.word(), "ask", "a yes is for one call");
+    let anew = desk.newest().await;
+    assert_ne!(anew["id"], asked["id"]);
+    desk.decide(&anew, "approve").await;
+    assert_eq!(desk.hook(&said).await.word(), "allow");
+    let told = desk.hook(&after("functions.Bash:0", "Bash")).await;
+    assert_eq!((told.code, told.err.as_str()), (0, ""), "{told:?}");
+    let settled = desk.newest().await;
+    assert_eq!((&settled["id"], text(&settled["status"])), (&anew["id"], "completed"));
+    assert_eq!(desk.hook(&said).await.word(), "ask");
+    assert_ne!(desk.newest().await["id"], anew["id"]);
+
+    let said = call("functions.Write:0", "Write", None);
+    assert_eq!(desk.hook(&said).await.word(), "deny");
+    let denied = desk.newest().await;
+    assert_eq!((desk.hook(&said).await.word(), &desk.newest().await["id"]), ("deny".to_owned(), &denied["id"]));
+    for file in fs::read_dir(desk.home.path().join(".local/state/svc/hook")).unwrap() {
+        let file = fs::File::options().write(true).open(file.unwrap().path()).unwrap();
+        file.set_modified(file.metadata().unwrap().modified().unwrap() - std::time::Duration::from_secs(61)).unwrap();
+    }
+    assert_eq!(desk.hook(&said).await.word(), "deny");
+    assert_ne!(
+        desk.newest().await["id"],
+        denied["id"],
+        "whoever is denied for long may have been granted it meanwhile"
+    );
+    desk.site.audit();
+}
+
 /// A run that the gate was never asked about is reported, however it decides on it now. One of which the hook has forgotten
 /// that it was asked about is not.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
