@@ -30,10 +30,18 @@ impl Client {
         }
     }
 
+    /// Who says this, whomever the command line names: Cursor runs the hooks that stand in Claude Code's settings as well, says what it
+    /// says to its own, and reads its own answers.
+    pub(crate) fn beyond_doubt(input: &Json) -> Option<Self> {
+        let is_its_own = |name: &str| name.starts_with(|it: char| it.is_ascii_lowercase());
+        let says_so = input.get("cursor_version").and_then(Json::as_str).is_some();
+        (says_so && event_name(input).is_some_and(is_its_own)).then_some(Self::Cursor)
+    }
+
     /// Whose input this is: names of events and members that one of them alone has.
     pub(crate) fn of(input: &Json) -> Option<Self> {
         let has = |name: &str| input.get(name).is_some();
-        match input.get("hook_event_name").and_then(Json::as_str)? {
+        match event_name(input)? {
             "BeforeTool" | "AfterTool" => Some(Self::Gemini),
             "PreToolUse" | "PostToolUse" if has("turn_id") || has("model") => Some(Self::Codex),
             "PreToolUse" | "PostToolUse" | "PostToolUseFailure" => Some(Self::ClaudeCode),
@@ -41,4 +49,9 @@ impl Client {
             _ => None,
         }
     }
+}
+
+/// What the event is called. VS Code, which reads Claude Code's settings too, has had other names for members that Claude Code has.
+pub(crate) fn event_name(input: &Json) -> Option<&str> {
+    ["hook_event_name", "hookEventName"].into_iter().find_map(|it| input.get(it)).and_then(Json::as_str)
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use svc_core::value::json::Json;
 use svc_core::value::text::{Label, SessionId};
 
-use super::client::Client;
+use super::client::{Client, event_name};
 use super::{Refused, plain};
 
 /// One call of a tool.
@@ -61,7 +61,7 @@ pub(crate) enum Moment {
 }
 
 impl Event {
-    /// Reads what a client says; `client` is who it must be, where that was said on the command line.
+    /// Reads what a client says; `client` is who it is where it does not say so beyond doubt, as the command line has it.
     ///
     /// # Errors
     /// [`Refused`] where it is no event of that client's, or a member is missing without which nothing can be asked.
@@ -69,13 +69,14 @@ impl Event {
         if input.as_object().is_none() {
             return Err(Refused::new("what the client says on standard input is no object"));
         }
-        let client = client
+        let client = Client::beyond_doubt(input)
+            .or(client)
             .or_else(|| Client::of(input))
             .ok_or_else(|| Refused::new("no client that svc knows speaks like this; name it with `--client`"))?;
-        let name = text(input, "hook_event_name").ok_or_else(|| missing("hook_event_name"))?;
+        let name = event_name(input).ok_or_else(|| missing("hook_event_name"))?;
         let kind = Kind::of(client, name, text(input, "failure_type"))
             .ok_or_else(|| Refused(format!("`{}` is no event of {} that svc knows", plain(name, 64), client.name())))?;
-        let session = text(input, "session_id").or_else(|| text(input, "conversation_id"));
+        let session = ["session_id", "conversation_id", "sessionId"].into_iter().find_map(|it| text(input, it));
         let session = session.and_then(|it| SessionId::parse(it).ok()).ok_or_else(|| missing("session_id"))?;
         let tool = match kind.tool {
             Some(own) => own,
@@ -279,6 +280,26 @@ mod tests {
         let tool = r#"{"conversation_id":"c-1","hook_event_name":"preToolUse","tool_name":"Write","tool_input":{}}"#;
         let event = read(tool).unwrap();
         assert_eq!((event.can_ask, event.origin), (false, Origin::Name));
+    }
+
+    /// Other clients run the hooks in Claude Code's settings: Cursor is known by what it says all the same, and VS Code speaks as Claude
+    /// Code does, but for how two members are written.
+    #[test]
+    fn other_clients_run_the_hook_of_claude_code() {
+        let read = |text: &str| Event::read(&Json::parse(text.as_bytes()).unwrap(), Some(Client::ClaudeCode));
+        let cursor = r#"{"conversation_id":"c-1","cursor_version":"3.1.0","hook_event_name":"preToolUse","tool_name":"Shell","tool_input":{"command":"ls"},"tool_use_id":"t","cwd":""}"#;
+        let event = read(cursor).unwrap();
+        assert_eq!((event.client, event.can_ask, event.session.as_str()), (Client::Cursor, false, "c-1"));
+        assert!(!event.projects.contains(&PathBuf::new()));
+        assert!(read(&cursor.replace("preToolUse", "sessionStart")).unwrap_err().0.contains("no event of cursor"));
+        assert!(read(&cursor.replace("cursor_version", "version")).unwrap_err().0.contains("no event of claude-code"));
+        assert_eq!(read(&cursor.replace("preToolUse", "PreToolUse")).unwrap().client, Client::ClaudeCode);
+        let code = r#"{"timestamp":"2026-11-21T00:00:00Z","sessionId":"v-1","hookEventName":"PreToolUse","tool_name":"editFiles","tool_input":{"files":["a"]},"tool_use_id":"t","cwd":"/p"}"#;
+        let event = read(code).unwrap();
+        assert_eq!(
+            (event.client, event.session.as_str(), event.tool.as_str()),
+            (Client::ClaudeCode, "v-1", "editFiles")
+        );
     }
 
     /// What came of a call is read from the event, or from what the tool gave.

@@ -124,6 +124,11 @@ impl Memory {
             let _ = write(&folder.join(&self.same), &text, false);
         }
         if self.is_named {
+            // Another hook of the client has just used up the yes to this very call: what comes of it comes of that.
+            let is_let_run = self.newest().is_some_and(|it| it.asked.allowed && !it.is_over);
+            if !allowed && is_let_run && !self.is_of_before() {
+                return;
+            }
             let _ = write(&folder.join(&self.call), &text, false);
             let asked = Asked { action, allowed, same: self.same.clone() };
             self.keep(folder, &Turn { asked, at: turn, is_over: false });
@@ -338,6 +343,26 @@ mod tests {
             memory.tidy();
             assert_eq!(memory.turn(), turn, "{ago:?}");
         }
+    }
+
+    /// Of two hooks that speak of one call at once the one that was let run is remembered, whichever comes last; a while later what is
+    /// asked is another call.
+    #[test]
+    fn what_was_let_run_is_remembered() {
+        let folder = tempfile::tempdir().unwrap();
+        let memory = Memory::of(Some(folder.path()), &event(Some("a")), "sha256:00");
+        let (one, two) = (ActionId::from_bits(1), ActionId::from_bits(2));
+        memory.note(two, false, true, 0);
+        memory.note(one, true, false, 0);
+        memory.note(two, false, true, 0);
+        assert_eq!((memory.waiting(), memory.take().map(|it| (it.action, it.allowed))), (Some(two), Some((one, true))));
+        memory.note(two, false, true, 0);
+        assert_eq!(memory.take().map(|it| it.action), Some(two), "what is over is no part of it");
+        memory.note(one, true, false, 0);
+        let file = fs::File::options().write(true).open(folder.path().join(&memory.turn)).unwrap();
+        file.set_modified(file.metadata().unwrap().modified().unwrap() - AT_ONCE * 2).unwrap();
+        memory.note(two, false, true, 0);
+        assert_eq!(memory.take().map(|it| it.action), Some(two));
     }
 
     /// What waits for a person is found by the next call that is the same, and taken by one of them alone.

@@ -193,6 +193,22 @@ fn decisions_are_followed() {
     }
 }
 
+/// Cursor runs the hook that stands in Claude Code's settings as well: it says what it says to its own, and gets its own answer.
+#[test]
+fn cursor_is_answered_through_claude_codes_settings() {
+    let said = json!({
+        "conversation_id": "s-1", "generation_id": "g", "cursor_version": "3.1.0", "workspace_roots": ["/"], "cwd": "",
+        "hook_event_name": "preToolUse", "tool_name": "Bash", "tool_input": { "command": "ls" }, "tool_use_id": "t",
+    });
+    let user = User::at(&answering(decision(&[])));
+    let ran = user.run(&["--client", "claude-code"], &said.to_string());
+    assert_eq!((ran.code, ran.out.as_str(), ran.err.as_str()), (0, "{\"permission\":\"allow\"}\n", ""));
+    refused(
+        &user.run(&["--client", "claude-code"], &said.to_string().replace("preToolUse", "preCompact")),
+        "no event of cursor",
+    );
+}
+
 /// An answer that nobody can hear is none: clients let a tool run where a hook says nothing and ends well. What has no words,
 /// and what comes after the tool, needs nobody.
 #[test]

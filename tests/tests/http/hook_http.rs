@@ -74,6 +74,13 @@ impl Desk {
         hook(self.home.path(), &format!("http://{}", self.site.address), &self.agent.key, said).await
     }
 
+    /// The same as it stands in a client's settings.
+    async fn hook_of(&self, client: &str, said: &Value) -> Ran {
+        self.site.shift(Span::seconds(1));
+        let url = format!("http://{}", self.site.address);
+        hook_with(self.home.path(), &url, &self.agent.key, &["--client", client], said).await
+    }
+
     async fn api(&mut self, method: &str, path: &str, body: &Value) -> Value {
         let path = format!("/api/w/{}/{path}", self.site.workspace());
         let got = self.owner.ask(&mut self.client, method, &path, Some(body)).await;
@@ -157,8 +164,12 @@ impl Desk {
 
 /// Runs the hook of a user with this home and this gate.
 async fn hook(home: &Path, url: &str, key: &str, said: &Value) -> Ran {
+    hook_with(home, url, key, &[], said).await
+}
+
+async fn hook_with(home: &Path, url: &str, key: &str, options: &[&str], said: &Value) -> Ran {
     let mut command = program::command(home);
-    command.arg("hook").env("HOME", home).env("SVC_URL", url).env("SVC_AGENT_KEY", key);
+    command.arg("hook").args(options).env("HOME", home).env("SVC_URL", url).env("SVC_AGENT_KEY", key);
     for name in ["XDG_CONFIG_HOME", "XDG_STATE_HOME"] {
         command.env_remove(name);
     }
@@ -236,6 +247,38 @@ async fn a_refusal_in_cursor_is_no_run() {
     quiet(&desk.hook(&said("postToolUseFailure", "t2")).await);
     let ended = desk.newest().await;
     assert_eq!((&ended["id"], text(&ended["status"])), (&asked["id"], "cancelled"));
+    assert!(!desk.site.ledger().iter().any(|it| it.kind == "action.unapproved_run"));
+    desk.site.audit();
+}
+
+/// Cursor runs its own hook and the one in Claude Code's settings: both speak of one action, before and after. A yes lets one of
+/// the two carry on, and what the other asks anew is not what has run.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn both_hooks_of_cursor_meet_in_one_action() {
+    let mut desk = Desk::new().await;
+    let both = async |desk: &Desk, event: &str, tool: &str, id: &str| {
+        let said = json!({
+            "conversation_id": "s-1", "cursor_version": "3.1.0", "hook_event_name": event, "tool_name": tool,
+            "tool_input": { "path": "a" }, "tool_use_id": id, "cwd": "",
+        });
+        let (own, other) = (desk.hook_of("cursor", &said).await, desk.hook_of("claude-code", &said).await);
+        assert_eq!((own.code, other.code, own.err + &other.err), (0, 0, String::new()));
+        let word = |out: &str| out.split('"').skip_while(|it| *it != "permission").nth(2).unwrap_or("").to_owned();
+        format!("{} {}", word(&own.out), word(&other.out))
+    };
+    assert_eq!(both(&desk, "preToolUse", "Read", "t1").await, "allow allow");
+    assert_eq!(both(&desk, "postToolUse", "Read", "t1").await, " ");
+    assert_eq!(text(&desk.newest().await["status"]), "completed");
+    assert_eq!(both(&desk, "preToolUse", "Shell", "t2").await, "deny deny");
+    let asked = desk.newest().await;
+    let path = format!("/api/w/{}/actions", desk.site.workspace());
+    let list = desk.owner.ask(&mut desk.client, "GET", &path, None).await.ok();
+    assert_eq!(list["data"].as_array().unwrap().len(), 2, "one action a call");
+    desk.decide(&asked, "approve").await;
+    assert_eq!(both(&desk, "preToolUse", "Shell", "t3").await, "allow deny");
+    assert_eq!(both(&desk, "postToolUse", "Shell", "t3").await, " ");
+    let asked = desk.client.read_action(&desk.agent.key, text(&asked["id"])).await.ok();
+    assert_eq!(text(&asked["status"]), "completed");
     assert!(!desk.site.ledger().iter().any(|it| it.kind == "action.unapproved_run"));
     desk.site.audit();
 }
