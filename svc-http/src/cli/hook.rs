@@ -19,17 +19,24 @@ const TESTED: &str = "svc_hook_test";
 /// Puts the hook into the settings of a client, or of every client that is set up here, and tests it.
 ///
 /// # Errors
-/// [`Problem`] where the hook's own file is none, settings are not JSON or cannot be written, the change was not wanted, or the
-/// test is refused.
+/// [`Problem`] where the hook's own file is none, settings are not JSON or cannot be written, the change was not wanted, the
+/// test is refused, or a client was told to run no hook.
 pub(crate) fn install(client: Option<Client>, config: Option<&Path>, wish: Change) -> Result<ExitCode, Problem> {
-    let mut done = Vec::new();
+    let (mut done, mut unheeded) = (Vec::new(), Vec::new());
     let clients = chosen(client)?;
     // A client whose hook cannot read its file runs no tool any more.
     named(config)?.map_or(Ok(()), |it| check(&it))?;
     for client in clients {
         let runs = Runs::here(client, config)?;
         let settings = Settings::read(client)?;
+        let disabled = settings.disabled()?;
         let changed = change(&settings, &settings.with(&runs.command())?, wish)?;
+        if let Some(why) = disabled {
+            let name = client.name();
+            unheeded.push(format!("the hook stands in {}, but {name} does not run it: {why}", settings.path.display()));
+            done.push(json!({ "client": name, "path": settings.path, "changed": changed, "disabled": why }));
+            continue;
+        }
         let answer = runs.test().map_err(|why| {
             let name = client.name();
             Problem::new(
@@ -47,6 +54,10 @@ pub(crate) fn install(client: Option<Client>, config: Option<&Path>, wish: Chang
     }
     if wish.json {
         print_json(&json!({ "installed": done }))?;
+    }
+    if !unheeded.is_empty() {
+        let advice = "Change that, and run `svc hook install` again: until then nothing is asked before a tool runs.";
+        return Err(Problem::several(unheeded.into_iter(), advice));
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -68,7 +79,8 @@ pub(crate) fn uninstall(client: Option<Client>, wish: Change) -> Result<ExitCode
     Ok(ExitCode::SUCCESS)
 }
 
-/// Says in whose settings the hook stands, and whether it is there as it would be put there now.
+/// Says in whose settings the hook stands, whether it is there as it would be put there now, and whether the client was told to
+/// run none.
 ///
 /// # Errors
 /// [`Problem`] where the settings of the client that was named cannot be read; of the others that is told beside the rest.
@@ -77,9 +89,10 @@ pub(crate) fn status(client: Option<Client>, config: Option<&Path>, wants_json: 
     for one in client.map_or_else(|| Client::ALL.to_vec(), |it| vec![it]) {
         let looked = look(one, config);
         let (state, path, why) = match looked {
-            Ok((Installed::Whole, path)) => ("installed", Some(path), None),
-            Ok((Installed::Partly, path)) => ("outdated", Some(path), None),
-            Ok((Installed::Not, path)) => ("absent", Some(path), None),
+            Ok((Installed::Not, path, _)) => ("absent", Some(path), None),
+            Ok((_, path, Some(why))) => ("disabled", Some(path), Some(why)),
+            Ok((Installed::Whole, path, None)) => ("installed", Some(path), None),
+            Ok((Installed::Partly, path, None)) => ("outdated", Some(path), None),
             Err(why) if client.is_some() => return Err(why),
             Err(why) => ("unreadable", None, why.faults().first().map(|it| it.0.clone())),
         };
@@ -91,7 +104,7 @@ pub(crate) fn status(client: Option<Client>, config: Option<&Path>, wants_json: 
         return Ok(ExitCode::SUCCESS);
     }
     for (client, state, path, why) in &rows {
-        let at = path.as_deref().map(|it| it.display().to_string()).or_else(|| why.clone()).unwrap_or_default();
+        let at = why.clone().or_else(|| path.as_deref().map(|it| it.display().to_string())).unwrap_or_default();
         print(&format!("{:<12} {state:<11} {at}\n", client.name()))?;
     }
     if rows.iter().any(|it| it.1 == "outdated") {
@@ -100,11 +113,12 @@ pub(crate) fn status(client: Option<Client>, config: Option<&Path>, wants_json: 
     Ok(ExitCode::SUCCESS)
 }
 
-/// How much of the hook stands in a client's settings, and where they lie.
-fn look(client: Client, config: Option<&Path>) -> Result<(Installed, PathBuf), Problem> {
+/// How much of the hook stands in a client's settings, where they lie, and what keeps the client from running it.
+fn look(client: Client, config: Option<&Path>) -> Result<(Installed, PathBuf, Option<String>), Problem> {
     let settings = Settings::read(client)?;
     let installed = settings.installed(&Runs::here(client, config)?.command())?;
-    Ok((installed, settings.path))
+    let disabled = if installed == Installed::Not { None } else { settings.disabled()? };
+    Ok((installed, settings.path, disabled))
 }
 
 impl From<Refused> for Problem {

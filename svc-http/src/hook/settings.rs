@@ -1,6 +1,7 @@
 //! A client's own file of settings: where it lies, what of it is ours, and how ours is put in and taken out while every other
 //! byte stays.
 
+mod disabled;
 mod edit;
 mod json;
 
@@ -92,6 +93,14 @@ impl Settings {
             (0, false) => Installed::Not,
             (_, false) => Installed::Partly,
         })
+    }
+
+    /// The setting by which the client runs no hook, or not this one, as a clause; `None` where nothing is said against it.
+    ///
+    /// # Errors
+    /// As [`installed`](Self::installed), and where settings beside these cannot be read.
+    pub(crate) fn disabled(&self) -> Result<Option<String>, Refused> {
+        disabled::disabled(self.client, &self.parsed(&self.text)?, &self.path)
     }
 
     /// The text with the hook in it, and everything else as it is.
@@ -259,8 +268,7 @@ fn wanted(client: Client, command: &str) -> Vec<Wanted> {
             vec![entry("preToolUse", closed), entry("postToolUse", plain.clone()), entry("postToolUseFailure", plain)]
         }
         Client::Gemini => {
-            let hook =
-                json!({ "name": "svc", "type": "command", "command": command, "timeout": CLIENT_WAITS_S * 1_000 });
+            let hook = json!({ "name": disabled::NAME, "type": "command", "command": command, "timeout": CLIENT_WAITS_S * 1_000 });
             vec![entry("BeforeTool", in_group(hook.clone(), false)), entry("AfterTool", in_group(hook, false))]
         }
     }
@@ -275,10 +283,13 @@ fn is_ours(entry: &Node) -> bool {
     is_our_command(entry) || entry.member("hooks").is_some_and(|it| it.items().iter().any(is_our_command))
 }
 
+fn is_our_command(hook: &Node) -> bool {
+    matches!(hook.member("command").map(|it| &it.kind), Some(Kind::Text(command)) if is_hook(command))
+}
+
 /// Whether a command is the hook for one of the clients. What the program's file is called does not matter: whoever installs it
 /// may have named it anything, and what it has written itself it has to find again.
-fn is_our_command(hook: &Node) -> bool {
-    let Some(Kind::Text(command)) = hook.member("command").map(|it| &it.kind) else { return false };
+fn is_hook(command: &str) -> bool {
     command.match_indices(HOOK).any(|(at, _)| {
         let options = command.get(at..).and_then(|it| it.strip_prefix(HOOK)).unwrap_or_default();
         options.starts_with("--") && names_client(options)

@@ -115,6 +115,52 @@ fn an_older_entry_is_replaced() {
     }
 }
 
+/// What the client was told against hooks is found where each of them has it, and nothing else is taken for it.
+#[test]
+fn what_is_said_against_hooks_is_found() {
+    let folder = tempfile::tempdir().unwrap();
+    let said = |client, text: &str| {
+        let settings = Settings { client, path: folder.path().join("settings.json"), text: text.to_owned() };
+        settings.disabled()
+    };
+    let gemini = |member: &str| format!(r#"{{ {member} }}"#);
+    for (client, text, name) in [
+        (Client::ClaudeCode, r#"{"disableAllHooks":true}"#.to_owned(), "`disableAllHooks`"),
+        (Client::Gemini, gemini(r#""hooksConfig": {"enabled": false}"#), "`hooksConfig.enabled`"),
+        (Client::Gemini, gemini(r#""hooksConfig": {"disabled": ["other", "svc"]}"#), "`hooksConfig.disabled`"),
+        (Client::Gemini, gemini(r#""hooks": {"enabled": false}"#), "`hooks.enabled`"),
+        (Client::Gemini, gemini(&format!(r#""hooks": {{"disabled": ["{COMMAND}"]}}"#)), "`hooks.disabled`"),
+    ] {
+        let why = said(client, &text).unwrap().unwrap();
+        assert!(why.contains(name) && why.contains("settings.json"), "{text}: {why}");
+        let with = Settings { client, path: folder.path().join("settings.json"), text: text.clone() }.with(COMMAND);
+        assert!(said(client, &with.unwrap()).unwrap().is_some(), "{text}");
+    }
+    for (client, text) in [
+        (Client::ClaudeCode, r#"{"disableAllHooks":false}"#),
+        (Client::ClaudeCode, r#"{"disableAllHooks":"true"}"#),
+        (Client::Cursor, r#"{"disableAllHooks":true,"hooksConfig":{"enabled":false}}"#),
+        (Client::Gemini, r#"{"hooksConfig":{"enabled":true,"disabled":["other"]},"disableAllHooks":true}"#),
+        (Client::Codex, r#"{"disableAllHooks":true}"#),
+    ] {
+        assert_eq!(said(client, text), Ok(None), "{text}");
+    }
+    for (toml, name) in [
+        ("[features]\nhooks = false\n", Some("`features.hooks`")),
+        ("features.codex_hooks = false\n", Some("`features.codex_hooks`")),
+        ("[features]\nhooks = true\ncodex_hooks = false\n", None),
+        ("model = \"m\"\n[features]\nother = false\n", None),
+        ("hooks = false\n", None),
+    ] {
+        fs::write(folder.path().join("config.toml"), toml).unwrap();
+        let why = said(Client::Codex, "").unwrap();
+        assert_eq!(why.is_some(), name.is_some(), "{toml}: {why:?}");
+        assert!(why.is_none_or(|it| it.contains(name.unwrap_or_default()) && it.contains("config.toml")), "{toml}");
+    }
+    fs::write(folder.path().join("config.toml"), "[features\n").unwrap();
+    assert!(said(Client::Codex, "").unwrap_err().0.contains("is not TOML"));
+}
+
 /// A name that stands twice in an object is a fault, wherever that is: of two, clients read one, and which one is not ours to guess.
 #[test]
 fn a_name_stands_once() {

@@ -133,7 +133,7 @@ fn stand_in(act: impl Fn(TcpStream, String) + Send + Sync + 'static) -> String {
     url
 }
 
-fn answering(answer: impl Into<String>) -> String {
+pub(crate) fn answering(answer: impl Into<String>) -> String {
     let answer = answer.into();
     stand_in(move |mut stream, _| drop(stream.write_all(answer.as_bytes())))
 }
@@ -143,7 +143,7 @@ fn http(status: &str, kind: &str, body: &str) -> String {
 }
 
 /// A decision on the call of these tests, as the gate would write it, with a change.
-fn decision(change: &[(&str, Value)]) -> String {
+pub(crate) fn decision(change: &[(&str, Value)]) -> String {
     let digest = svc_core::value::digest::Digest::of(r#"{"command":"ls"}"#);
     let mut decision = json!({
         "id": "act_01ARZ3NDEKTSV4RRFFQ69G5FAV", "decision": "allow", "status": "allowed", "type": "tool.call",

@@ -5,7 +5,7 @@ use std::fs;
 use serde_json::{Value, json};
 
 use crate::PROGRAM;
-use crate::hook::User;
+use crate::hook::{User, answering, decision};
 use crate::server::{Server, text};
 
 const SETTINGS: &str = r#"{
@@ -77,6 +77,33 @@ fn every_client_is_installed_and_a_failing_test_is_told() {
     }
     let none = User::new().run(&["install", "--yes"], "");
     assert!(none.code == 1 && none.err.contains("--client"), "{none:?}");
+}
+
+/// A client that was told to run no hook is not guarded by one: `install` says so instead of that it works, and `status` by which
+/// setting, until that is gone.
+#[test]
+fn a_client_that_runs_no_hook_is_not_called_guarded() {
+    let user = User::at(&answering(decision(&[])));
+    for (client, file, text, name) in [
+        ("claude-code", ".claude/settings.json", "{\"disableAllHooks\": true}\n", "disableAllHooks"),
+        ("gemini", ".gemini/settings.json", "{\"hooksConfig\": {\"disabled\": [\"svc\"]}}\n", "hooksConfig.disabled"),
+        ("codex", ".codex/config.toml", "[features]\nhooks = false\n", "features.hooks"),
+    ] {
+        let path = user.write(&format!("home/{file}"), text);
+        let status = || user.run(&["status", "--client", client], "").out;
+        assert!(status().contains("absent"), "{client}");
+        let done = user.run(&["install", "--yes", "--json", "--client", client], "");
+        assert!(done.code == 1 && done.err.contains("does not run it") && done.err.contains(name), "{done:?}");
+        assert!(!done.err.contains("tested once"), "{done:?}");
+        let told: Value = serde_json::from_str(&done.out).unwrap();
+        assert!(told["installed"][0]["disabled"].as_str().unwrap().contains(name), "{told}");
+        assert!(status().contains("disabled") && status().contains(name), "{}", status());
+        let row: Value = serde_json::from_str(&user.run(&["status", "--json", "--client", client], "").out).unwrap();
+        assert_eq!(row["clients"][0]["state"], "disabled");
+        let text = fs::read_to_string(&path).unwrap().replace("true", "false").replace("= false", "= true");
+        fs::write(&path, text.replace("\"svc\"]", "\"other\"]")).unwrap();
+        assert!(status().contains("installed"), "{}", status());
+    }
 }
 
 /// Where the user's own file names the gate, the command that is installed names that file, so that no variable of a project
