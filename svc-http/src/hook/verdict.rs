@@ -9,6 +9,8 @@ use super::{Refused, plain};
 
 /// Characters of reasons that are told.
 const WHY_CHARS: usize = 2_000;
+/// Characters of what a person adds to their no.
+const NOTE_CHARS: usize = 500;
 /// Characters of a link.
 const LINK_CHARS: usize = 2_048;
 
@@ -82,7 +84,9 @@ impl Decision {
                 Verdict::Ask { why: why(answer), link: plain(link, LINK_CHARS), client_may_ask: may == Some(true) }
             }
             ("deny", "denied" | "expired" | "revoked" | "completed" | "failed" | "cancelled") => {
-                Verdict::Deny { why: why(answer) }
+                let note = inner("approval", "note").map(|it| plain(it.trim(), NOTE_CHARS)).filter(|it| !it.is_empty());
+                let why = why(answer);
+                Verdict::Deny { why: note.map_or_else(|| why.clone(), |it| format!("{why}; their note: {it}")) }
             }
             _ => {
                 let (decision, status) = (plain(decision, 32), plain(status, 32));
@@ -156,6 +160,29 @@ mod tests {
         assert_eq!(read(|it| drop(it.remove("receipt"))), Ok(Verdict::Past));
         let used_up = read(|it| drop(it.insert("consumedAt".to_owned(), json!("2026-10-01T09:30:00.000Z"))));
         assert_eq!(used_up, Ok(Verdict::Past));
+    }
+
+    /// What a person adds to their no is told with it, on one line and not without end.
+    #[test]
+    fn a_note_to_a_no_is_told() {
+        let denied = |note: &str| {
+            read(|it| {
+                it.extend([
+                    ("decision".to_owned(), json!("deny")),
+                    ("status".to_owned(), json!("denied")),
+                    ("reasons".to_owned(), json!([{ "message": "a person said no" }])),
+                    ("approval".to_owned(), json!({ "note": note })),
+                ]);
+            })
+        };
+        let why = |why: &str| Ok(Verdict::Deny { why: why.to_owned() });
+        assert_eq!(
+            denied("use the copy,\n not\u{202e} the original"),
+            why("a person said no; their note: use the copy,  not  the original")
+        );
+        assert_eq!(denied(" "), why("a person said no"));
+        let Ok(Verdict::Deny { why }) = denied(&"x".repeat(900)) else { panic!() };
+        assert!(why.chars().count() < 600, "{why}");
     }
 
     /// An answer about another tool, input, session or kind of action is none.

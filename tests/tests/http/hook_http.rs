@@ -493,15 +493,17 @@ async fn a_yes_that_is_over_lets_nothing_carry_on() {
     desk.site.audit();
 }
 
-/// A no at the link is told once, with its reason, when the call is made again; after that the call is a new question.
+/// A no at the link is told once, with its reason and what the person added, when the call is made again; after that the call is a new question.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_no_at_the_link_is_told_once() {
     let mut desk = Desk::new().await;
     desk.hook(&call("t1", "Bash", None)).await;
     let asked = desk.newest().await;
-    desk.decide(&asked, "deny").await;
+    let path = format!("approvals/{}/deny", text(&asked["approval"]["id"]));
+    desk.api("POST", &path, &json!({ "note": "build it\nin the container" })).await;
     let (word, why) = desk.hook(&call("t2", "Bash", None)).await.told();
     assert!(word == "deny" && why.starts_with("svc denied this call: "), "{word} {why}");
+    assert!(why.ends_with("; their note: build it in the container"), "{why}");
     assert_eq!(desk.newest().await["id"], asked["id"]);
     assert_eq!(desk.hook(&call("t3", "Bash", None)).await.word(), "ask");
     assert_ne!(desk.newest().await["id"], asked["id"]);
