@@ -239,6 +239,59 @@ def removed_by_its_name(chromium, dev, cookie):
     assert desk.api(dev, f"agents/{agent}")["standing"] == "removed"
 
 
+# Whether what has the focus is seen where it stands: in the window, and nothing else there in its place.
+SEEN = """() => {
+    const at = document.activeElement.getBoundingClientRect();
+    const top = document.elementFromPoint(at.left + Math.min(at.width, 40) / 2, at.top + Math.min(at.height, 20) / 2);
+    return at.top >= 0 && !!top && (document.activeElement.contains(top) || top.contains(document.activeElement));
+}"""
+
+
+def menu_of_a_phone(chromium, dev, cookie):
+    """The menu of a phone, which lies over the page, closes for Escape, for whoever goes on to the page, and for whoever chooses
+    a page in it, be it the one that they are on."""
+    with console(chromium, dev, cookie, "/agents") as page:
+        heading(page, "Agents")
+        menu, drawer = page.get_by_role("button", name="Menu"), page.locator(".drawer")
+
+        def at_menu():
+            menu.focus()
+            page.keyboard.press("Enter")
+            drawer.wait_for()
+            assert menu.get_attribute("aria-expanded") == "true"
+
+        def is_closed():
+            drawer.wait_for(state="hidden")
+            assert menu.get_attribute("aria-expanded") == "false"
+
+        at_menu()
+        page.keyboard.press("Tab")
+        page.keyboard.press("Escape")
+        is_closed()
+        focus_is(page, menu)
+        at_menu()
+        drawer.get_by_role("button", name="Sign out").focus()
+        assert drawer.is_visible(), "within the menu it stays"
+        page.keyboard.press("Tab")
+        is_closed()
+        page.wait_for_function(AFTER)
+        assert page.evaluate("document.activeElement.closest('main') !== null") and page.evaluate(SEEN)
+        at_menu()
+        page.keyboard.press("Shift+Tab")
+        assert drawer.is_visible(), "its own name stands in it"
+        page.keyboard.press("Shift+Tab")
+        is_closed()
+        at_menu()
+        drawer.get_by_role("link", name="Agents", exact=True).focus()
+        page.keyboard.press("Enter")
+        is_closed()
+        focus_is(page, page.get_by_role("heading", name="Agents", level=1))
+        at_menu()
+        drawer.get_by_role("link", name="Spend", exact=True).click()
+        is_closed()
+        heading(page, "Spend")
+
+
 def in_forced_colours(chromium, dev, cookie):
     """The tab that is shown is told from the others where the system chooses the colours."""
     colour = "it => getComputedStyle(it).borderBottomColor"
@@ -258,4 +311,5 @@ def test_the_console_keeps_the_focus():
         waited_for(chromium, dev, cookie)
         removed_by_its_name(chromium, dev, cookie)
         in_forced_colours(chromium, dev, cookie)
+        menu_of_a_phone(chromium, dev, cookie)
         shown_once(chromium, dev, cookie)

@@ -1,6 +1,7 @@
 // The frame: who is signed in, where one is, and what is around every page. Addresses are links that work in a new tab too; the
 // browser's own back and forward lead through them.
 import { useCallback, useEffect, useMemo, useRef, useState } from "./hooks.js";
+import { leadTo } from "./keyboard.js";
 import { Badge, Button, Empty, Heading, Loading, Place, Quoted, Trouble, at, html, usePlace } from "./kit.js";
 import { Who, forget, useList, useRead } from "./list.js";
 import { follow } from "./live.js";
@@ -299,13 +300,54 @@ function useMine() {
   return PAGES.filter((it) => !it.rights.length || it.rights.some(may) || (it.name === "agents" && isKillOwner));
 }
 
+/**
+ * The menu of a small screen, which lies over the page: whether it is open, how to change that, and where it stands. Nobody goes on
+ * behind it: it closes for Escape, for whoever leaves it, and for whoever follows one of its links, also to where they are.
+ * @param {string} href
+ */
+function useMenu(href) {
+  const [open, set] = useState(false);
+  const bar = useRef(/** @type {any} */ (null));
+  const next = useRef(/** @type {any} */ (null));
+  useEffect(() => set(false), [href]);
+  useEffect(() => {
+    const header = bar.current;
+    if (!open) {
+      // What had lain behind the menu has moved up.
+      next.current?.scrollIntoView({ block: "nearest" });
+      next.current = null;
+      return;
+    }
+    const leave = (/** @type {any} */ { relatedTarget: to }) => {
+      if (!to || header.contains(to)) return;
+      next.current = to;
+      set(false);
+    };
+    const escape = (/** @type {any} */ { key }) => {
+      if (key !== "Escape") return;
+      set(false);
+      header.querySelector("button.menu").focus();
+    };
+    const choose = (/** @type {any} */ event) => {
+      const link = event.target.closest("a[href]");
+      if (!link || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return;
+      set(false);
+      const heading = new URL(link.href).pathname === location.pathname && document.querySelector("main h1");
+      if (heading) leadTo(heading);
+    };
+    const all = /** @type {[string, any][]} */ ([["focusout", leave], ["keydown", escape], ["click", choose]]);
+    for (const [name, act] of all) header.addEventListener(name, act);
+    return () => all.forEach(([name, act]) => header.removeEventListener(name, act));
+  }, [open]);
+  return { open, toggle: () => set(!open), bar };
+}
+
 /** @param {{ address: any, isBarred: boolean }} props */
 function Bar({ address, isBarred }) {
   const { me, workspace, wid } = usePlace();
-  const [open, setOpen] = useState(false);
+  const { open, toggle, bar } = useMenu(address.href);
   const mine = useMine();
   const current = address.page ?? mine[0]?.name;
-  useEffect(() => setOpen(false), [address.href]);
   const [wrong, setWrong] = useState(/** @type {any} */ (null));
   const out = async () => {
     const got = await ask("POST", "api/sign-out", {});
@@ -315,10 +357,10 @@ function Bar({ address, isBarred }) {
   const link = (/** @type {any} */ it) => html`<li key=${it.name}>
     <a href=${at(wid, it.name)} aria-current=${it.name === current ? "page" : undefined}>${it.title}${it.name === "approvals" && html`<${Waiting} />`}</a>
   </li>`;
-  return html`<header class=${`bar ${open ? "open" : ""}`}>
+  return html`<header class=${`bar ${open ? "open" : ""}`} ref=${bar}>
     <div class="brand">
       <a href=${at(wid)} class="home"><${Quoted} text=${workspace.name} /></a>
-      <${Button} kind="menu" expanded=${open} act=${() => setOpen(!open)}>Menu<//>
+      <${Button} kind="menu" expanded=${open} act=${toggle}>Menu<//>
     </div>
     <div class="drawer">
       ${me.workspaces.length > 1 && html`<details class="switch"><summary>Other workspaces</summary><ul>
