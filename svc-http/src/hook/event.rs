@@ -195,14 +195,25 @@ fn has_failed(input: &Json) -> bool {
     let Some(said) = said else { return false };
     let is = |name: &str, value: bool| said.get(name).and_then(Json::as_bool) == Some(value);
     let is_code = |name: &str| said.get(name).and_then(Json::as_int).is_some_and(|it| it != 0);
-    let error = said.get("error").is_some_and(|it| !it.is_null() && it.as_str() != Some(""));
-    error
+    said.get("error").is_some_and(|it| !is_nothing(it))
         || is("isError", true)
         || is("is_error", true)
         || is("interrupted", true)
         || is("success", false)
         || is_code("exit_code")
         || is_code("exitCode")
+}
+
+/// Whether a value says that there is nothing.
+fn is_nothing(value: &Json) -> bool {
+    match value {
+        Json::Null => true,
+        Json::Bool(is) => !is,
+        Json::Number(_) => value.as_int() == Some(0),
+        Json::Text(text) => text.is_empty(),
+        Json::List(items) => items.is_empty(),
+        Json::Object(members) => members.is_empty(),
+    }
 }
 
 /// What Gemini CLI calls its tool that runs commands.
@@ -320,6 +331,15 @@ mod tests {
             ("PostToolUseFailure", "null", true),
             ("AfterTool", r#"{"llmContent":"x","error":null}"#, false),
             ("AfterTool", r#"{"error":{"message":"x"}}"#, true),
+            ("PostToolUse", r#"{"error":false}"#, false),
+            ("PostToolUse", r#"{"error":0}"#, false),
+            ("PostToolUse", r#"{"error":""}"#, false),
+            ("PostToolUse", r#"{"error":[]}"#, false),
+            ("PostToolUse", r#"{"error":{}}"#, false),
+            ("PostToolUse", r#"{"error":true}"#, true),
+            ("PostToolUse", r#"{"error":-1}"#, true),
+            ("PostToolUse", r#"{"error":["x"]}"#, true),
+            ("PostToolUse", r#"{"error":false,"exit_code":1}"#, true),
         ] {
             assert_eq!(after(event, response), Moment::After { failed }, "{event} {response}");
         }
