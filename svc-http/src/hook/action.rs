@@ -19,9 +19,24 @@ const INPUT_BYTES_MAX: usize = 64 * 1024;
 const GIST_CHARS: usize = 300;
 /// Characters of an idempotency key.
 const KEY_CHARS_MAX: usize = 128;
+/// An input that says nothing.
+const EMPTY: &str = "{}";
 /// The members of an input that say most about it, the most telling first.
-const TELLING: [&str; 9] =
-    ["command", "cmd", "file_path", "path", "absolute_path", "url", "query", "pattern", "description"];
+const TELLING: [&str; 13] = [
+    "command",
+    "cmd",
+    "file_path",
+    "notebook_path",
+    "path",
+    "absolute_path",
+    "file",
+    "url",
+    "uri",
+    "query",
+    "pattern",
+    "description",
+    "prompt",
+];
 
 /// A question to the gate.
 #[derive(Debug)]
@@ -33,6 +48,7 @@ pub(crate) struct Action<'a> {
     /// What is sent of the input, where it is sent.
     input: Option<Json>,
     input_bytes: usize,
+    summary: String,
 }
 
 /// By what the gate knows a question again.
@@ -54,7 +70,8 @@ impl<'a> Action<'a> {
         let mut short = event.input.clone();
         shorten(&mut short);
         let fits = !short.has_unsafe_number() && canonical(&short).len() <= INPUT_BYTES_MAX;
-        Self { input_digest, event, told, input: fits.then_some(short), input_bytes: whole.len() }
+        let summary = summary(event, &whole);
+        Self { input_digest, event, told, input: fits.then_some(short), input_bytes: whole.len(), summary }
     }
 
     /// Its body under a key.
@@ -64,7 +81,7 @@ impl<'a> Action<'a> {
     pub(crate) fn body(&self, by: Key) -> Result<String, Refused> {
         let body = Body {
             kind: "tool.call",
-            summary: summary(self.event),
+            summary: &self.summary,
             tool: Tool {
                 name: &self.event.tool,
                 server: self.event.server(),
@@ -104,13 +121,20 @@ fn key(call: &str) -> String {
     if fits { call.to_owned() } else { format!("sha256:{}", Digest::of(call)) }
 }
 
-/// What a person is told that the call is.
-fn summary(event: &Event) -> String {
-    let gist = TELLING.iter().find_map(|name| event.input.get(name).and_then(Json::as_str));
-    match gist.map(|it| plain(it.trim(), GIST_CHARS)).filter(|it| !it.trim().is_empty()) {
-        Some(gist) => format!("{}: {}", event.tool, gist.trim()),
+/// What a person is told that the call is: the most telling member of its input, else all of it as it is written.
+fn summary(event: &Event, input: &str) -> String {
+    let said = TELLING.iter().filter_map(|name| event.input.get(name).and_then(Json::as_str));
+    let gist = said.map(gist).find(|it| !it.is_empty());
+    match gist.or_else(|| Some(self::gist(input)).filter(|_| input != EMPTY)) {
+        Some(gist) => format!("{}: {gist}", event.tool),
         None => event.tool.clone(),
     }
+}
+
+/// The beginning of a text in one line; of blanks in a row one is left, so that they keep nothing out of sight.
+fn gist(text: &str) -> String {
+    let words = plain(text, usize::MAX);
+    plain(&words.split_whitespace().collect::<Vec<_>>().join(" "), GIST_CHARS)
 }
 
 /// Puts digest, size and head in the place of every long text.
@@ -135,7 +159,7 @@ fn shorten(value: &mut Json) {
 struct Body<'a> {
     #[serde(rename = "type")]
     kind: &'static str,
-    summary: String,
+    summary: &'a str,
     tool: Tool<'a>,
     session: Session<'a>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -217,6 +241,29 @@ mod tests {
             assert!(asked["tool"].get("input").is_none());
             assert!(asked["tool"]["inputDigest"].as_str().unwrap().starts_with("sha256:"));
         }
+    }
+
+    /// A person reads what a call is about, whatever its tool calls that; blanks hide nothing of it.
+    #[test]
+    fn a_summary_says_what_the_call_is() {
+        let hidden = format!("ls{}&& rm -rf /", " \n\u{1b}\u{202e}".repeat(300));
+        for (input, summary) in [
+            (json!({ "notebook_path": "/p/a.ipynb", "new_source": "x" }), "Write: /p/a.ipynb"),
+            (json!({ "subagent_type": "general", "prompt": "Look for it" }), "Write: Look for it"),
+            (json!({ "uri": "file:///p" }), "Write: file:///p"),
+            (json!({ "file": "a.txt" }), "Write: a.txt"),
+            (json!({ "command": " \n", "description": "List  the files" }), "Write: List the files"),
+            (
+                json!({ "command": 7, "amount": 4_900, "to": "Shop" }),
+                r#"Write: {"amount":4900,"command":7,"to":"Shop"}"#,
+            ),
+            (json!({ "command": hidden }), "Write: ls && rm -rf /"),
+            (json!({}), "Write"),
+        ] {
+            assert_eq!(asked(&input)["summary"], summary, "{input}");
+        }
+        let long = asked(&json!({ "values": vec!["xyz"; 9_000] }));
+        assert!(long["summary"].as_str().unwrap().chars().count() < 320);
     }
 
     /// The first question by an id has that id as its key; each later one has a key of its own, which no other session, tool or
