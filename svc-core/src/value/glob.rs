@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use super::Invalid;
 use super::text::plumbing;
+use super::tool_name::{ends, known_by};
 
 /// What is said of stars alone.
 pub const NO_CONSTRAINT: &str = "must name tools; `*` alone would be no constraint";
@@ -59,22 +60,34 @@ impl ToolGlob {
     }
 
     /// Whether a list of what is never allowed means the tool: also where only a star that runs over a slash within the server's
-    /// or the tool's own name would cover it, so that no slash in a name leads past the list.
+    /// or the tool's own name would cover it, so that no slash in a name leads past the list; and where the name stands for a longer one
+    /// that it might cover, so that no length does.
     #[must_use]
     pub fn denies(&self, server: Option<&str>, name: &str) -> bool {
-        match server {
-            None => part_covers(&self.0, name),
-            Some(server) => self.0.contains('/') && part_covers(&self.0, &format!("{server}/{name}")),
+        if server.is_some() && !self.0.contains('/') {
+            return false;
         }
+        let whole = |name: &str| server.map_or_else(|| name.to_owned(), |it| format!("{it}/{name}"));
+        let might = |(head, tail): (&str, &str)| may_cover(&self.0, &whole(head), tail);
+        part_covers(&self.0, &whole(name)) || self.names(server, name) || ends(name).is_some_and(might)
     }
 
     /// Whether the tool of this name, of this server if it has one, is meant.
     #[must_use]
     pub fn covers(&self, server: Option<&str>, name: &str) -> bool {
         let mut globs = self.0.split('/');
-        let server = server.into_iter().flat_map(|it| it.split('/'));
-        let all = server.chain(name.split('/')).all(|part| globs.next().is_some_and(|glob| part_covers(glob, part)));
-        all && globs.next().is_none()
+        let parts = server.into_iter().flat_map(|it| it.split('/'));
+        let all = parts.chain(name.split('/')).all(|part| globs.next().is_some_and(|glob| part_covers(glob, part)));
+        (all && globs.next().is_none()) || self.names(server, name)
+    }
+
+    /// Whether it is the whole name of the tool, as that is known by.
+    fn names(&self, server: Option<&str>, name: &str) -> bool {
+        let own = match server {
+            None => Some(&*self.0),
+            Some(server) => self.0.strip_prefix(server).and_then(|it| it.strip_prefix('/')),
+        };
+        own.is_some_and(|it| !it.contains('*') && known_by(it) == name)
     }
 
     /// Whether it means tools of one of two servers and not of the other, by their names.
@@ -105,6 +118,13 @@ fn part_covers(glob: &str, part: &str) -> bool {
         }
     }
     true
+}
+
+/// Whether a glob covers some text that begins and ends like this, whatever stands between.
+fn may_cover(glob: &str, head: &str, tail: &str) -> bool {
+    let Some((first, rest)) = glob.split_once('*') else { return false };
+    let last = rest.rsplit_once('*').map_or(rest, |it| it.1);
+    (first.starts_with(head) || head.starts_with(first)) && (last.ends_with(tail) || tail.ends_with(last))
 }
 
 #[cfg(test)]
@@ -218,6 +238,32 @@ mod tests {
     fn many_stars_cost_no_more_than_few() {
         let glob = format!("{}b", "a*".repeat(120));
         assert!(!covers(&glob, &"a".repeat(1 << 20)));
+    }
+
+    /// A list of what is never allowed means a tool with a longer name than the gate takes whatever of its name it goes by; one of what
+    /// is allowed means it by its whole name, or by what is kept of that.
+    #[test]
+    fn no_length_of_a_name_leads_past_a_list() {
+        let long = format!("mcp__{}__delete_{}_now", "s".repeat(40), "t".repeat(60));
+        let known = known_by(&long);
+        for (glob, denied, covered) in [
+            (long.clone(), true, true),
+            (format!("mcp__{}__*", "s".repeat(40)), true, true),
+            (format!("mcp__{}__delete_*", "s".repeat(40)), true, false),
+            ("*_now".to_owned(), true, true),
+            (format!("*{}_now", "t".repeat(40)), true, false),
+            ("*delete*".to_owned(), true, false),
+            (long.replace("delete", "remove"), false, false),
+            (format!("mcp__{}__*", "s".repeat(39)), false, false),
+            ("*_then".to_owned(), false, false),
+            ("Read".to_owned(), false, false),
+        ] {
+            let read = ToolGlob::parse(&glob).unwrap();
+            assert_eq!((read.denies(None, &known), read.covers(None, &known)), (denied, covered), "{glob}");
+            let (of, tool) = (ToolGlob::parse(&format!("shop/{glob}")).unwrap(), Some("shop"));
+            assert_eq!((of.denies(tool, &known), of.covers(tool, &known)), (denied, covered), "shop/{glob}");
+            assert!(!of.denies(Some("shops"), &known) && !read.denies(tool, &known), "{glob}");
+        }
     }
 
     proptest! {

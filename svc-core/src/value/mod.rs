@@ -23,6 +23,7 @@ pub mod seed;
 pub(crate) mod stored;
 pub mod text;
 pub mod time;
+pub mod tool_name;
 pub mod usd;
 pub mod verbatim;
 

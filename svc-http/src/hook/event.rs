@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use svc_core::value::json::Json;
 use svc_core::value::text::{Label, SessionId};
+use svc_core::value::tool_name::known_by;
 
 use super::client::{Client, event_name};
 use super::{Refused, plain};
@@ -82,7 +83,8 @@ impl Event {
             Some(own) => own,
             None => text(input, "tool_name").ok_or_else(|| missing("tool_name"))?,
         };
-        let tool = Label::parse(tool).map_err(|_| Refused::new("`tool_name` is no name of 1 to 100 characters"))?;
+        let tool = Label::parse(&known_by(tool.trim()))
+            .map_err(|_| Refused::new("`tool_name` is empty or holds control characters"))?;
         let moment = match kind.moment {
             Moment::After { failed } => {
                 let told = client == Client::Gemini && tool.as_str() == GEMINI_SHELL && tells_an_exit(input);
@@ -364,6 +366,28 @@ mod tests {
             );
             assert_eq!(read(&text).unwrap().moment, Moment::After { failed }, "{output}");
         }
+    }
+
+    /// A tool with a longer name than the gate takes is known by its beginning, its end and its digest, and so never by the name of
+    /// another; lists that mean its server or how it ends mean it still.
+    #[test]
+    fn a_long_name_is_known_by_its_ends() {
+        let known = |name: &str| {
+            let said = format!(r#"{{"session_id":"s","hook_event_name":"PreToolUse","tool_name":"{name}"}}"#);
+            read(&said).unwrap().tool
+        };
+        let long = |middle: &str| format!("mcp__{}__{}{middle}_delete", "s".repeat(40), "t".repeat(60));
+        assert_eq!(known(&"x".repeat(100)), "x".repeat(100));
+        let (one, other) = (known(&long("a")), known(&long("b")));
+        assert_eq!((one.chars().count(), one != other, known(&long("a")) == one), (100, true, true));
+        for glob in [format!("mcp__{}__*", "s".repeat(40)), "*_delete".to_owned()] {
+            assert!(svc_core::value::glob::ToolGlob::parse(&glob).unwrap().denies(None, &one), "{glob} {one}");
+        }
+        assert_eq!(known(&"é".repeat(101)).chars().count(), 100);
+        let control =
+            format!(r#"{{"session_id":"s","hook_event_name":"PreToolUse","tool_name":"{}\n"}}"#, "x".repeat(100));
+        assert_eq!(read(&control).unwrap().tool.len(), 100, "what is around it is no part of it");
+        assert!(read(&control.replace("xx\\n", "x\\nx")).is_err());
     }
 
     /// A failure that is a refusal is no run, whoever has refused; any other is one that did not work.
