@@ -46,6 +46,8 @@ const TIMEOUT_MS: u64 = 5_000;
 const TIMEOUT_MS_RANGE: std::ops::RangeInclusive<u64> = 50..=50_000;
 /// Objects within one another whose members are read where the whole cannot be: what is said, and what the tool gave.
 const LENIENT_LEVELS: u8 = 2;
+/// U+FEFF, the mark of the order of bytes.
+const MARK: &[u8] = "\u{feff}".as_bytes();
 /// The environment's name for it.
 const TIMEOUT_NAME: &str = "SVC_HOOK_TIMEOUT_MS";
 /// What every client takes for no.
@@ -189,12 +191,21 @@ fn stdin() -> Result<Vec<u8>, Refused> {
 /// anything, such as a text that was cut within a character or lists that are nested without end: then what can be read
 /// is.
 fn event(said: &[u8], client: Option<Client>) -> Result<Event, Refused> {
+    let said = without_marks(said);
     if let Ok(json) = Json::parse(said) {
         return Event::read(&json, client);
     }
     let read = leniently(&String::from_utf8_lossy(said), LENIENT_LEVELS).and_then(|it| Event::read(&it, client).ok());
     read.filter(|it| it.moment != Moment::Before)
         .ok_or_else(|| Refused::new("what the client says on standard input is not JSON"))
+}
+
+/// A text without the marks of the order of its bytes in front of it, which some write on Windows, one of them twice.
+fn without_marks(mut text: &[u8]) -> &[u8] {
+    while let Some(rest) = text.strip_prefix(MARK) {
+        text = rest;
+    }
+    text
 }
 
 /// A value as far as it can be read, without the members that cannot be, of so many levels of objects.

@@ -209,6 +209,16 @@ fn cursor_is_answered_through_claude_codes_settings() {
     );
 }
 
+/// What is said behind marks of the order of its bytes, as on Windows, is heard.
+#[test]
+fn marks_in_front_are_passed_over() {
+    let user = User::at(&answering(decision(&[])));
+    for marks in ["\u{feff}", "\u{feff}\u{feff}"] {
+        let ran = user.run(&[], &format!("{marks}{}", call("t")));
+        assert!(ran.code == 0 && ran.out.contains(r#""permissionDecision":"allow""#), "{ran:?}");
+    }
+}
+
 /// An answer that nobody can hear is none: clients let a tool run where a hook says nothing and ends well. What has no words,
 /// and what comes after the tool, needs nobody.
 #[test]
@@ -316,7 +326,8 @@ fn bad_input_is_a_refusal() {
         ("", "not JSON"),
         ("{not json", "not JSON"),
         ("{}{}", "not JSON"),
-        ("\u{feff}{}", "not JSON"),
+        ("\u{feff}\u{feff}{}", "no client"),
+        ("{\u{feff}}", "not JSON"),
         (r#"{"hook_event_name":"PreToolUse","hook_event_name":"PreToolUse"}"#, "not JSON"),
         ("[]", "no object"),
         ("{}", "no client"),
