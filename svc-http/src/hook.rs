@@ -35,7 +35,7 @@ use svc_core::value::json::Json;
 use svc_http::log::scrub;
 
 pub(crate) use self::client::Client;
-use self::event::{Event, Moment};
+use self::event::{Event, Moment, is_of_after};
 use self::place::Place;
 
 /// Bytes of what a client may say of one call.
@@ -102,7 +102,7 @@ pub(crate) fn run(client: Option<Client>, config: Option<PathBuf>) -> ExitCode {
     let done = span().and_then(|span| {
         let deadline = Deadline::from_now(span);
         guarded(deadline, move || {
-            let event = event(&stdin()?, client)?;
+            let event = event(&stdin()?, client, &knows)?;
             knows.store(event.moment != Moment::Before, Ordering::Release);
             let place = Place::find(config.as_deref(), &event.projects)?;
             match event.moment {
@@ -189,15 +189,17 @@ fn stdin() -> Result<Vec<u8>, Refused> {
 
 /// What the client says. Before a tool runs it has to be JSON to the letter. After it, what the tool gave may be
 /// anything, such as a text that was cut within a character or lists that are nested without end: then what can be read
-/// is.
-fn event(said: &[u8], client: Option<Client>) -> Result<Event, Refused> {
+/// is. Whether the tool has run is told as soon as that is known, as then there is nothing to refuse any more.
+fn event(said: &[u8], client: Option<Client>, is_after: &AtomicBool) -> Result<Event, Refused> {
     let said = without_marks(said);
-    if let Ok(json) = Json::parse(said) {
-        return Event::read(&json, client);
-    }
-    let read = leniently(&String::from_utf8_lossy(said), LENIENT_LEVELS).and_then(|it| Event::read(&it, client).ok());
-    read.filter(|it| it.moment != Moment::Before)
-        .ok_or_else(|| Refused::new("what the client says on standard input is not JSON"))
+    let whole = Json::parse(said).ok();
+    let is_whole = whole.is_some();
+    let read = whole.or_else(|| leniently(&String::from_utf8_lossy(said), LENIENT_LEVELS).filter(is_of_after));
+    let no_json = || Refused::new("what the client says on standard input is not JSON");
+    let json = read.ok_or_else(no_json)?;
+    is_after.store(is_of_after(&json), Ordering::Release);
+    let event = Event::read(&json, client)?;
+    if is_whole || event.moment != Moment::Before { Ok(event) } else { Err(no_json()) }
 }
 
 /// A text without the marks of the order of its bytes in front of it, which some write on Windows, one of them twice.
@@ -270,13 +272,18 @@ mod tests {
             (deep.clone(), false),
             (format!(r#"{{"isError":true,"content":{deep}}}"#), true),
         ] {
-            let read = event(said("PostToolUse", &response).as_bytes(), None).map(|it| (it.moment, it.input));
+            let read = event(said("PostToolUse", &response).as_bytes(), None, &AtomicBool::default())
+                .map(|it| (it.moment, it.input));
             let input = Json::Object(vec![("a".to_owned(), Json::Number(svc_core::value::json::Number::Int(1)))]);
             assert_eq!(read, Ok((Moment::After { failed }, input)), "{response}");
-            assert!(event(said("PreToolUse", &response).as_bytes(), None).is_err(), "{response}");
+            assert!(
+                event(said("PreToolUse", &response).as_bytes(), None, &AtomicBool::default()).is_err(),
+                "{response}"
+            );
         }
         let cut = said("PostToolUse", "1");
-        assert!(event(cut.get(..cut.len() - 1).unwrap_or_default().as_bytes(), None).is_err());
+        let cut = cut.get(..cut.len() - 1).unwrap_or_default();
+        assert!(event(cut.as_bytes(), None, &AtomicBool::default()).is_err());
     }
 
     /// What others wrote moves no cursor and is not endless.

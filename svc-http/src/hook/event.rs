@@ -189,6 +189,12 @@ fn missing(name: &str) -> Refused {
     Refused(format!("what the client says has no `{name}` that can be used"))
 }
 
+/// Whether what is said is about a tool that has run, by how every client names such events: also where nothing else of it is known.
+pub(crate) fn is_of_after(said: &Json) -> bool {
+    let name = event_name(said).unwrap_or_default().to_ascii_lowercase();
+    name.starts_with("post") || name.starts_with("after")
+}
+
 /// Whether what a tool gave says that it did not work.
 fn has_failed(input: &Json) -> bool {
     // One client writes what its tool gave as a text that holds JSON.
@@ -388,6 +394,20 @@ mod tests {
             format!(r#"{{"session_id":"s","hook_event_name":"PreToolUse","tool_name":"{}\n"}}"#, "x".repeat(100));
         assert_eq!(read(&control).unwrap().tool.len(), 100, "what is around it is no part of it");
         assert!(read(&control.replace("xx\\n", "x\\nx")).is_err());
+    }
+
+    /// What comes before a tool is never taken for what comes after it, and each that comes after it is known for it.
+    #[test]
+    fn after_is_known_by_the_name() {
+        let said = |name: &str| Json::Object(vec![("hook_event_name".to_owned(), Json::Text(name.to_owned()))]);
+        let names = "PreToolUse BeforeTool preToolUse beforeMCPExecution beforeShellExecution PostToolUse AfterTool \
+            PostToolUseFailure postToolUse afterMCPExecution postToolUseFailure afterShellExecution";
+        for name in names.split_whitespace() {
+            let kinds: Vec<_> = Client::ALL.into_iter().filter_map(|it| Kind::of(it, name, None)).collect();
+            assert!(!kinds.is_empty(), "{name}");
+            assert!(kinds.iter().all(|it| (it.moment != Moment::Before) == is_of_after(&said(name))), "{name}");
+        }
+        assert!(is_of_after(&said("PostToolBatch")) && !is_of_after(&said("Stop")) && !is_of_after(&Json::Null));
     }
 
     /// A failure that is a refusal is no run, whoever has refused; any other is one that did not work.

@@ -349,6 +349,24 @@ fn bad_input_is_a_refusal() {
     drop(held);
 }
 
+/// After a tool there is nothing to refuse: what cannot be told then is said so, whatever is wrong with it, and stops nothing.
+#[test]
+fn what_cannot_be_told_after_a_tool_is_no_refusal() {
+    let user = User::at(&answering(decision(&[])));
+    for (said, why) in [
+        (r#"{"hook_event_name":"PostToolUse","session_id":"s"}"#, "tool_name"),
+        (r#"{"hook_event_name":"PostToolUse","tool_name":"Bash"}"#, "session_id"),
+        (r#"{"hook_event_name":"afterShellExecution","conversation_id":"s"}"#, "command"),
+        (r#"{"hook_event_name":"PostToolBatch","session_id":"s"}"#, "no client"),
+        (r#"{"hook_event_name":"PostToolUse","session_id":"s","tool_response":[1e999999,"\ud83d"]}"#, "tool_name"),
+    ] {
+        let ran = user.run(&[], said);
+        assert_eq!((ran.code, ran.out.as_str()), (1, ""), "{ran:?}");
+        assert!(ran.err.starts_with("svc was not told what came of this call: ") && ran.err.contains(why), "{ran:?}");
+    }
+    refused(&user.run(&[], r#"{"hook_event_name":"BeforeTools","session_id":"s"}"#), "no client");
+}
+
 /// Without an address or a key, or with ones that are none, nothing is asked; plain http goes to this machine alone.
 #[test]
 fn without_address_or_key_every_call_is_refused() {
