@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use self::edit::{Indent, append, remove, was_empty};
+use self::edit::{Indent, append, remove, was_there};
 use self::json::{Comments, Kind, Node, parse};
 use super::Refused;
 use super::client::Client;
@@ -216,8 +216,8 @@ impl Settings {
             }
             // What we made empty goes with it.
             let place = |node: &Node, name: &str| node.members().iter().position(|it| it.key == name);
-            let last = list.items().len() == 1 && !was_empty(list);
-            return Ok(match (last, last && hooks.members().len() == 1 && !was_empty(hooks)) {
+            let last = list.items().len() == 1 && !was_there(text, list);
+            return Ok(match (last, last && hooks.members().len() == 1 && !was_there(text, hooks)) {
                 (_, true) => place(&root, "hooks").map(|it| remove(text, &root, it)),
                 (true, false) => place(hooks, event).map(|it| remove(text, hooks, it)),
                 (false, _) => Some(remove(text, list, at)),

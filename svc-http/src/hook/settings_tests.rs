@@ -78,6 +78,43 @@ fn comments_stay() {
     assert!(settings(Client::ClaudeCode, text).with(COMMAND).is_err());
 }
 
+/// Comments stay in the line that they are about, commas behind the last of a list stay, and taking the hook out again leaves every
+/// byte; also where somebody has put something behind it.
+#[test]
+fn comments_stay_in_their_line() {
+    for text in [
+        "{\n  \"a\": 1, // keep me\n}\n",
+        "{\n  \"a\": 1 // keep me\n}\n",
+        "{\r\n  \"a\": 1, // keep me\r\n}\r\n",
+        "{\n  \"a\": 1 /* x */, /* y */ // z\n  // last\n}\n",
+        "{\n  \"a\": 1,\n}\n",
+        "{ \"a\": 1, /* x */ }",
+        "{ /* none yet */ }",
+        "{\n  // none yet\n}\n",
+        "{\n  \"hooks\": {\n    /* none yet */\n  },\n}\n",
+        "{\n  \"hooks\": {\n    \"BeforeTool\": [ // mine\n    ], // them\n  } // all\n}\n",
+        "{\n  \"hooks\": {\n    \"BeforeTool\": [\n      {\"hooks\": []}, // mine\n    ]\n  }\n}\n",
+    ] {
+        let new = with(Client::Gemini, text);
+        assert_eq!(settings(Client::Gemini, &new).installed(COMMAND), Ok(Installed::Whole), "{new}");
+        assert_eq!(settings(Client::Gemini, &new).without().as_deref(), Ok(text), "{new}");
+        let commented = |it: &str| it.contains("//") || it.contains("/*");
+        for line in text.lines().filter(|it| commented(it) && !it.contains('}')) {
+            let (value, comment) = line.split_at(line.find("//").or_else(|| line.find("/*")).unwrap());
+            let stays = |it: &str| it.ends_with(comment.trim_end()) && it.starts_with(value.trim_end());
+            assert!(new.lines().any(stays), "{line:?} in {new}");
+        }
+        let Some((before, after)) = new.rsplit_once('}') else { panic!() };
+        let comma = if before.trim_end().ends_with(',') { "" } else { "," };
+        if !before.trim_end().ends_with("all") && comma.is_empty() {
+            let more = format!("{}\n  \"more\": 2\n}}{after}", before.trim_end());
+            let out = settings(Client::Gemini, &more).without().unwrap();
+            let expected = text.rsplit_once('}').unwrap().0;
+            assert_eq!(out, format!("{}\n  \"more\": 2\n}}{after}", expected.trim_end()), "{more}");
+        }
+    }
+}
+
 /// An older entry of ours is replaced, also where it stands among others; those stay.
 #[test]
 fn an_older_entry_is_replaced() {
