@@ -2,6 +2,7 @@
 that is lowered, a session that is barred, long lists; and, as axe sees them, the pages that stand outside the console's frame.
 """
 
+import itertools
 import json
 import os
 import pathlib
@@ -94,6 +95,7 @@ def unreadable_filters(chromium, dev, cookie):
     no_day = "The address names garbage here, which is no day. Choose one."
     turned = "The last day is before the first."
     wide = "At most 400 days are shown at once."
+    no_id = "This is no id: act_ and 26 digits and capital letters are one. Copy it whole from where it stands."
     with tabs.console(chromium, dev, cookie, "/activity?to=9999-12-31") as page:
         # The last day of all has none behind it that could be asked for.
         page.get_by_text("The address names 9999-12-31 here").wait_for()
@@ -132,6 +134,10 @@ def unreadable_filters(chromium, dev, cookie):
             ("/ledger?from=garbage", "From", no_day, ""),
             ("/ledger?to=garbage", "To", no_day, ""),
             ("/ledger?kind=gone", "Kind", no_choice, "gone"),
+            ("/ledger?about=act_01arz3ndektsv4rrffq69g5fav", "Names this id", no_id, "act_01arz3ndektsv4rrffq69g5fav"),
+            ("/ledger?about=APV_01ARZ3NDEKTSV4RRFFQ69G5FAV", "Names this id", "This is no id: apv_ and", "APV_01ARZ3NDEKTSV4RRFFQ69G5FAV"),
+            ("/ledger?about=team_01ARZ3", "Names this id", "This is no id: team_ and", "team_01ARZ3"),
+            ("/ledger?about=First+agent", "Names this id", "This is no id: none holds blanks", "First agent"),
             ("/ledger?from=2026-05-02&to=2026-05-01", "To", turned, "2026-05-01"),
             ("/spend?period=own&from=2024-01-01&to=2026-01-01", "From", wide, "2024-01-01"),
             ("/spend?period=own&from=garbage&to=2026-01-01", "From", no_day, ""),
@@ -365,6 +371,29 @@ def on_half_a_screen(chromium, dev, cookie, agent):
         page.set_viewport_size({"width": 360, "height": 640})
 
 
+def page_that_is_not_there(chromium, dev, cookie):
+    """An address below a page that has nothing below it, and one of no page, are told as that, and not as a matter of roles."""
+    with tabs.console(chromium, dev, cookie, "/budgets/zzz") as page:
+        heading(page, "There is no such page")
+        assert "Your role" not in page.inner_text("main"), page.inner_text("main")
+        page.get_by_role("main").get_by_role("link", name="Budgets").click()
+        heading(page, "Budgets")
+        assert page.url == at(dev, "/budgets"), page.url
+
+
+def largest_amount(chromium, dev, cookie, agent):
+    """The largest amount that there is fits a small phone."""
+    decision = approving.ask(dev, 2**53 - 1, "JPY")
+    with tabs.console(chromium, dev, cookie) as page:
+        for path, width in itertools.product((f"/agents/{agent}", f"/activity/{decision['id']}", "/activity", "/approvals"), (340, 360)):
+            page.set_viewport_size({"width": width, "height": 640})
+            page.goto(at(dev, path))
+            page.get_by_text("9,007,199,254,740,991").first.wait_for()
+            tabs.fits(page, path, width)
+        page.set_viewport_size({"width": 360, "height": 640})
+    desk.api(dev, f"approvals/{decision['approval']['id']}/deny", {})
+
+
 def slash_after_it(chromium, dev, cookie):
     """An address with a slash after it leads to the page."""
     with tabs.console(chromium, dev, cookie, "/activity/?status=denied") as page:
@@ -431,6 +460,8 @@ def test_the_console_stays_true():
         long_list(chromium, dev, cookie)
         on_half_a_screen(chromium, dev, cookie, agent)
         slash_after_it(chromium, dev, cookie)
+        page_that_is_not_there(chromium, dev, cookie)
+        largest_amount(chromium, dev, cookie, agent)
         zone_of_the_workspace(chromium, dev, cookie)
         not_among_those_shown(chromium, dev, cookie)
         more_than_are_offered(chromium, dev, cookie)

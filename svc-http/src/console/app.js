@@ -431,9 +431,15 @@ function Page({ address }) {
 
 /** @param {{ name?: string }} props */
 function Unreached({ name }) {
-  const { workspace } = usePlace();
+  const { workspace, wid } = usePlace();
+  const mine = useMine();
   const known = PAGES.find((it) => it.name === name);
-  return html`<${Heading} title=${known ? known.title : "There is no such page"} />
+  // A page that this person may open has nothing below it at such an address.
+  if (!known || mine.includes(known)) {
+    return html`<${Heading} title="There is no such page" />
+      <${Empty} title="Nothing stands at this address.">${known && html`<p><a href=${at(wid, known.name)}>${known.title}</a></p>`}<//>`;
+  }
+  return html`<${Heading} title=${known.title} />
     <${Empty} title=${`Your role here, ${workspace.role}, does not reach this page.`}><p>An owner or an admin of <${Quoted} text=${workspace.name} /> can give you another role.</p><//>`;
 }
 

@@ -39,6 +39,17 @@ const FINDINGS = /** @type {Record<string, [any, string, string]>} */ ({
   unchecked: ["waits", "Not checked", "This browser could check nothing."],
 });
 
+// How ids of this server's own are written, and what one begins with. Those of others that records name have forms of their own.
+const OWN = /^(act|agt|app|apv|bdg|bil|cal|cbk|con|dlv|drl|evd|hld|int|key|mcp|mcs|mnd|pol|prp|rcp|sel|ses|stk|sug|team|ups|usr|wsp)_/;
+const WHOLE = /^[a-z]+_[0-7][0-9A-HJKMNP-TV-Z]{25}$/;
+
+/** What is wrong with an id that is looked for, by the filter that it stands in. @param {string} id @returns {Record<string, string>} */
+function wrongId(id) {
+  const own = OWN.exec(id.toLowerCase())?.[0];
+  if (own && !WHOLE.test(id)) return { about: `This is no id: \`${own}\` and 26 digits and capital letters are one. Copy it whole from where it stands.` };
+  return /[^!-~]/.test(id) ? { about: "This is no id: none holds blanks, or letters beyond A to Z." } : {};
+}
+
 /** A kind of records in words. @param {string} kind */
 const worded = (kind) => {
   if (WORDS[kind]) return WORDS[kind];
@@ -71,7 +82,7 @@ const instants = (from, to, zone) => ({ from: from && fromLocal(`${from}T00:00`,
 function All({ query }) {
   const { wid, go, zone } = usePlace();
   const { kind = "", about = "", from = "", to = "" } = query;
-  const wrong = wrongDays({ from, to });
+  const wrong = { ...wrongDays({ from, to }), ...wrongId(about) };
   const isWrong = Object.keys(wrong).length > 0;
   const list = readBy(useList(isWrong ? null : "ledger", { kind, about, ...(!isWrong && instants(from, to, zone)) }, TOLD), wrong);
   const agents = useAgents();
