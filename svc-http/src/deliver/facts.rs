@@ -3,18 +3,20 @@
 //!
 //! **Invariant:** it holds no more than those read on the approval's or the action's page who may decide, and no token.
 
-use svc_core::rules::edge::message::Asked;
-use svc_core::rules::gate::asked::Stands;
+use svc_core::rules::edge::message::{Asked, AskedOf};
+use svc_core::rules::gate::asked::{Stands, dollars};
 use svc_core::rules::read::View;
 use svc_core::state::gate::{ApprovalKind, ApprovalSubject, Requester};
+use svc_core::state::gateway::BudgetScope;
 use svc_core::state::people::Principal;
 use svc_core::value::currency::Currency;
 use svc_core::value::id::{ActionId, ApprovalId, WorkspaceId};
+use svc_core::value::text::Label;
 
 use crate::pages::quoted::plain;
 
-/// Characters of what a tool is given that a message has, every sign that nobody sees named: they fit into a field of Slack's with
-/// their name.
+/// Characters that a message has of what a tool is given, and of an action's details, every sign that nobody sees named: they fit into a
+/// field of Slack's with their name.
 const INPUT_CHARS_MAX: usize = 1_700;
 
 /// What waits, or ran, for a message.
@@ -25,7 +27,7 @@ pub(super) struct Facts {
     pub(super) summary: String,
     /// More that others wrote, each with its name.
     pub(super) quoted: Vec<(&'static str, String)>,
-    /// Whether all that a tool would be given stands in `quoted`, or nowhere: where not, the page has more of it.
+    /// Whether all that is decided on stands here, or nowhere: where not, the page has more of it.
     pub(super) is_whole: bool,
     /// What the server says of it, each with its name.
     pub(super) own: Vec<(&'static str, String)>,
@@ -79,6 +81,9 @@ impl Facts {
         }
         match &approval.subject {
             ApprovalSubject::Freeze(it) => {
+                let named: Vec<&str> = asked.stops.iter().map(|it| it.name.as_str()).collect();
+                is_whole &= usize::try_from(it.members.count).is_ok_and(|count| count == named.len());
+                quoted.extend((!named.is_empty()).then(|| ("Agents", named.join(", "))));
                 quoted.push(("Reason", it.reason.to_string()));
                 if let Requester::Token { name, .. } = &it.by {
                     quoted.push(("Asked by the service token", name.to_string()));
@@ -86,7 +91,23 @@ impl Facts {
             }
             ApprovalSubject::HoldLift(it) => quoted.push(("Reason", it.reason.to_string())),
             ApprovalSubject::Owner(_) => quoted.extend(asked.question.whom.as_deref().map(|it| ("Whom", person(it)))),
-            ApprovalSubject::Action(_) | ApprovalSubject::Budget(_) => {}
+            ApprovalSubject::Action(it) => {
+                for why in it.exceptions.iter().map(|it| ("Why", it.message())) {
+                    if !quoted.contains(&why) {
+                        quoted.push(why);
+                    }
+                }
+                if asked.question.stands == Stands::Waiting && !it.exceptions.is_empty() {
+                    own.push(("Approving", "makes an exception to the mandate's limits, this once".to_owned()));
+                }
+            }
+            ApprovalSubject::Budget(it) => {
+                is_whole &= asked.budget.is_some();
+                if let Some(of) = &asked.budget {
+                    of_budget(of, &mut quoted, &mut own);
+                }
+                own.push(("Budget", it.budget.to_string()));
+            }
         }
         if asked.question.stands == Stands::Waiting {
             own.push(("Persons who have to agree", asked.question.needed.to_string()));
@@ -124,7 +145,25 @@ impl Facts {
     }
 }
 
-/// What is known of an action; whether all that its tool would be given is among it, or is known to nobody.
+/// What is known of a budget of which more is asked. What it is over is called as somebody has named it.
+fn of_budget(of: &AskedOf, quoted: &mut Vec<(&'static str, String)>, own: &mut Vec<(&'static str, String)>) {
+    let over = match &of.budget.scope {
+        BudgetScope::Workspace => "the whole workspace",
+        BudgetScope::Team(_) => "a team",
+        BudgetScope::Principal(_) => "a person",
+        BudgetScope::Agent(_) => "an agent",
+        BudgetScope::Key(_) => "a key",
+        BudgetScope::TaskClass(_) => "a class of tasks",
+    };
+    own.push(("Budget of", over.to_owned()));
+    let called = of.name.clone().or_else(|| of.budget.scope.target());
+    quoted.extend(called.map(|it| ("What the budget is over", it)));
+    own.push(("Period", of.budget.period.to_string()));
+    own.push(("Allotted", dollars(of.used.allocation(&of.budget))));
+    own.push(("Spent", dollars(of.used.spent)));
+}
+
+/// What is known of an action; whether all that is decided on is among it, or is known to nobody.
 fn of_action(view: &View, quoted: &mut Vec<(&'static str, String)>, own: &mut Vec<(&'static str, String)>) -> bool {
     let action = &*view.action;
     own.push(("Type", action.kind.as_str().to_owned()));
@@ -135,19 +174,36 @@ fn of_action(view: &View, quoted: &mut Vec<(&'static str, String)>, own: &mut Ve
     }
     if let Some(data) = &action.data {
         quoted.push(("Data goes to", data.recipient.to_string()));
+        let fields: Vec<&str> = data.fields.iter().map(Label::as_str).collect();
+        quoted.push(("Fields", fields.join(", ")));
+        quoted.extend(data.purpose.as_ref().map(|it| ("Purpose", it.to_string())));
     }
     if let Some(tool) = &action.tool {
         quoted.extend(tool.name.as_ref().map(|it| ("Tool", it.to_string())));
         quoted.extend(tool.server.as_ref().map(|it| ("Tool's server", it.to_string())));
     }
-    let Some(payload) = view.payload.as_deref() else { return true };
-    let Some(given) = payload.tool_input.as_deref() else { return payload.details.is_none() || action.tool.is_none() };
+    let mut is_whole = true;
+    if let Some(payload) = view.payload.as_deref() {
+        for (name, given) in [("The tool is given", &payload.tool_input), ("Details", &payload.details)] {
+            if let Some(given) = given.as_deref() {
+                let (shown, fits) = head(given);
+                quoted.push((name, shown));
+                is_whole &= fits;
+            }
+        }
+    }
+    // What a reason is about, an agent may have written.
+    quoted.extend(view.reasons().iter().map(|it| ("Why", it.message())));
+    own.push(("Content from", action.provenance.effective.meaning().to_owned()));
+    is_whole
+}
+
+/// As much of a text as a message has, and whether that is all of it.
+fn head(given: &str) -> (String, bool) {
     let named = plain(given);
-    let cut = named.char_indices().nth(INPUT_CHARS_MAX).map(|(end, _)| end);
-    let shown = named.get(..cut.unwrap_or(named.len())).unwrap_or_default();
-    let rest = cut.map(|_| format!("… ({} bytes in all: the rest is on the page)", given.len())).unwrap_or_default();
-    quoted.push(("The tool is given", format!("{shown}{rest}")));
-    cut.is_none()
+    let Some((end, _)) = named.char_indices().nth(INPUT_CHARS_MAX) else { return (named, true) };
+    let shown = named.get(..end).unwrap_or_default();
+    (format!("{shown}… ({} bytes in all: the rest is on the page)", given.len()), false)
 }
 
 const fn headline(kind: ApprovalKind, stands: Stands) -> &'static str {

@@ -72,10 +72,7 @@ fn told(facts: &Facts) -> Vec<Value> {
     let quoted = facts.quoted.iter().map(|(name, said)| field(name, &one_line(said)));
     let own = facts.own.iter().map(|(name, said)| field(name, said));
     for fields in [quoted.collect::<Vec<_>>(), own.collect()] {
-        if !fields.is_empty() {
-            let fields: Vec<Value> = fields.into_iter().take(FIELDS_MAX).collect();
-            blocks.push(json!({ "type": "section", "fields": fields }));
-        }
+        blocks.extend(fields.chunks(FIELDS_MAX).map(|it| json!({ "type": "section", "fields": it })));
     }
     blocks
 }
@@ -99,7 +96,7 @@ fn blocks(asked: &Asked, facts: &Facts) -> Vec<Value> {
 fn is_whole(facts: &Facts) -> bool {
     let fits = |text: &str, most: usize| text.chars().count() <= most;
     let quoted = facts.quoted.iter().all(|(_, said)| fits(&one_line(said), FIELD_MAX));
-    facts.is_whole && quoted && facts.quoted.len() <= FIELDS_MAX && fits(&plain(&facts.summary), TEXT_MAX)
+    facts.is_whole && quoted && fits(&plain(&facts.summary), TEXT_MAX)
 }
 
 fn buttons(asked: &Asked, facts: &Facts) -> Vec<Value> {

@@ -1,10 +1,13 @@
 //! Budgets in front of calls: each step of the ladder, several budgets at once, shadow, raises, and who is named.
 
 use serde_json::{Value, json};
+use svc_core::state::edge::{ConfigChange, IntegrationKind};
 use svc_core::state::gate::Agent;
 use svc_core::state::people::Role;
 use svc_core::value::Span;
+use svc_core::value::text::UrlText;
 use svc_tests::desk::{CHAT, Desk, MESSAGES, chat, header_of, streamed};
+use svc_tests::receiver::{Receiver, connect_kind};
 use svc_tests::watch::Watch;
 use tokio::io::AsyncReadExt as _;
 
@@ -268,11 +271,14 @@ async fn shadow_names_what_a_budget_would_prefer() {
 /// other.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn who_may_raise_a_budget_hears_of_the_question() {
-    let mut desk = Desk::new().await;
+    let mut desk = Desk::with(|plan| plan.config.allow_private_callbacks = true).await;
     desk.enforce().await;
     let (own, other) = (desk.site.member(Role::Member), desk.site.member(Role::Member));
     desk.key = desk.key_with(json!({ "principalId": own.principal })).await.0;
     desk.budget(10_000, json!([{ "at": 1, "step": "approval" }])).await;
+    let mut room = Receiver::start().await;
+    let url = UrlText::parse(&room.url("/room")).unwrap();
+    connect_kind(&desk.site, IntegrationKind::Chat, ConfigChange { url: Some(Some(url)), ..ConfigChange::default() });
     desk.site.gate.tick().unwrap();
     let mut watch = Watch::open(&desk.site, &own.sid, None).await;
     let mut others = Watch::open(&desk.site, &other.sid, None).await;
@@ -283,6 +289,12 @@ async fn who_may_raise_a_budget_hears_of_the_question() {
         }
         got.ok();
     };
+    let said = room.next().await.json()["text"].as_str().unwrap().to_owned();
+    for it in
+        ["Budget of: the whole workspace", "Period: day", "Allotted: USD 0.01\n", "Spent: USD 0.00", "Budget: bdg_"]
+    {
+        assert!(said.contains(it), "{it}: {said}");
+    }
     desk.post(&format!("approvals/{}/approve", approval.as_str().unwrap()), json!({})).await.ok();
     desk.site.gate.tick().unwrap();
     for name in ["approval.waiting", "approval.decided"] {

@@ -153,6 +153,14 @@ async fn a_room_is_offered_no_yes_to_what_is_not_all_shown() {
         let buttons: Vec<&str> = shown["buttons"].as_array().unwrap().iter().map(|it| text(&it["decision"])).collect();
         assert_eq!(buttons, expected, "{shown}");
     }
+    for (number, filler, expected) in [(1, 10, &["approve", "deny"][..]), (2, 2_000, &["deny"])] {
+        let body = json!({ "type": format!("crm.update{number}"), "summary": "Tidy up", "details": { "delete": "x".repeat(filler) } });
+        chat.client.authorize(&chat.agent.key, &body).await.ok();
+        let shown = chat.slack.next().await.json();
+        let buttons: Vec<&str> = shown["buttons"].as_array().unwrap().iter().map(|it| text(&it["decision"])).collect();
+        assert_eq!(buttons, expected, "{shown}");
+        assert!(text(&shown["text"]).contains("Details:\n> {\"delete\":\"xxxxxxxxxx"), "{shown}");
+    }
     chat.site.audit();
     chat.site.stop().await;
 }

@@ -449,3 +449,61 @@ async fn a_message_says_what_was_decided_elsewhere() {
     chat.site.audit();
     chat.site.stop().await;
 }
+
+/// All that is decided on stands in the message, or there is no yes beside it: what is shared and what for, the details that a tool of
+/// the agent's own gets, why a person is asked, which limits a yes would pass, and whose words are behind it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_message_has_all_that_is_decided_on() {
+    let mut chat = Chat::with(|_| {}).await;
+    let ask = r#"{"name":"Ask","actions":["payment"],"limits":{"currency":"EUR","perAction":1000,"onLimit":"ask"}}"#;
+    let spender = chat.site.agent(&[ask]);
+    let share = json!({ "recipient": "crm.example.com", "fields": ["email", "iban"], "purpose": "An audit" });
+    let update = |kind: &str, details: Value| json!({ "type": kind, "summary": "Tidy up", "details": details });
+    let both = json!({ "type": "mcp.call", "summary": "Look around", "details": { "delete_all": true },
+        "tool": { "name": "sh", "server": "box", "input": { "command": "ls" } } });
+    let mut transfer = payment(5_000_000);
+    transfer["provenance"] = json!([{ "source": "email" }]);
+    let own = chat.agent.key.clone();
+    for (key, body, told, has_yes) in [
+        (
+            &own,
+            json!({ "type": "data.share", "summary": "Share it", "data": share }),
+            &[
+                "Data goes to: crm.example.com",
+                "Fields: email, iban",
+                "Purpose: An audit",
+                "Why: no mandate of this agent covers this type of action",
+            ][..],
+            true,
+        ),
+        (&own, update("crm.update", json!({ "delete_all": true })), &[r#"Details: {"delete_all":true}"#], true),
+        (&own, update("crm.purge", json!({ "note": "x".repeat(2_000) })), &["Details: {\"note\":\"x"], false),
+        (&own, both, &[r#"Details: {"delete_all":true}"#, r#"The tool is given: {"command":"ls"}"#], true),
+        (
+            &spender.key,
+            transfer,
+            &[
+                "Why: EUR 50000.00 is above EUR 10.00 for one action",
+                "Why: content that others wrote is behind this request",
+                "Content from: somebody outside wrote it",
+                "Approving: makes an exception to the mandate's limits, this once",
+            ],
+            true,
+        ),
+    ] {
+        chat.slack.answer([taken()]);
+        chat.client.authorize(key, &body).await.ok();
+        let message = posted(&mut chat).await.json();
+        let blocks = message["blocks"].as_array().unwrap();
+        let fields: Vec<&str> =
+            blocks.iter().filter_map(|it| it["fields"].as_array()).flatten().map(|it| text(&it["text"])).collect();
+        for it in told {
+            assert!(fields.iter().any(|field| field.starts_with(it)), "{it}: {fields:?}");
+        }
+        let words = blocks.last().unwrap()["elements"].as_array().unwrap().iter().map(|it| text(&it["action_id"]));
+        let expected: &[&str] = if has_yes { &["approve", "deny", "open"] } else { &["deny", "open"] };
+        assert_eq!(words.collect::<Vec<_>>(), expected, "{message}");
+    }
+    chat.site.audit();
+    chat.site.stop().await;
+}

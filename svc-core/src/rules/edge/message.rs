@@ -7,6 +7,7 @@ use std::sync::Arc;
 use super::spread::{concerns, is_named};
 use crate::refusal::Refusal;
 use crate::rules::gate::asked::{Question, Stands, Who, question_for};
+use crate::rules::gateway::budgets::asked_about;
 use crate::rules::read::{View, view};
 use crate::state::edge::{
     DeciderConfig, Integration, IntegrationConfig, IntegrationKind, IntegrationSlot, Job, News, Posted, SealedSecret,
@@ -14,6 +15,7 @@ use crate::state::edge::{
 };
 use crate::state::evidence::Entry;
 use crate::state::gate::{Action, Agent, Approval, ApprovalSubject, Requester};
+use crate::state::gateway::{Budget, BudgetUse};
 use crate::state::people::{Account, MemberState, Principal, Role, SignInLink, Workspace};
 use crate::store::Row;
 use crate::turn::{Halt, Scope};
@@ -127,12 +129,27 @@ pub struct Asked {
     pub person: Option<Arc<Principal>>,
     /// What asks the same and stands under it, the oldest first: [`LISTED_MAX`] at most.
     pub under: Vec<ApprovalId>,
+    /// Of a freeze the agents that it stops, [`LISTED_MAX`] of them at most.
+    pub stops: Vec<Arc<Agent>>,
+    /// Of more of a budget which one, where it is there still.
+    pub budget: Option<Box<AskedOf>>,
     /// How many there are.
     pub under_count: usize,
 }
 
 /// The message of a job.
 ///
+/// A budget of which more is asked.
+#[derive(Clone, Debug)]
+pub struct AskedOf {
+    /// The budget.
+    pub budget: Arc<Budget>,
+    /// What has been used of it in the period that runs now.
+    pub used: BudgetUse,
+    /// What people call what it is over, where that has a name.
+    pub name: Option<String>,
+}
+
 /// # Errors
 /// [`Halt::Load`], or `internal` where a row that another names is not there.
 pub(super) fn of(scope: &mut Scope<'_>, job: Job, integration: Option<&Integration>) -> Result<Sent, Halt> {
@@ -309,11 +326,25 @@ fn asked(scope: &mut Scope<'_>, question: Question) -> Result<Asked, Halt> {
     };
     let person = somebody(scope, person)?;
     let (under, under_count) = under(scope, &question.approval)?;
-    Ok(Asked { question, agent, person, under, under_count })
+    Ok(Asked { question, agent, person, stops, budget, under, under_count })
 }
 
 /// What stands under an approval that people are told of, and how many they are.
 fn under(scope: &mut Scope<'_>, approval: &Approval) -> Result<(Vec<ApprovalId>, usize), Halt> {
+    let listed = question.members.get(..question.members.len().min(LISTED_MAX)).unwrap_or_default();
+    scope.want(&listed.iter().map(|it| Agent::key(*it)).collect::<Vec<_>>())?;
+    let mut stops = Vec::with_capacity(listed.len());
+    for id in listed {
+        stops.extend(scope.get::<Agent>(*id)?);
+    }
+    let budget = match &question.approval.subject {
+        ApprovalSubject::Budget(it) => asked_about(scope, question.approval.workspace, it.budget)?,
+        ApprovalSubject::Action(_)
+        | ApprovalSubject::Freeze(_)
+        | ApprovalSubject::HoldLift(_)
+        | ApprovalSubject::Owner(_) => None,
+    };
+    let budget = budget.map(|(budget, used, name)| Box::new(AskedOf { budget, used, name }));
     let Some(topic) = approval.asked_action().and_then(|it| it.topic) else { return Ok((Vec::new(), 0)) };
     let topic = scope.get::<Topic>(topic)?.filter(|it| it.approvals.first() == Some(&approval.id));
     let others: Vec<ApprovalId> = topic.map(|it| it.approvals.iter().skip(1).copied().collect()).unwrap_or_default();

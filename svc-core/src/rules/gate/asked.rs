@@ -160,7 +160,8 @@ impl Question {
 }
 
 /// Micros as dollars: two digits behind the point, or as many as it takes.
-fn dollars(micros: MicroUsd) -> String {
+#[must_use]
+pub fn dollars(micros: MicroUsd) -> String {
     let (whole, rest) = (micros.get() / 1_000_000, micros.get() % 1_000_000);
     let digits = format!("{rest:06}");
     let (cents, fine) = digits.split_at(2);

@@ -335,6 +335,25 @@ pub(super) fn standing(
     Ok((budget, used))
 }
 
+/// A budget that somebody is asked about, with its use as it is now and what people call what it is over; nothing where it is gone.
+///
+/// # Errors
+/// [`Halt::Load`], or `internal` where a row that another names is not there.
+pub(in crate::rules) fn asked_about(
+    scope: &mut Scope<'_>,
+    workspace: WorkspaceId,
+    id: BudgetId,
+) -> Result<Option<(Arc<Budget>, BudgetUse, Option<String>)>, Halt> {
+    scope.want(&[Workspace::key(workspace), Budget::key(id), BudgetUse::key(id)])?;
+    if scope.get::<Budget>(id)?.is_none() {
+        return Ok(None);
+    }
+    let (budget, used) = standing(scope, workspace, id)?;
+    // Where a key's row is found is not known here: its id stands for it.
+    let name = scope_name(scope, &budget, None)?;
+    Ok(Some((budget, used, name)))
+}
+
 /// Whether somebody may raise a budget: its owner, an owner, an admin.
 pub(in crate::rules) fn may_raise(role: Role, principal: PrincipalId, budget: &Budget) -> bool {
     match role.reach(Right::RaiseBudgets) {
