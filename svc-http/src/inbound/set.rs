@@ -154,7 +154,10 @@ fn believe(claims: &Json, expected: Expected<'_>, now: Timestamp) -> Result<Set,
 impl Subject {
     fn of(subject: &Json) -> Self {
         let text = |name: &str| subject.get(name).and_then(Json::as_str).map(str::to_owned);
-        let format = text("format").or_else(|| text("subject_type")).unwrap_or_default();
+        let format = text("format").or_else(|| text("subject_type"));
+        // Some name a person within the event by a member alone, and say no format of it.
+        let is_bare = format.is_none() && subject.get("user").is_some();
+        let format = if is_bare { "complex".to_owned() } else { format.unwrap_or_default() };
         let read = match format.as_str() {
             "email" => text("email").map(Self::Email),
             "iss_sub" | "iss-sub" => {
@@ -252,6 +255,9 @@ mod tests {
                 r#"{"format":"complex","user":{"format":"opaque","id":"x"},"tenant":{}}"#,
                 Subject::Opaque("x".to_owned()),
             ),
+            (r#"{"user":{"format":"opaque","id":"x"}}"#, Subject::Opaque("x".to_owned())),
+            (r#"{"user":{"user":{"format":"opaque","id":"x"}}}"#, Subject::Other),
+            (r#"{"format":"aliases","user":{"format":"opaque","id":"x"}}"#, Subject::Other),
             (r#"{"format":"complex","user":{"format":"complex","user":{}}}"#, Subject::Other),
             (r#"{"format":"email"}"#, Subject::Other),
             ("7", Subject::Other),

@@ -182,6 +182,42 @@ async fn a_person_is_found_by_the_providers_own_name() {
         assert_eq!(from.status(&ann, here).await, status, "{issuer} {subject}");
     }
     assert_eq!(from.heard()[2]["principalId"], json!(ann.principal.to_string()));
+    // Whom a provider names with a slash behind its own name, or within the event by a member without a format, is the same person.
+    let named = |iss: &str| json!({ "format": "iss_sub", "iss": iss, "sub": "ann" });
+    for subject in [json!({ "user": named(ISSUER) }), named(&format!("{ISSUER}/"))] {
+        from.site.shift(Span::millis(1));
+        let again = Person { sid: from.site.sign_in(ann.account), ..ann.clone() };
+        assert_eq!(from.status(&again, here).await, 200);
+        let mut claims = from.claims(REVOKED, "");
+        claims.as_object_mut().unwrap().remove("sub_id");
+        claims["events"][REVOKED]["subject"] = subject.clone();
+        let token = from.token(&claims, "one");
+        assert_eq!(from.push(&token).await.status, 202);
+        assert_eq!(from.status(&again, here).await, 401, "{subject}");
+    }
+}
+
+/// What is told of somebody whom nobody knows here, though it asks for something, shows as the integration's last error until
+/// something is heard that is understood; what asks for nothing is no miss.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_signal_about_nobody_is_seen() {
+    let mut from = provider().await;
+    let (ann, owner) = (from.site.member(Role::Admin), from.site.member(Role::Owner));
+    let path = format!("/api/w/{}/integrations", from.site.workspace());
+    let quiet = "https://schemas.openid.net/secevent/ssf/event-type/verification";
+    let (nobody, miss) = ("nobody@example.com", json!("an event was about somebody who is nobody here"));
+    for (event, email, told) in [
+        (quiet, nobody, Value::Null),
+        (REVOKED, nobody, miss.clone()),
+        (quiet, nobody, miss.clone()),
+        (DISABLED, "no address", miss),
+        (REVOKED, &*ann.email, Value::Null),
+    ] {
+        assert_eq!(from.tell(event, email).await.status, 202);
+        let listed = owner.ask(&mut from.client, "GET", &path, None).await.ok();
+        let shown = &listed["data"][0];
+        assert_eq!((&shown["lastError"], &shown["state"]), (&told, &json!("ok")), "{event} {email}");
+    }
 }
 
 /// Of a person who is shut out the agents stop in the commit that hears it, as the integration's doing; nobody else's do. Of one token

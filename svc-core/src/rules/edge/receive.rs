@@ -114,6 +114,9 @@ pub enum Deed {
 /// What came of an event about somebody who is nobody here.
 pub(super) const UNKNOWN_SUBJECT: &str = "unknown_subject";
 
+/// What an integration shows of such an event.
+const MISSED: &str = "an event was about somebody who is nobody here";
+
 /// What was done, and about what.
 pub(super) struct Done {
     pub(super) heard: Heard,
@@ -173,8 +176,19 @@ pub fn receive(scope: &mut Scope<'_>, asked: &Receive) -> Result<Heard, Halt> {
         None => Integration::clone(&integration),
     };
     record(scope, asked, &done, (&integration, repeated));
-    scope.put(Integration { last_event_at: Some(now), last_error: None, failing: false, ..integration });
+    let last_error = missed(asked, &done, &integration);
+    scope.put(Integration { last_event_at: Some(now), last_error, failing: false, ..integration });
     Ok(done.heard)
+}
+
+/// What is wrong with what an integration is told, though it is taken: an identity provider goes on telling of people whom nobody knows
+/// here by the names that it gives, and hears nothing of it. What asks for nothing shows nothing of that either way.
+fn missed(asked: &Receive, done: &Done, before: &Integration) -> Option<Box<str>> {
+    match (&asked.event.deed, &*done.heard.outcome) {
+        (Deed::Unknown | Deed::Signal(_), UNKNOWN_SUBJECT) => Some(MISSED.into()),
+        (Deed::Nothing, _) if asked.slot.kind == IntegrationKind::Ssf => before.last_error.clone(),
+        _ => None,
+    }
 }
 
 /// That a signed request is taken once, and an event done once.

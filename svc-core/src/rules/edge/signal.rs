@@ -7,7 +7,7 @@ use super::receive::{Done, UNKNOWN_SUBJECT};
 use crate::refusal::Refusal;
 use crate::rules::gate::fleet::{Heard, freeze_heard};
 use crate::rules::people::single_sign_on::linked;
-use crate::state::people::{EmailUse, Member, Principal, Workspace};
+use crate::state::people::{EmailUse, Member, Principal, SsoLink, Workspace};
 use crate::store::Row as _;
 use crate::turn::{Halt, Scope};
 use crate::value::digest::SsoLinkId;
@@ -30,8 +30,9 @@ pub struct Told {
 pub enum Named {
     /// By their address.
     Address(Email),
-    /// By the row of an issuer's name of them, by which it signs them in.
-    Subject(SsoLinkId),
+    /// By an issuer's name of them, by which it signs them in: the rows of that, the likeliest first. The same provider may write its own
+    /// name in one way where it signs in and in another where it tells.
+    Subject([SsoLinkId; 2]),
 }
 
 /// The principal of this workspace that is named so.
@@ -43,7 +44,15 @@ pub fn whose(scope: &mut Scope<'_>, workspace: WorkspaceId, named: &Named) -> Re
         Named::Address(email) => {
             Ok(scope.get::<EmailUse>(EmailUse::of_principal(workspace, email))?.and_then(|it| it.principal))
         }
-        Named::Subject(id) => Ok(linked(scope, workspace, *id)?.map(|(principal, _)| principal.id)),
+        Named::Subject(ids) => {
+            scope.want(&ids.map(SsoLink::key))?;
+            for id in ids {
+                if let Some((principal, _)) = linked(scope, workspace, *id)? {
+                    return Ok(Some(principal.id));
+                }
+            }
+            Ok(None)
+        }
     }
 }
 

@@ -124,8 +124,13 @@ async fn take(service: &GateService, from: &Verified, set: &Set) -> Result<(), R
 fn named(workspace: WorkspaceId, subject: &Subject) -> Option<Named> {
     match subject {
         Subject::Email(email) => Email::parse(email).ok().map(Named::Address),
-        // As single sign-on knows them, whichever provider that is.
-        Subject::IssSub { issuer, subject } => Some(Named::Subject(SsoLink::id_of(workspace, issuer, subject))),
+        // As single sign-on knows them, whichever provider that is. Some write their name here with a slash at its end, and in ID tokens
+        // without one. Who sends the event is not judged by it: that was its signature.
+        Subject::IssSub { issuer, subject } => {
+            let bare = issuer.strip_suffix('/').unwrap_or(issuer);
+            let other = if bare == issuer { format!("{bare}/") } else { bare.to_owned() };
+            Some(Named::Subject([issuer, &other].map(|it| SsoLink::id_of(workspace, it, subject))))
+        }
         Subject::Opaque(_) | Subject::Other => None,
     }
 }
