@@ -1,8 +1,8 @@
 //! Identity providers as this server is their client (OpenID Connect Core 1.0, Discovery 1.0): what they say of themselves, codes
 //! turned into ID tokens, and domains that say whose they are.
 //!
-//! **Invariant:** every address comes from an owner or a provider and goes through the outbound guard; nothing of what a provider
-//! answers is logged.
+//! **Invariant:** every address comes from an owner or a provider and goes through the outbound guard; of what a provider answers
+//! nothing is logged but its status and a word that is known here.
 
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -142,15 +142,45 @@ impl Providers {
         })?;
         let json = Json::parse(&answer.body).ok();
         let text = |name: &str| json.as_ref().and_then(|it| it.get(name)).and_then(Json::as_str);
-        match answer.status {
-            200 => text("id_token").map(|it| Secret::new(it.to_owned())).ok_or(Unredeemed::Refused),
-            // RFC 6749, 5.2.
-            400 | 401 if text("error") == Some("invalid_client") => Err(Unredeemed::Client),
-            500.. => Err(Unredeemed::Unreachable),
-            _ => Err(Unredeemed::Refused),
+        if answer.status == 200
+            && let Some(token) = text("id_token")
+        {
+            return Ok(Secret::new(token.to_owned()));
         }
+        let error = text("error").and_then(|it| ERRORS.into_iter().find(|known| *known == it));
+        tracing::warn!(
+            host = of.token.host(),
+            status = answer.status,
+            error,
+            "an identity provider gave no token for a code"
+        );
+        Err(refused(answer.status, error))
     }
 }
+
+/// What an answer says that has no token, by its status and its word, where that is one of [`ERRORS`]. That it does not know this server
+/// by its secret is `invalid_client` in RFC 6749, 5.2, and other words with some providers; without being asked who one is, nobody else
+/// hears 401.
+fn refused(status: u16, error: Option<&str>) -> Unredeemed {
+    match (status, error) {
+        (401, _) | (400 | 403, Some("access_denied" | "invalid_client" | "unauthorized_client")) => Unredeemed::Client,
+        (500.., _) => Unredeemed::Unreachable,
+        _ => Unredeemed::Refused,
+    }
+}
+
+/// The words for what is wrong that providers answer a code with (RFC 6749, 4.1.2.1 and 5.2): of what they answer these are logged and
+/// nothing else.
+const ERRORS: [&str; 8] = [
+    "access_denied",
+    "invalid_client",
+    "invalid_grant",
+    "invalid_request",
+    "invalid_scope",
+    "server_error",
+    "unauthorized_client",
+    "unsupported_grant_type",
+];
 
 impl Redeeming<'_> {
     /// The form of RFC 6749, 4.1.3, with the verifier of RFC 7636 and, where that is how this server shows who it is, its secret.

@@ -41,6 +41,8 @@ pub struct Conduct {
     pub answers: BTreeMap<&'static str, Vec<u8>>,
     /// The secret that it knows the site by.
     pub secret: &'static str,
+    /// With which status and word it tells that it does not know the site so.
+    pub unknown_client: (u16, &'static str),
 }
 
 /// Somebody who was sent to it and has signed in.
@@ -89,6 +91,7 @@ impl IdentityProvider {
                 alg: "ES256",
                 answers: BTreeMap::new(),
                 secret: CLIENT_SECRET,
+                unknown_client: (400, "invalid_client"),
             },
             codes: BTreeMap::new(),
             issued: 0,
@@ -217,7 +220,11 @@ impl Inner {
                     200,
                     &json!({ "access_token": "never-used", "token_type": "Bearer", "expires_in": 300, "id_token": token }),
                 ),
-                Err(error) => document(400, &json!({ "error": error, "error_description": "<b>provider's words</b>" })),
+                Err(error) => {
+                    let unknown = self.conduct.unknown_client;
+                    let (status, error) = if error == "invalid_client" { unknown } else { (400, error) };
+                    document(status, &json!({ "error": error, "error_description": "<b>provider's words</b>" }))
+                }
             },
             _ => document(404, &json!({})),
         }

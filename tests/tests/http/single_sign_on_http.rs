@@ -520,8 +520,20 @@ async fn a_secret_that_rotates_is_good_as_long_as_it_is() {
     let mut client = stage.site.client().await;
     let rotate = format!("/api/w/{}/integrations/{}/rotate", stage.site.workspace(), stage.integration.id);
     owner.ask(&mut client, "POST", &rotate, Some(&json!({ "secret": "the-next-one", "overlapHours": 1 }))).await.ok();
-    let (_, got) = stage.come(stage.claims("ann", ANN)).await;
-    assert_eq!(to(&got), "/sign-in");
+    // Providers have several ways to say that they do not know a client by its secret.
+    for told in [
+        (400, "invalid_client"),
+        (401, "invalid_client"),
+        (401, "unauthorized_client"),
+        (401, "access_denied"),
+        (401, "whatever_else"),
+        (400, "unauthorized_client"),
+        (403, "access_denied"),
+    ] {
+        stage.provider.behave(|it| it.unknown_client = told);
+        let (_, got) = stage.come(stage.claims("ann", ANN)).await;
+        assert_eq!(to(&got), "/sign-in", "{told:?}");
+    }
     stage.site.shift(Span::hours(2));
     stage.refuses(stage.claims("ann", ANN), 503, "the one before has ended").await;
     stage.provider.behave(|it| it.secret = "the-next-one");
