@@ -1,10 +1,12 @@
 //! What a code host says of a pull request: where it was, whether it went in, and which tasks its words name.
 
 use svc_core::refusal::{FieldError, Refusal};
+use svc_core::state::gateway::PullEnd;
+use svc_core::value::Timestamp;
 use svc_core::value::text::TaskId;
 use url::form_urlencoded;
 
-use crate::wire::{Fields, parse, text, truth};
+use crate::wire::{Fields, integer, parse, text, truth};
 
 /// Tasks that one pull request may name.
 pub const NAMED_MAX: usize = 20;
@@ -12,6 +14,8 @@ pub const NAMED_MAX: usize = 20;
 pub const MEANT_MAX: usize = 8;
 /// What an id of a task begins with.
 const PREFIX: &str = "tsk_";
+/// What the host calls those who may write to a repository themselves.
+const INSIDE: [&str; 3] = ["OWNER", "MEMBER", "COLLABORATOR"];
 /// Characters of an id behind that.
 const ID_MAX: usize = 64;
 
@@ -24,6 +28,10 @@ pub struct Closed {
     pub branch: String,
     /// Whether it went in.
     pub merged: bool,
+    /// Whether somebody made it from a place of their own who is nobody in the repository.
+    pub outsider: bool,
+    /// Which one it is and when it ended, where that is told.
+    pub ended: Option<PullEnd>,
     /// The tasks that its title, text and own branch name: of each mention the ids that it may mean, the longest first.
     pub tasks: Vec<Vec<TaskId>>,
 }
@@ -66,13 +74,25 @@ impl Closed {
             it.demand("base");
             let branch = it.nested("base", |it| it.required("ref", text));
             it.demand("head");
-            let own = it.nested("head", |it| it.required("ref", text));
+            let head = it.nested("head", |it| {
+                // The place that it was made in, where that is gone, is told as `null`.
+                let place = it.nested("repo", |it| it.optional("full_name", text));
+                let place = if it.is_null("repo") { Some("") } else { place };
+                Some((it.required("ref", text), place))
+            });
+            let (own, place) = head.unwrap_or_default();
             let merged = it.required("merged", truth);
+            let number = it.optional("number", integer);
+            let closed_at = it.optional("closed_at", |it| Timestamp::parse(text(it)?));
+            let is_inside = it.optional("author_association", text).is_some_and(|it| INSIDE.contains(&it));
             let said = [it.optional("title", text), it.optional("body", text), own];
-            Some((branch?.to_owned(), merged?, named(said.into_iter().flatten())))
+            let tasks = named(said.into_iter().flatten());
+            Some((branch?.to_owned(), merged?, place, is_inside, number.zip(closed_at), tasks))
         });
-        let (branch, merged, tasks) = request?;
-        Some(Self { repository: repository?.to_owned(), branch, merged, tasks })
+        let (repository, (branch, merged, place, is_inside, ended, tasks)) = (repository?, request?);
+        let outsider = !is_inside && place.is_some_and(|it| !it.eq_ignore_ascii_case(repository));
+        let ended = ended.map(|(number, at)| PullEnd::of(repository, number, at));
+        Some(Self { repository: repository.to_owned(), branch, merged, outsider, ended, tasks })
     }
 }
 

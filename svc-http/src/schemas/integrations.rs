@@ -201,7 +201,7 @@ fn event_received() -> Value {
             "received": { "enum": [true] },
             "outcome": {
                 "type": "string",
-                "description": "What came of it: `accepted` or `rejected` where tasks were reported so, `unchanged` where nothing was to be said of them any more, `no_task` where none of this workspace is named, `not_listed` where the integration does not name its repository and branch, `ignored` for every other event.",
+                "description": "What came of it: `accepted` or `rejected` where tasks were reported so, `unchanged` where nothing was to be said of them any more, `no_task` where none of this workspace is named, `not_listed` where the integration does not name its repository and branch, `outsider` of a pull request that somebody outside made and that was not merged, `ignored` for every other event.",
             },
         },
     })

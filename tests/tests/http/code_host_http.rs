@@ -61,7 +61,9 @@ async fn a_merge_tells_what_came_of_its_tasks() {
         task(&mut desk, id).await;
     }
     assert_eq!(heard(&mut desk, &closed(1, "Mend it (tsk_one, tsk_two-again)", true)).await, "accepted");
-    assert_eq!(heard(&mut desk, &closed(2, "Undo tsk_two", false)).await, "rejected");
+    assert_eq!(heard(&mut desk, &closed(2, "Undo tsk_two", false)).await, "unchanged");
+    task(&mut desk, "tsk_four").await;
+    assert_eq!(heard(&mut desk, &closed(6, "Undo tsk_four", false)).await, "rejected");
     let (key, report) = (desk.key.clone(), json!({ "taskId": "tsk_three", "status": "abandoned" }));
     desk.client.post("/v1/outcomes", &key, &report).await.ok();
     assert_eq!(heard(&mut desk, &closed(3, "tsk_three and tsk_one", true)).await, "unchanged");
@@ -157,4 +159,56 @@ async fn what_is_not_signed_is_nobodys() {
     statuses.sort_unstable();
     assert_eq!((statuses[0], &statuses[1..]), (200, &[401; 63][..]));
     assert_eq!(outcomes(&desk).len(), 1);
+}
+
+/// What went in stays accepted, whichever pull request names its task later or is told of again; the newer of two ends of one pull
+/// request counts. One of somebody outside that did not go in says nothing of anybody's task.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_went_in_is_not_undone_by_others() {
+    let mut desk = desk().await;
+    for id in ["tsk_one", "tsk_two", "tsk_three"] {
+        task(&mut desk, id).await;
+    }
+    let at = |number: u32, title: &str, merged: bool, closed_at: &str| {
+        let mut event = closed(number, title, merged);
+        event["pull_request"]["number"] = json!(number);
+        event["pull_request"]["closed_at"] = json!(closed_at);
+        event
+    };
+    let from = |mut event: Value, repository: Value, association: &str| {
+        event["pull_request"]["head"]["repo"] = repository;
+        event["pull_request"]["author_association"] = json!(association);
+        event
+    };
+    let fork = || json!({ "full_name": "stranger/shop" });
+    assert_eq!(heard(&mut desk, &at(1, "Closes tsk_one", true, "2026-11-02T10:00:00Z")).await, "accepted");
+    for (event, told) in [
+        // Another, of later; the same, of before it was opened again.
+        (at(2, "About tsk_one", false, "2026-11-03T10:00:00Z"), "unchanged"),
+        (at(1, "Closes tsk_one, again", false, "2026-11-01T10:00:00Z"), "unchanged"),
+        (from(at(3, "tsk_two", false, "2026-11-03T10:00:00Z"), fork(), "NONE"), "outsider"),
+        (from(at(4, "tsk_two", false, "2026-11-03T10:00:00Z"), fork(), "CONTRIBUTOR"), "outsider"),
+        (from(at(5, "tsk_two", false, "2026-11-03T10:00:00Z"), Value::Null, "NONE"), "outsider"),
+        (from(at(6, "tsk_two", false, "2026-11-03T10:00:00Z"), fork(), "COLLABORATOR"), "rejected"),
+        (
+            from(at(7, "tsk_three", false, "2026-11-03T10:00:00Z"), json!({ "full_name": "acme/SHOP" }), "NONE"),
+            "rejected",
+        ),
+        // What somebody outside has made goes in by the word of somebody inside.
+        (from(at(8, "tsk_two", true, "2026-11-04T10:00:00Z"), fork(), "NONE"), "accepted"),
+        // The same one, opened again and thrown away later.
+        (at(1, "Closes tsk_one, not", false, "2026-11-05T10:00:00Z"), "rejected"),
+        (at(1, "Closes tsk_one", true, "2026-11-02T10:00:00.000Z"), "unchanged"),
+        (at(1, "Closes tsk_one", true, "2026-11-06T10:00:00Z"), "accepted"),
+    ] {
+        assert_eq!(heard(&mut desk, &event).await, told, "{event}");
+    }
+    let (key, report) = (desk.key.clone(), json!({ "taskId": "tsk_one", "status": "abandoned" }));
+    desk.client.post("/v1/outcomes", &key, &report).await.ok();
+    assert_eq!(heard(&mut desk, &at(9, "Closes tsk_one", true, "2026-11-07T10:00:00Z")).await, "unchanged");
+    let mut broken = at(10, "tsk_one", true, "soon");
+    broken["pull_request"]["number"] = json!("1");
+    let got = tell(&mut desk, "pull_request", &broken).await.refusal();
+    let fields = ["pull_request.closed_at", "pull_request.number"].map(str::to_owned).to_vec();
+    assert_eq!(got, (400, "invalid_request".into(), fields));
 }

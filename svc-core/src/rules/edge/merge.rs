@@ -3,7 +3,7 @@
 use super::receive::Done;
 use crate::rules::gateway::outcome::report_for;
 use crate::state::edge::{Integration, IntegrationConfig};
-use crate::state::gateway::TaskStatus;
+use crate::state::gateway::{PullEnd, TaskStatus};
 use crate::turn::{Halt, Scope};
 use crate::value::text::TaskId;
 
@@ -16,6 +16,10 @@ pub struct Merge {
     pub branch: Box<str>,
     /// Whether it went in.
     pub merged: bool,
+    /// Whether somebody made it from a place of their own who is nobody in the repository.
+    pub outsider: bool,
+    /// Which one it is and when it ended, where that is told.
+    pub ended: Option<PullEnd>,
     /// The tasks that it names: of each mention the ids that it may mean, the likeliest first.
     pub tasks: Vec<Vec<TaskId>>,
 }
@@ -32,8 +36,13 @@ pub(super) fn report(scope: &mut Scope<'_>, integration: &Integration, merge: &M
     if !is_listed {
         return Ok(Done::of("not_listed", None));
     }
+    // Anybody may open one on a repository that everybody sees, name any task in it and close it.
+    if merge.outsider && !merge.merged {
+        return Ok(Done::of("outsider", None));
+    }
     let status = if merge.merged { TaskStatus::Accepted } else { TaskStatus::Rejected };
-    let (reported, named) = report_for(scope, integration.slot.workspace, integration.id, &merge.tasks, status)?;
+    let (reported, named) =
+        report_for(scope, integration.slot.workspace, integration.id, &merge.tasks, (status, merge.ended))?;
     let outcome = match (reported, named) {
         (0, 0) => "no_task",
         (0, _) => "unchanged",

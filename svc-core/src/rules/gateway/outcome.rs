@@ -3,7 +3,7 @@
 use super::payer::{CallKey, may_report, principal_of};
 use crate::refusal::Refusal;
 use crate::state::evidence::{Actor, Fact, Subject};
-use crate::state::gateway::{Task, TaskOutcome, TaskStatus};
+use crate::state::gateway::{PullEnd, Task, TaskOutcome, TaskStatus};
 use crate::store::Row;
 use crate::turn::{Halt, Scope};
 use crate::value::canonical::Object;
@@ -38,12 +38,12 @@ pub fn report_outcome(scope: &mut Scope<'_>, asked: &ReportOutcome) -> Result<Ar
     if !asked.caller.carries_on(principal, &task) {
         return Err(Refusal::forbidden("this task is another principal's").into());
     }
-    let outcome = TaskOutcome { status: asked.status, at: scope.now(), by_integration: false };
+    let outcome = TaskOutcome { status: asked.status, at: scope.now(), by_integration: false, pull: None };
     replace(scope, &task, outcome, asked.caller.actor())
 }
 
-/// Records what an integration says came of the tasks that its event names: of each mention the first id of a task that there is. What
-/// a key has reported stays. Returns how many were reported, and how many named a task.
+/// Records what an integration says came of the tasks that its event names: of each mention the first id of a task that there is, unless
+/// what was reported before [stays](TaskOutcome::gives_way_to). Returns how many were reported, and how many named a task.
 ///
 /// # Errors
 /// [`Halt::Load`] alone.
@@ -52,7 +52,7 @@ pub(in crate::rules) fn report_for(
     workspace: WorkspaceId,
     integration: IntegrationId,
     mentions: &[Vec<TaskId>],
-    status: TaskStatus,
+    (status, pull): (TaskStatus, Option<PullEnd>),
 ) -> Result<(u32, u32), Halt> {
     let keys: Vec<_> = mentions.iter().flatten().map(|id| Task::key(Task::key_of(workspace, id))).collect();
     scope.want(&keys)?;
@@ -66,8 +66,8 @@ pub(in crate::rules) fn report_for(
         }
         let Some(task) = found else { continue };
         named += 1;
-        if task.outcome.is_none_or(|it| it.by_integration && it.status != status) {
-            let outcome = TaskOutcome { status, at: scope.now(), by_integration: true };
+        if task.outcome.is_none_or(|it| it.gives_way_to(status, pull.as_ref())) {
+            let outcome = TaskOutcome { status, at: scope.now(), by_integration: true, pull };
             replace(scope, &task, outcome, Actor::Integration(integration))?;
             reported += 1;
         }

@@ -36,6 +36,6 @@ pub use price::{
     output_bound, tokens_of, worst_case,
 };
 pub use routing::{Constraints, Mode, Objective, Profile, Routing, TaskClass, ToolRule};
-pub use task::{Credit, Task, TaskOutcome, TaskStatus};
+pub use task::{Credit, PullEnd, Task, TaskOutcome, TaskStatus};
 pub use usage::{Service, Usage};
 pub use yields::{YIELD_DAYS, YIELD_LINES_MAX, Yield, YieldLine, Yields};

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::value::digest::TaskKey;
+use crate::value::digest::{Digest, TaskKey};
 use crate::value::id::{AgentId, KeyId, PrincipalId, TeamId, UpstreamId, WorkspaceId};
 use crate::value::link::{Index, Link, Linked, Order, instant_order};
 use crate::value::text::{ClassId, TaskId};
@@ -65,6 +65,42 @@ pub struct TaskOutcome {
     /// Whether an integration reported it: such a report never replaces another's.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub by_integration: bool,
+    /// By the end of which pull request, where it was one that is known by its number. In rows of an older release it is absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pull: Option<PullEnd>,
+}
+
+/// The end of a pull request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PullEnd {
+    /// Of repository and number.
+    pub request: Digest,
+    /// When it was closed, by its host's clock.
+    pub at: Timestamp,
+}
+
+impl PullEnd {
+    /// The end of the pull request with this number, of a repository whose name is one whatever its case.
+    #[must_use]
+    pub fn of(repository: &str, number: i64, at: Timestamp) -> Self {
+        Self { request: Digest::of(&format!("{}#{number}", repository.to_ascii_lowercase())), at }
+    }
+}
+
+impl TaskOutcome {
+    /// Whether the end of a pull request, which comes to `status`, takes the place of this. What a key has reported stays. Of one pull
+    /// request the later end counts, in whichever order they are told. What another has come to leaves what was accepted as it is: whoever
+    /// may name a task could have it thrown away.
+    #[must_use]
+    pub fn gives_way_to(&self, status: TaskStatus, ended: Option<&PullEnd>) -> bool {
+        if !self.by_integration || self.status == status {
+            return false;
+        }
+        match self.pull.as_ref().zip(ended) {
+            Some((before, now)) if before.request == now.request => now.at > before.at,
+            _ => self.status != TaskStatus::Accepted,
+        }
+    }
 }
 
 /// Where an outcome is counted.

@@ -50,7 +50,7 @@ pub(super) const CALL: [&str; 2] = [
 pub(super) const TASK: [&str; 2] = [
     r#"{"key":"ffffffffffffffffffffffffffffffff","workspace":"wsp_01K6FN0001000000000000000A","id":"tsk_one","class":"support.reply",
         "principal":"prp_01K6FN0001000000000000000P","agent":"agt_01K6FN0001000000000000000A","opened_by":"key_01K6FN0001000000000000000A",
-        "team":"team_01K6FN0001000000000000000A","upstream":"ups_01K6FN0001000000000000000A","calls":2,"spent":7,"model":"one/large-1","outcome":{"status":"partial","at":1790847000000,"by_integration":true},
+        "team":"team_01K6FN0001000000000000000A","upstream":"ups_01K6FN0001000000000000000A","calls":2,"spent":7,"model":"one/large-1","outcome":{"status":"partial","at":1790847000000,"by_integration":true,"pull":{"request":"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAKo","at":1790847000000}},
         "credit":{"model":"one/large-1","upstream":"ups_01K6FN0001000000000000000A","spent":5,"day":20727,"reported_on":20728},
         "created_at":1790847000000}"#,
     r#"{"key":"00000000000000000000000000000000","workspace":"wsp_01K6FN0001000000000000000A","id":"tsk_two",

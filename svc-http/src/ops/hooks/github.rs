@@ -41,7 +41,8 @@ fn read(call: &Call) -> Result<Event, Refusal> {
     let is_form = text(&CONTENT_TYPE)?.is_some_and(|it| it.starts_with("application/x-www-form-urlencoded"));
     let deed = Closed::read(name, &call.body, is_form)?.map_or(Deed::Nothing, |it| {
         let (repository, branch) = (it.repository.into(), it.branch.into());
-        Deed::Report(Merge { repository, branch, merged: it.merged, tasks: it.tasks })
+        let Closed { merged, outsider, ended, tasks, .. } = it;
+        Deed::Report(Merge { repository, branch, merged, outsider, ended, tasks })
     });
     let name = match name {
         "pull_request" => EventName::Known("pull_request"),
