@@ -5,13 +5,14 @@
 use serde_json::{Map, Value, json};
 use svc_core::rules::edge::message::{About, Asked, Message};
 use svc_core::rules::read::View;
+use svc_core::state::edge::ChatFormat;
 use svc_core::state::gate::Action;
 
 use super::facts::{Facts, marked};
 use crate::wire::put;
 
-/// The body of a post, with the buttons that a relay passes on, where there are any; `id` is the same at every try. `None` of what is
-/// no room's business.
+/// The body of a post, with the buttons that a relay passes on, where there are any; `id` is the same at every try. Where the chat takes
+/// no more, the text alone. `None` of what is no room's business.
 pub(super) fn body(message: &Message, id: &str, base: &str, buttons: Vec<Value>) -> Option<Vec<u8>> {
     let mut told = match &message.about {
         About::Test => json!({ "type": "test", "id": id, "text": "svc: messages come through" }),
@@ -27,8 +28,10 @@ pub(super) fn body(message: &Message, id: &str, base: &str, buttons: Vec<Value>)
         }
         About::Ended(..) | About::Conflict(_) | About::Loosened(_) | About::Invited(_) => return None,
     };
-    if !buttons.is_empty() {
-        put(&mut told, "buttons", Value::Array(buttons));
+    match message.format {
+        ChatFormat::Text => told = json!({ "text": told.get("text") }),
+        ChatFormat::Svc if buttons.is_empty() => {}
+        ChatFormat::Svc => put(&mut told, "buttons", Value::Array(buttons)),
     }
     // Texts and nothing else: it is always written.
     serde_json::to_vec(&told).ok()

@@ -77,11 +77,12 @@ fn configured(each: &dyn Fn(&Value) -> Value, (name, own): (&str, Value)) -> Val
             "jwks": each(&json!({ "type": "object", "required": ["keys"], "additionalProperties": true, "properties": { "keys": { "type": "array", "minItems": 1, "items": { "type": "object", "additionalProperties": true } } } })),
             "to": each(&json!({ "type": "array", "maxItems": MAILED_MAX, "items": id("prp_") })),
             "url": each(&json!({ "type": "string", "format": "uri", "description": "Who is called. An export that is used has one." })),
+            "format": each(&json!({ "type": "string", "enum": ["svc", "text"], "default": "svc", "description": "In which form a room's messages are posted: `text` is the text alone." })),
     });
     put(&mut properties, name, own);
     json!({
         "type": "object",
-        "description": "What the kind needs besides a secret: `repositories` and `branches` of `github`; `issuer`, `audience` and one of `jwksUrl` and `jwks` of `ssf`; `issuer` and `clientId` of `oidc`; `to` of `mail`, the principals who alone are mailed, of those whom it concerns; `url` of `chat`, where messages are posted to; `url` and `classes` of `export`; `members` of `slack` and `relay`, and `botToken` of `slack`; of others nothing. What is not named is empty.",
+        "description": "What the kind needs besides a secret: `repositories` and `branches` of `github`; `issuer`, `audience` and one of `jwksUrl` and `jwks` of `ssf`; `issuer` and `clientId` of `oidc`; `to` of `mail`, the principals who alone are mailed, of those whom it concerns; `url` of `chat`, where messages are posted to, and its `format`, `svc` or `text` (`{ \"text\": … }` alone, for chats that take no other member); `url` and `classes` of `export`; `members` of `slack` and `relay`, and `botToken` of `slack`; of others nothing. What is not named is empty.",
         "properties": properties,
     })
 }

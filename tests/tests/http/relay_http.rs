@@ -234,3 +234,43 @@ async fn a_rooms_message_has_the_relays_buttons() {
     chat.site.audit();
     chat.site.stop().await;
 }
+
+/// A room whose chat takes nothing but a text is posted that alone; another word for the form is none, and `null` is the form of before.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_chat_that_takes_a_text_alone_is_sent_that() {
+    let mut chat = relay().await;
+    let url = svc_core::value::text::UrlText::parse(&chat.slack.url("/room")).unwrap();
+    let room = connect_kind(
+        &chat.site,
+        IntegrationKind::Chat,
+        ConfigChange { url: Some(Some(url)), ..ConfigChange::default() },
+    );
+    let path = format!("/api/w/{}/integrations/{}", chat.site.workspace(), room.id);
+    let owner = chat.owner.clone();
+    let set = async |chat: &mut Chat, format: &Value| {
+        owner.ask(&mut chat.client, "PATCH", &path, Some(&json!({ "config": { "format": format } }))).await
+    };
+    assert_eq!(
+        set(&mut chat, &json!("teams")).await.refusal(),
+        (400, "invalid_request".into(), vec!["config.format".into()])
+    );
+    for (format, shown, members) in [
+        (json!("text"), "text", &["text"][..]),
+        (json!("svc"), "svc", &["approval", "buttons", "id", "text", "type"]),
+        (json!("text"), "text", &["text"]),
+        (Value::Null, "svc", &["approval", "buttons", "id", "text", "type"]),
+    ] {
+        assert_eq!(set(&mut chat, &format).await.ok()["config"]["format"], shown);
+        let asked = chat.asked().await;
+        let sent = chat.slack.next().await.json();
+        let mut names: Vec<&str> = sent.as_object().unwrap().keys().map(String::as_str).collect();
+        names.sort_unstable();
+        assert_eq!(names, members, "{sent}");
+        assert!(text(&sent["text"]).starts_with("An agent's action waits for a decision."), "{sent}");
+        // What is asked next is told once this is decided.
+        let no = button(&chat, &asked, Choice::Deny);
+        assert_eq!(press(&mut chat, text(&asked["id"]), &no, OWNER).await["approval"], "denied");
+    }
+    chat.site.audit();
+    chat.site.stop().await;
+}

@@ -10,8 +10,8 @@ use crate::rules::gate::asked::{Question, Stands, Who, question_for};
 use crate::rules::gateway::budgets::asked_about;
 use crate::rules::read::{View, view};
 use crate::state::edge::{
-    DeciderConfig, Integration, IntegrationConfig, IntegrationKind, IntegrationSlot, Job, News, Posted, SealedSecret,
-    Topic, Work,
+    ChatFormat, DeciderConfig, Integration, IntegrationConfig, IntegrationKind, IntegrationSlot, Job, News, Posted,
+    SealedSecret, Topic, Work,
 };
 use crate::state::evidence::Entry;
 use crate::state::gate::{Action, Agent, Approval, ApprovalSubject, Requester};
@@ -39,6 +39,8 @@ pub struct Message {
     pub reach: Option<Reach>,
     /// Who passes on the buttons that a room's message has, where somebody does.
     pub relay: Option<Arc<Integration>>,
+    /// In which form a room is posted to.
+    pub format: ChatFormat,
 }
 
 /// How another system reaches somebody.
@@ -127,18 +129,16 @@ pub struct Asked {
     pub agent: Option<Arc<Agent>>,
     /// The person who asks, where one does.
     pub person: Option<Arc<Principal>>,
-    /// What asks the same and stands under it, the oldest first: [`LISTED_MAX`] at most.
-    pub under: Vec<ApprovalId>,
     /// Of a freeze the agents that it stops, [`LISTED_MAX`] of them at most.
     pub stops: Vec<Arc<Agent>>,
     /// Of more of a budget which one, where it is there still.
     pub budget: Option<Box<AskedOf>>,
+    /// What asks the same and stands under it, the oldest first: [`LISTED_MAX`] at most.
+    pub under: Vec<ApprovalId>,
     /// How many there are.
     pub under_count: usize,
 }
 
-/// The message of a job.
-///
 /// A budget of which more is asked.
 #[derive(Clone, Debug)]
 pub struct AskedOf {
@@ -150,6 +150,8 @@ pub struct AskedOf {
     pub name: Option<String>,
 }
 
+/// The message of a job.
+///
 /// # Errors
 /// [`Halt::Load`], or `internal` where a row that another names is not there.
 pub(super) fn of(scope: &mut Scope<'_>, job: Job, integration: Option<&Integration>) -> Result<Sent, Halt> {
@@ -194,7 +196,11 @@ pub(super) fn of(scope: &mut Scope<'_>, job: Job, integration: Option<&Integrati
         None => None,
     };
     let relay = if job.over() == Some(IntegrationKind::Chat) { relay(scope, job.workspace)? } else { None };
-    let message = Message { workspace, to, about, reach, relay };
+    let format = match integration.map(|it| &it.config) {
+        Some(IntegrationConfig::Chat(chat)) => chat.format,
+        _ => ChatFormat::default(),
+    };
+    let message = Message { workspace, to, about, reach, relay, format };
     Ok(Sent::Now(Box::new((readdressed(job, integration), message))))
 }
 
@@ -325,12 +331,6 @@ fn asked(scope: &mut Scope<'_>, question: Question) -> Result<Asked, Halt> {
         None => None,
     };
     let person = somebody(scope, person)?;
-    let (under, under_count) = under(scope, &question.approval)?;
-    Ok(Asked { question, agent, person, stops, budget, under, under_count })
-}
-
-/// What stands under an approval that people are told of, and how many they are.
-fn under(scope: &mut Scope<'_>, approval: &Approval) -> Result<(Vec<ApprovalId>, usize), Halt> {
     let listed = question.members.get(..question.members.len().min(LISTED_MAX)).unwrap_or_default();
     scope.want(&listed.iter().map(|it| Agent::key(*it)).collect::<Vec<_>>())?;
     let mut stops = Vec::with_capacity(listed.len());
@@ -345,6 +345,12 @@ fn under(scope: &mut Scope<'_>, approval: &Approval) -> Result<(Vec<ApprovalId>,
         | ApprovalSubject::Owner(_) => None,
     };
     let budget = budget.map(|(budget, used, name)| Box::new(AskedOf { budget, used, name }));
+    let (under, under_count) = under(scope, &question.approval)?;
+    Ok(Asked { question, agent, person, stops, budget, under, under_count })
+}
+
+/// What stands under an approval that people are told of, and how many they are.
+fn under(scope: &mut Scope<'_>, approval: &Approval) -> Result<(Vec<ApprovalId>, usize), Halt> {
     let Some(topic) = approval.asked_action().and_then(|it| it.topic) else { return Ok((Vec::new(), 0)) };
     let topic = scope.get::<Topic>(topic)?.filter(|it| it.approvals.first() == Some(&approval.id));
     let others: Vec<ApprovalId> = topic.map(|it| it.approvals.iter().skip(1).copied().collect()).unwrap_or_default();

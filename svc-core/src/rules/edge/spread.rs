@@ -100,7 +100,7 @@ fn rooms(scope: &mut Scope<'_>, workspace: &Workspace, news: &News) -> Result<()
         let Some(integration) = scope.get::<Integration>(slot)?.filter(|it| it.tells()) else { continue };
         let work = Work::Message { news: news.clone(), over: *kind, to: None };
         let mut job = Job::without_url(scope.fresh(), workspace.id, work, scope.now());
-        if let IntegrationConfig::Chat(ChatConfig { url }) = &integration.config {
+        if let IntegrationConfig::Chat(ChatConfig { url, .. }) = &integration.config {
             job.url.clone_from(url);
         }
         scope.put(job);

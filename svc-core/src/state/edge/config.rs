@@ -7,9 +7,9 @@ use serde::{Deserialize, Serialize};
 use super::export::{EventClass, ExportConfig};
 use super::integration::{IntegrationKind, SealedSecret};
 use crate::state::people::{Member, Principal};
-use crate::value::Timestamp;
 use crate::value::id::PrincipalId;
 use crate::value::text::UrlText;
+use crate::value::{Invalid, Timestamp};
 
 /// The most repositories or branches that an integration names.
 pub const CODE_PLACES_MAX: usize = 100;
@@ -57,6 +57,46 @@ pub struct ChatConfig {
     /// Where its messages are posted to: an address that the outbound guard has let pass.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub url: Option<UrlText>,
+    /// In which form.
+    #[serde(default, skip_serializing_if = "ChatFormat::is_own")]
+    pub format: ChatFormat,
+}
+
+/// In which form a room's messages are posted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ChatFormat {
+    /// That of this server: what it tells by members, beside the text.
+    #[default]
+    Svc,
+    /// The text alone, for chats that refuse members which they do not know, or have meanings of their own for them.
+    Text,
+}
+
+impl ChatFormat {
+    /// Its word in the interface.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Svc => "svc",
+            Self::Text => "text",
+        }
+    }
+
+    /// The form with this word.
+    ///
+    /// # Errors
+    /// [`Invalid`] for any other word.
+    pub fn parse(word: &str) -> Result<Self, Invalid> {
+        [Self::Svc, Self::Text]
+            .into_iter()
+            .find(|it| it.as_str() == word)
+            .ok_or_else(|| Invalid::new("must be `svc` or `text`"))
+    }
+
+    const fn is_own(&self) -> bool {
+        matches!(self, Self::Svc)
+    }
 }
 
 /// Where pull requests count.
@@ -159,6 +199,8 @@ pub struct ConfigChange {
     pub to: Option<Vec<PrincipalId>>,
     /// Where an export or the messages to a room are posted to, or nowhere.
     pub url: Option<Option<UrlText>>,
+    /// In which form messages to a room are posted.
+    pub format: Option<ChatFormat>,
     /// Who is linked to whom, in place of all who were; `since` is the rule's to say.
     pub members: Option<Vec<LinkedMember>>,
     /// What messages are sent with, or nothing.
@@ -232,7 +274,10 @@ impl IntegrationConfig {
         match self.clone() {
             Self::Nothing => Self::Nothing,
             Self::Mail(mail) => Self::Mail(MailConfig { to: change.to.clone().unwrap_or(mail.to) }),
-            Self::Chat(chat) => Self::Chat(ChatConfig { url: change.url.clone().unwrap_or(chat.url) }),
+            Self::Chat(chat) => Self::Chat(ChatConfig {
+                url: change.url.clone().unwrap_or(chat.url),
+                format: change.format.unwrap_or(chat.format),
+            }),
             Self::Code(code) => Self::Code(CodeConfig {
                 repositories: change.repositories.clone().unwrap_or(code.repositories),
                 branches: change.branches.clone().unwrap_or(code.branches),

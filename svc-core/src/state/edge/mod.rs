@@ -12,8 +12,8 @@ mod replaced;
 mod signature;
 
 pub use config::{
-    CODE_PLACES_MAX, ChatConfig, CodeConfig, ConfigChange, DeciderConfig, IntegrationConfig, KeysGone, LINKED_MAX,
-    LINKED_NAME_MAX, LinkedMember, MAILED_MAX, MailConfig, OidcConfig, SignalConfig, SignalKeys,
+    CODE_PLACES_MAX, ChatConfig, ChatFormat, CodeConfig, ConfigChange, DeciderConfig, IntegrationConfig, KeysGone,
+    LINKED_MAX, LINKED_NAME_MAX, LinkedMember, MAILED_MAX, MailConfig, OidcConfig, SignalConfig, SignalKeys,
 };
 pub use export::{EventClass, Export, ExportConfig, NoClass};
 pub use integration::{

@@ -4,8 +4,8 @@ use serde_json::{Map, Value, json};
 use svc_core::refusal::FieldError;
 use svc_core::state::edge::outbound::{Outbound, OutboundUrl};
 use svc_core::state::edge::{
-    CODE_PLACES_MAX, ConfigChange, DeciderConfig, EventClass, IntegrationConfig, IntegrationKind, KeysGone, LINKED_MAX,
-    LINKED_NAME_MAX, LinkedMember, MAILED_MAX, SignalConfig, SignalKeys,
+    CODE_PLACES_MAX, ChatFormat, ConfigChange, DeciderConfig, EventClass, IntegrationConfig, IntegrationKind, KeysGone,
+    LINKED_MAX, LINKED_NAME_MAX, LinkedMember, MAILED_MAX, SignalConfig, SignalKeys,
 };
 use svc_core::value::canonical::canonical;
 use svc_core::value::id::PrincipalId;
@@ -30,7 +30,7 @@ fn members(kind: Option<IntegrationKind>) -> &'static [&'static str] {
         Some(IntegrationKind::Oidc) => &["issuer", "clientId"],
         Some(IntegrationKind::Ssf) => &["issuer", "audience", "jwksUrl", "jwks"],
         Some(IntegrationKind::Mail) => &["to"],
-        Some(IntegrationKind::Chat) => &["url"],
+        Some(IntegrationKind::Chat) => &["url", "format"],
         Some(IntegrationKind::Slack) => &["botToken", "members"],
         Some(IntegrationKind::Relay) => &["members"],
         None => &[
@@ -43,6 +43,7 @@ fn members(kind: Option<IntegrationKind>) -> &'static [&'static str] {
             "clientId",
             "to",
             "url",
+            "format",
             "classes",
             "botToken",
             "members",
@@ -80,7 +81,12 @@ pub(super) fn read(fields: &mut Fields<'_>, kind: Option<IntegrationKind>, guard
         };
         let (repositories, branches, members) = (code.repositories, code.branches, linked(config, kind));
         let ConfigChange { url, classes, .. } = export(config, guards.receivers);
-        let change = ConfigChange { repositories, branches, client_id, to, url, classes, members, ..signals };
+        let format = if config.is_null("format") {
+            Some(ChatFormat::default())
+        } else {
+            config.optional("format", |it| ChatFormat::parse(text(it)?))
+        };
+        let change = ConfigChange { repositories, branches, client_id, to, url, format, classes, members, ..signals };
         Some(Configured { change, bot_token: bot_token(config) })
     });
     read.unwrap_or_default()
@@ -156,6 +162,7 @@ fn emptied() -> ConfigChange {
         keys: None,
         to: Some(Vec::new()),
         url: Some(None),
+        format: Some(ChatFormat::default()),
         members: Some(Vec::new()),
         bot_token: Some(None),
     }
@@ -255,7 +262,9 @@ pub(super) fn write(config: &IntegrationConfig, kind: IntegrationKind) -> Value 
     match config {
         IntegrationConfig::Nothing => json!({}),
         IntegrationConfig::Mail(it) => json!({ "to": it.to }),
-        IntegrationConfig::Chat(it) => json!({ "url": it.url.as_ref().map(UrlText::as_str) }),
+        IntegrationConfig::Chat(it) => {
+            json!({ "url": it.url.as_ref().map(UrlText::as_str), "format": it.format.as_str() })
+        }
         IntegrationConfig::Code(it) => json!({ "repositories": it.repositories, "branches": it.branches }),
         IntegrationConfig::Oidc(it) => json!({ "issuer": it.issuer, "clientId": it.client_id }),
         IntegrationConfig::Export(it) => {
