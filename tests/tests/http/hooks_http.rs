@@ -417,10 +417,15 @@ async fn a_plan_follows_its_subscription() {
         send(OPERATORS, &event_of(id, updated, &wid, "price_1", json!(status))).await.ok();
         assert_eq!(plan(), becomes, "{status}");
     }
+    let created = "customer.subscription.created";
+    for (id, status, becomes) in [("evt_12", "incomplete", Plan::Free), ("evt_13", "trialing", Plan::Team)] {
+        send(OPERATORS, &event_of(id, created, &wid, "price_1", json!(status))).await.ok();
+        assert_eq!(plan(), becomes, "{status}");
+    }
     let changed: Vec<_> = site.ledger().into_iter().filter(|it| &*it.kind == "settings.changed").collect();
     let told: Vec<Value> = changed.iter().map(|it| serde_json::from_str(&it.data).unwrap()).collect();
     assert_eq!(told[0], json!({ "old": { "plan": "self-hosted" }, "new": { "plan": "team" } }));
-    assert_eq!(told.len(), 5);
+    assert_eq!(told.len(), 6);
     site.audit();
     site.stop().await;
     let site = Site::start().await;
@@ -445,6 +450,15 @@ async fn subscriptions_are_followed_in_their_own_order() {
     let workspace = site.workspace();
     let began = site.now().as_seconds() - 1_000;
     for (number, (subscription, kind, price, at, becomes)) in [
+        // One that begins paid, or on trial, is told of as that alone.
+        ("sub_9", "created", "price_1", 2, Plan::Team),
+        ("sub_9", "updated", "price_2", 3, Plan::Enterprise),
+        ("sub_9", "created", "price_1", 2, Plan::Enterprise),
+        ("sub_9", "deleted", "price_2", 4, Plan::Free),
+        // Whatever was told of it at the second in which it was made came about after that.
+        ("sub_8", "updated", "price_2", 6, Plan::Enterprise),
+        ("sub_8", "created", "price_1", 6, Plan::Enterprise),
+        ("sub_8", "deleted", "price_2", 7, Plan::Free),
         // By a clock that is ahead of this one.
         ("sub_0", "updated", "price_2", 1_010, Plan::Enterprise),
         ("sub_0", "updated", "price_1", 1_005, Plan::Enterprise),

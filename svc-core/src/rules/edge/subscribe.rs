@@ -35,6 +35,8 @@ pub struct ToldOf {
     pub at: Option<Timestamp>,
     /// The plan that it is for: [`Plan::Free`] where it is not paid.
     pub plan: Plan,
+    /// Whether it is told of as made: whatever else is told of it came about after that.
+    pub created: bool,
     /// Whether it was ended for good.
     pub deleted: bool,
 }
@@ -67,6 +69,9 @@ fn put(scope: &mut Scope<'_>, workspace: WorkspaceId, told: &ToldOf) -> Result<&
     let Some(before) = scope.get::<Workspace>(workspace)? else { return Ok("not_found") };
     // What is said to come about much later than now would outdate all that comes about until then.
     let at = told.at.map_or_else(|| scope.now(), |it| it.min(scope.now().plus(AHEAD_MAX)));
+    if told.created && before.subscriptions.iter().any(|it| it.id == told.subscription && it.at >= at) {
+        return Ok("outdated");
+    }
     let told_now = Subscription { id: told.subscription.clone(), at, plan: told.plan, deleted: told.deleted };
     let mut after = Workspace::clone(&before);
     if !Subscription::hear(&mut after.subscriptions, told_now) {

@@ -34,10 +34,10 @@ impl Billing {
 
     /// What an event says of which workspace's subscription.
     fn told(&self, sent: &StripeEvent) -> Option<(WorkspaceId, ToldOf)> {
-        let deleted = &*sent.name == DELETED;
+        let (created, deleted) = (&*sent.name == CREATED, &*sent.name == DELETED);
         let plan = match &*sent.name {
-            "customer.subscription.updated" if !sent.is_paid()? => Some(Plan::Free),
-            "customer.subscription.updated" => self.plans.get(sent.price()?).copied(),
+            CREATED | UPDATED if !sent.is_paid()? => Some(Plan::Free),
+            CREATED | UPDATED => self.plans.get(sent.price()?).copied(),
             DELETED => Some(Plan::Free),
             _ => return None,
         };
@@ -50,10 +50,13 @@ impl Billing {
             );
         }
         let (workspace, plan) = found?;
-        Some((workspace, ToldOf { subscription: sent.subscription(), at: sent.created, plan, deleted }))
+        Some((workspace, ToldOf { subscription: sent.subscription(), at: sent.created, plan, created, deleted }))
     }
 }
 
+/// One that begins paid, or on trial, is told of as made and, until something of it changes, as nothing else.
+const CREATED: &str = "customer.subscription.created";
+const UPDATED: &str = "customer.subscription.updated";
 const DELETED: &str = "customer.subscription.deleted";
 
 pub(super) async fn answer(service: &GateService, call: &Call) -> Result<Answer, Refusal> {
