@@ -10,7 +10,7 @@ use svc_core::value::text::Email;
 use svc_core::value::{Span, Timestamp};
 
 use super::jwks::Jwks;
-use super::jws::{Flaw, Jws};
+use super::jws::{Flaw, Jws, instant};
 
 /// How far the issuer's clock may be from the one here.
 const SKEW: Span = Span::minutes(5);
@@ -106,10 +106,7 @@ fn believe(claims: &Json, expected: Expected<'_>, now: Timestamp) -> Result<IdTo
     if text("nonce").map(Digest::of) != Some(expected.nonce) {
         return Err(Disbelieved::Nonce);
     }
-    let instant = |name: &str| {
-        let seconds = claims.get(name).and_then(Json::as_int);
-        seconds.map(|it| Timestamp::from_millis(it.saturating_mul(1_000)))
-    };
+    let instant = |name: &str| claims.get(name).and_then(instant);
     let (ends, issued) = instant("exp").zip(instant("iat")).ok_or(Disbelieved::Time)?;
     let is_now = now < ends.plus(SKEW) && issued <= now.plus(SKEW) && now < issued.plus(AGE_MAX);
     if !is_now || claims.get("nbf").is_some_and(|_| instant("nbf").is_none_or(|it| it > now.plus(SKEW))) {
@@ -237,6 +234,8 @@ mod tests {
             ("iat", json!(9_007_199_254_740_991_i64), Disbelieved::Time),
             ("nbf", json!(NOW + 301), Disbelieved::Time),
             ("nbf", json!("now"), Disbelieved::Time),
+            ("exp", json!(1e300), Disbelieved::Time),
+            ("iat", json!(-1e300), Disbelieved::Time),
             ("sub", json!(""), Disbelieved::Subject),
             ("sub", json!("x".repeat(256)), Disbelieved::Subject),
             ("sub", json!(7), Disbelieved::Subject),
@@ -249,6 +248,11 @@ mod tests {
             ("nbf", json!(NOW + 300)),
             ("iat", json!(NOW - 599)),
             ("exp", json!(NOW - 299)),
+            // Instants may have a fraction (RFC 7519, 2): the second that it is in counts.
+            ("iat", json!(1_790_847_000.999)),
+            ("exp", json!(1_790_846_701.5)),
+            ("nbf", json!(1_790_847_300.25)),
+            ("iat", json!(1.790_847e9)),
             ("sub", json!("x".repeat(255))),
         ] {
             assert!(with(&issuer, name, value.clone()).is_ok(), "{name}: {value}");

@@ -5,7 +5,8 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use svc_core::value::json::Json;
+use svc_core::value::Timestamp;
+use svc_core::value::json::{Json, Number};
 
 use super::jwks::{Algorithm, Jwks};
 
@@ -81,6 +82,17 @@ impl<'a> Jws<'a> {
         }
         Json::parse(&decoded(self.payload)?).map_err(|_| Flaw::Claims)
     }
+}
+
+/// An instant as a token tells it (RFC 7519, 2): seconds since 1970, which may have a fraction. The second that it is in.
+pub fn instant(told: &Json) -> Option<Timestamp> {
+    let seconds = match told {
+        Json::Number(number @ Number::Float(value)) if number.is_safe() => {
+            format!("{:.0}", value.get().floor()).parse().ok()
+        }
+        other => other.as_int(),
+    };
+    seconds.map(|it: i64| Timestamp::from_millis(it.saturating_mul(1_000)))
 }
 
 fn decoded(part: &str) -> Result<Vec<u8>, Flaw> {

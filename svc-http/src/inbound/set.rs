@@ -8,7 +8,7 @@ use svc_core::value::json::Json;
 use svc_core::value::{Span, Timestamp};
 
 use super::jwks::Jwks;
-use super::jws::{Flaw, Jws};
+use super::jws::{Flaw, Jws, instant};
 
 /// The media type, of a body and of a token (RFC 8417, 2.3).
 pub const MEDIA_TYPE: &str = "application/secevent+jwt";
@@ -136,8 +136,7 @@ fn believe(claims: &Json, expected: Expected<'_>, now: Timestamp) -> Result<Set,
     }
     let jti = text("jti").filter(|it| (1..=JTI_MAX).contains(&it.chars().count()));
     let jti = jti.ok_or_else(|| fault("`jti` must be a text of at most 256 characters"))?;
-    let issued = claims.get("iat").and_then(Json::as_int).ok_or_else(|| fault("`iat` must be seconds since 1970"))?;
-    let issued = Timestamp::from_millis(issued.saturating_mul(1_000));
+    let issued = claims.get("iat").and_then(instant).ok_or_else(|| fault("`iat` must be seconds since 1970"))?;
     if issued > now.plus(AHEAD_MAX) || issued.plus(AGE_MAX) <= now {
         return Err(fault("`iat` must be within the last seven days"));
     }
@@ -255,10 +254,10 @@ mod tests {
                 r#"{"format":"complex","user":{"format":"opaque","id":"x"},"tenant":{}}"#,
                 Subject::Opaque("x".to_owned()),
             ),
+            (r#"{"format":"complex","user":{"format":"complex","user":{}}}"#, Subject::Other),
             (r#"{"user":{"format":"opaque","id":"x"}}"#, Subject::Opaque("x".to_owned())),
             (r#"{"user":{"user":{"format":"opaque","id":"x"}}}"#, Subject::Other),
             (r#"{"format":"aliases","user":{"format":"opaque","id":"x"}}"#, Subject::Other),
-            (r#"{"format":"complex","user":{"format":"complex","user":{}}}"#, Subject::Other),
             (r#"{"format":"email"}"#, Subject::Other),
             ("7", Subject::Other),
         ] {
@@ -314,8 +313,10 @@ mod tests {
         assert_eq!(about("aud", json!([])).unwrap_err().kind(), Kind::InvalidAudience);
         assert!(about("aud", json!(["x", "client_app_12345"])).is_ok());
         let seconds = now().as_seconds();
-        for good in [seconds + 300, seconds - 7 * 86_400 + 1] {
-            assert!(about("iat", json!(good)).is_ok(), "{good}");
+        for good in
+            [json!(seconds + 300), json!(seconds - 7 * 86_400 + 1), json!(1_702_448_559.75), json!(1.702_448_55e9)]
+        {
+            assert!(about("iat", good.clone()).is_ok(), "{good}");
         }
         for (name, value) in [
             ("sub", json!("user_12345")),
@@ -327,6 +328,8 @@ mod tests {
             ("iat", json!(seconds - 7 * 86_400)),
             ("iat", json!("now")),
             ("iat", json!(i64::MAX)),
+            ("iat", json!(1e300)),
+            ("iat", json!(-1e300)),
             ("events", json!({})),
             ("events", json!({ "a": {}, "b": {} })),
             ("events", json!({ "a": 7 })),
