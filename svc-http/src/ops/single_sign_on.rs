@@ -83,6 +83,8 @@ const UNREACHABLE: &str = "The workspace's identity provider does not answer as 
 const CLIENT: &str = "The workspace's identity provider does not know this server: tell whoever runs the workspace to look at client id and secret.";
 const NOT_SIGNED_IN: &str = "The workspace's identity provider did not sign you in.";
 const DISBELIEVED: &str = "What the workspace's identity provider sent is not believed. Begin again; if you see this again, tell whoever runs the workspace.";
+const SIGNED_OUT: &str =
+    "You were signed out there a moment ago, after your identity provider had said who you are. Begin again.";
 const NOBODY: &str = "Nobody signs in to this workspace so. Whoever runs the workspace invites people, by the address that the identity provider has verified as theirs and of a domain that is the workspace's.";
 
 impl Failed {
@@ -224,6 +226,7 @@ async fn take(service: &GateService, call: &Call, workspace: WorkspaceId) -> Res
             let answer = service.with_cookie(answer, cookie.text.expose(), SESSION_LIFE.as_millis() / 1_000)?;
             Ok(with_sso_cookie(service, answer, "")?)
         }
+        SsoStep::SignedOut => Err(Failed::wrong(SIGNED_OUT)),
         SsoStep::Unlinked => {
             // The page of signing in goes on with it, once the account's own proof is there.
             let onward = next.map(|it| format!("&next={}", encoded(it))).unwrap_or_default();

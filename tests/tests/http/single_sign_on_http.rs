@@ -549,3 +549,33 @@ async fn a_secret_that_rotates_is_good_as_long_as_it_is() {
     assert!(Principal::peel(&found).unwrap().was_removed());
     stage.site.stop().await;
 }
+
+/// Whoever was signed out by a shared signal comes in again with what their provider says from that second on; what it said before brings
+/// nobody back, and says why.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn whoever_was_signed_out_comes_in_again() {
+    let stage = Stage::set().await;
+    stage.prove();
+    let (id, _) = stage.invite(ANN, Role::Member);
+    let (mut browser, got) = stage.come(stage.claims("ann", ANN)).await;
+    assert_eq!(to(&got), "/sign-in");
+    // A moment that is no whole second.
+    stage.site.shift(Span::millis(1_500 - stage.site.now().as_millis().rem_euclid(1_000)));
+    let principal = stage.site.gate.read(|scope| scope.get::<Principal>(id)).unwrap().unwrap();
+    let mut signed_out = Principal::clone(&principal);
+    signed_out.member.as_mut().unwrap().signed_out_at = Some(stage.site.now());
+    stage.site.plant(signed_out);
+    let agents = format!("/api/w/{}/agents", stage.site.workspace());
+    assert_eq!(browser.get(&agents).await.status, 401);
+    stage.site.shift(Span::millis(1));
+    let mut before = stage.claims("ann", ANN);
+    before["iat"] = json!(stage.site.now().as_seconds() - 1);
+    let (mut browser, got) = stage.come(before).await;
+    assert!(got.text().contains("You were signed out there a moment ago"), "{got:?}");
+    is_refused(&mut browser, &got, 401, "said before").await;
+    let (mut browser, got) = stage.come(stage.claims("ann", ANN)).await;
+    assert_eq!(to(&got), "/sign-in");
+    assert_eq!(browser.get(&agents).await.status, 200);
+    stage.site.audit();
+    stage.site.stop().await;
+}

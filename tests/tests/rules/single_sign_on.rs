@@ -95,6 +95,8 @@ fn come(world: &mut World, vouched: Vouched, own: Option<OwnProof>, cookie: &str
     match world.run(SignInBySso { vouched, own, cookie: Digest::of(cookie) }) {
         Ok(SsoStep::Started(_)) => Ok(true),
         Ok(SsoStep::Unlinked) => Ok(false),
+        // Nobody is signed in; a person reads why.
+        Ok(SsoStep::SignedOut) => Err(Kind::WrongSignIn),
         Err(refusal) => Err(refusal.kind()),
     }
 }
@@ -185,7 +187,7 @@ fn nobody_else_is_signed_in() {
 
     world.edit::<Principal>(ann, |it| {
         let member = it.member.as_mut().unwrap();
-        member.signed_out_at = Some(good.issued_at);
+        member.signed_out_at = Some(good.issued_at.plus(Span::seconds(1)));
     });
     assert_eq!(role(&mut world, "b"), None);
     assert_eq!(come(&mut world, good.clone(), None, "c"), WRONG, "it was said before the signal");

@@ -77,6 +77,8 @@ pub enum OwnProof {
 pub enum SsoStep {
     /// There is a session.
     Started(Started),
+    /// What the provider said it said before it had them signed out: it is to say so anew.
+    SignedOut,
     /// The account exists already: it is linked once its holder has shown a proof of its own.
     Unlinked,
 }
@@ -99,8 +101,8 @@ pub fn sign_in_by_sso(scope: &mut Scope<'_>, asked: &SignInBySso) -> Result<SsoS
         None => by_address(scope, vouched)?,
     };
     // What was said before they were signed out everywhere brings nobody back in.
-    if member.was_signed_out_since(vouched.issued_at) {
-        return Err(wrong());
+    if member.was_signed_out_after(vouched.issued_at) {
+        return Ok(SsoStep::SignedOut);
     }
     let account = scope.get::<Account>(member.account)?.ok_or_else(Refusal::internal)?;
     if account.principal_in(vouched.workspace) != Some(principal.id) {

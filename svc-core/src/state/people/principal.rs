@@ -113,6 +113,13 @@ impl Member {
         self.signed_out_at.is_some_and(|end| at <= end)
     }
 
+    /// Whether what an identity provider said at `at`, of which it tells the whole second alone, was said before it last had them signed
+    /// out.
+    #[must_use]
+    pub fn was_signed_out_after(&self, at: Timestamp) -> bool {
+        self.signed_out_at.is_some_and(|end| at.as_seconds() < end.as_seconds())
+    }
+
     /// Whether they have become an owner since `at`, also where they have ceased to be one again.
     #[must_use]
     pub fn became_owner_since(&self, at: Timestamp) -> bool {
