@@ -9,6 +9,7 @@ use svc_core::state::people::{Plan, Role, TokenScope};
 use svc_core::value::Span;
 use svc_tests::client::Got;
 use svc_tests::office::Office;
+use svc_tests::people::Person;
 use svc_tests::requests::{OFFICE, text};
 
 fn fields(got: &Got) -> Vec<String> {
@@ -409,6 +410,32 @@ async fn service_tokens_are_an_owners_and_name_every_fault() {
     let mut desk = Office::open().await;
     let bad = json!({ "name": "a\nb", "scopes": [], "expiresInDays": 91, "ipAllow": ["10.0.0.1/8", "10.0.0.0", "::ffff:10.0.0.0/104"], "admin": true });
     let refused = desk.ask("POST", "service-tokens", bad).await;
+/// A key that has ended by itself with the key that made it has expired; one whose maker was revoked before was revoked, also once its
+/// own time is up.
+#[tokio::test]
+async fn a_key_that_expired_with_its_maker_was_not_revoked() {
+    let mut desk = Office::open().await;
+    let pair = async |desk: &mut Office| {
+        let above = desk.ask("POST", "keys", json!({ "scope": "admin", "expiresInDays": 1 })).await.made();
+        let admin = text(&above["key"]).to_owned();
+        let wish = json!({ "scope": "inference", "expiresInDays": 90 });
+        let below = desk.machine(&admin, "POST", "/v1/admin/keys", &wish).await.ok();
+        assert_eq!(below["binding"]["expiresAt"], above["binding"]["expiresAt"]);
+        [above, below].map(|it| text(&it["binding"]["id"]).to_owned())
+    };
+    let (expired, revoked) = (pair(&mut desk).await, pair(&mut desk).await);
+    assert_eq!(desk.ask("DELETE", &format!("keys/{}", revoked[0]), Value::Null).await.status, 204);
+    for states in [["active", "active", "revoked", "revoked"], ["expired", "expired", "revoked", "revoked"]] {
+        let listed = desk.read("keys").await;
+        let state = |id: &String| {
+            listed["data"].as_array().unwrap().iter().find(|it| it["id"] == **id).map(|it| text(&it["state"]))
+        };
+        assert_eq!([&expired[0], &expired[1], &revoked[0], &revoked[1]].map(state), states.map(Some), "{listed}");
+        desk.site.advance(Span::hours(24));
+        desk.who = Person { sid: desk.site.sign_in(desk.who.account), ..desk.who.clone() };
+    }
+}
+
     assert_eq!(kind(&refused), (400, "invalid_request".to_owned()));
     for field in ["admin", "name", "scopes", "expiresInDays", "ipAllow.0", "ipAllow.1", "ipAllow.2"] {
         assert!(fields(&refused).contains(&field.to_owned()), "{field}: {:?}", fields(&refused));

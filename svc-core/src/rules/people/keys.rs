@@ -227,7 +227,7 @@ fn made_under(scope: &mut Scope<'_>, asked: &CreateKey) -> Result<(Vec<Credentia
 /// # Errors
 /// [`Halt::Load`] alone.
 pub fn is_in_force(scope: &mut Scope<'_>, credential: &Credential) -> Result<bool, Halt> {
-    Ok(credential.is_live(scope.now()) && !is_void(scope, credential)? && !ended_above(scope, credential)?)
+    Ok(credential.is_live(scope.now()) && !is_void(scope, credential)? && ended_above(scope, credential)?.is_none())
 }
 
 /// Whether one of these keys keeps what it is bound to: it is in force, or an agent's that is still there. However many they are,
@@ -302,20 +302,34 @@ pub fn is_void(scope: &mut Scope<'_>, credential: &Credential) -> Result<bool, H
     Ok(!maker.is_some_and(|it| !it.has_ended_since(made) && it.membership().is_some_and(gives_keys)))
 }
 
-/// Whether a key that this one ends with has ended.
+/// How a key ended that another one ends with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EndedAbove {
+    /// Its time was up.
+    Expired,
+    /// It was revoked before the other's own time was up, or ended with whoever it was of.
+    Revoked,
+}
+
+/// How a key has ended that this one ends with, where one has: that it was revoked goes before that it expired.
 ///
 /// # Errors
 /// [`Halt::Load`] alone.
-pub fn ended_above(scope: &mut Scope<'_>, credential: &Credential) -> Result<bool, Halt> {
+pub fn ended_above(scope: &mut Scope<'_>, credential: &Credential) -> Result<Option<EndedAbove>, Halt> {
     let keys: Vec<_> = credential.made_under.iter().map(|it| Credential::key(*it)).collect();
     scope.want(&keys)?;
+    let mut ended = None;
     for above in &credential.made_under {
-        let Some(above) = scope.get::<Credential>(*above)? else { return Ok(true) };
-        if !above.is_live(scope.now()) || is_void(scope, &above)? {
-            return Ok(true);
+        let Some(above) = scope.get::<Credential>(*above)? else { return Ok(Some(EndedAbove::Revoked)) };
+        let was_revoked = above.revoked_at.is_some_and(|at| credential.expires_at.is_none_or(|end| at < end));
+        if was_revoked || is_void(scope, &above)? {
+            return Ok(Some(EndedAbove::Revoked));
+        }
+        if !above.is_live(scope.now()) {
+            ended = Some(EndedAbove::Expired);
         }
     }
-    Ok(false)
+    Ok(ended)
 }
 
 /// Writes the credential's row and its record.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::by::{By, entitled, member, reaches};
-use super::keys;
+use super::keys::{self, EndedAbove};
 use super::mandates::{Held, first_version, is_held};
 use crate::refusal::Refusal;
 use crate::rules::gate::hold::held_by;
@@ -300,10 +300,11 @@ pub fn key(scope: &mut Scope<'_>, row: Arc<Credential>) -> Result<KeyView, Halt>
     // Keys of a removed agent ended with it.
     let removed = agent.as_ref().is_some_and(|it| matches!(it.standing, Standing::Removed { .. }));
     let void = agent.is_none() && keys::is_void(scope, &row)?;
-    let state = match () {
-        () if removed || void || row.revoked_at.is_some() || keys::ended_above(scope, &row)? => "revoked",
-        () if row.is_live(scope.now()) => "active",
-        () => "expired",
+    let state = match keys::ended_above(scope, &row)? {
+        _ if removed || void || row.revoked_at.is_some() => "revoked",
+        Some(EndedAbove::Revoked) => "revoked",
+        None if row.is_live(scope.now()) => "active",
+        Some(EndedAbove::Expired) | None => "expired",
     };
     let principal = agent.map_or(row.binding.principal, |it| it.principal);
     Ok(KeyView { row, principal, state })
