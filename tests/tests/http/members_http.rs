@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use svc_core::rules::people::create_workspace::CreateWorkspace;
-use svc_core::state::people::{Role, Settings};
+use svc_core::state::people::{Role, Settings, TokenScope};
 use svc_core::value::text::{Email, Label};
 use svc_tests::client::{Client, Got};
 use svc_tests::people::{Person, ask};
@@ -252,4 +252,30 @@ async fn inviting_an_owner_asks_the_second() {
     assert_eq!((&third["role"], &third["state"]), (&json!("owner"), &json!("invited")));
     let linked = invite(&site, &mut client, &first, "third@example.com", "owner").await.made();
     assert!(linked["signInLink"].is_string(), "{linked}");
+}
+
+/// Nobody who was removed is acted for anew, by whichever way they are named, whoever asks; an address that nobody has makes somebody
+/// without a sign-in as before.
+#[tokio::test]
+async fn whoever_was_removed_is_acted_for_by_no_new_agent() {
+    let site = Site::start().await;
+    let mut client = site.client().await;
+    let owner = site.member(Role::Owner);
+    let gone = site.member(Role::Member);
+    let (agents, token) = (path(&site, "agents"), site.token(&[TokenScope::AgentsWrite]));
+    let member = path(&site, &format!("members/{}", gone.principal));
+    assert_eq!(owner.ask(&mut client, "DELETE", &member, None).await.status, 204);
+    for address in [gone.email.clone(), gone.email.to_uppercase()] {
+        let wish = json!({ "name": "Bot", "principalEmail": address });
+        let refused = owner.ask(&mut client, "POST", &agents, Some(&wish)).await;
+        assert_eq!(refused.refusal(), (400, "invalid_request".into(), vec!["principalEmail".into()]), "{address}");
+        let refused = client.post("/v1/admin/agents", &token, &wish).await;
+        assert_eq!(refused.refusal(), (400, "invalid_request".into(), vec!["principalEmail".into()]), "{address}");
+    }
+    let wish = json!({ "name": "Bot", "principalEmail": "new-bot@example.com" });
+    owner.ask(&mut client, "POST", &agents, Some(&wish)).await.made();
+    invite(&site, &mut client, &owner, &gone.email, "member").await.made();
+    let wish = json!({ "name": "Bot", "principalEmail": gone.email });
+    owner.ask(&mut client, "POST", &agents, Some(&wish)).await.made();
+    site.audit();
 }

@@ -211,12 +211,15 @@ pub(super) fn unknown_principal(
 ) -> Result<Option<crate::refusal::FieldError>, Halt> {
     let Some(id) = id else { return Ok(None) };
     let clause = match scope.get::<Principal>(id)?.filter(|it| it.workspace == workspace) {
-        Some(found) if found.was_removed() => "names a member who was removed",
+        Some(found) if found.was_removed() => WAS_REMOVED,
         Some(_) => return Ok(None),
         None => "names no principal of this workspace",
     };
     Ok(Some(crate::refusal::FieldError::new(field, clause)))
 }
+
+/// What a name of a member who was removed is told.
+const WAS_REMOVED: &str = "names a member who was removed";
 
 /// What the mandates say: first every name of a template, then every fault of every mandate.
 fn mandates(scope: &mut Scope<'_>, workspace: &Workspace, contents: &[Content]) -> Result<Vec<Meant>, Halt> {
@@ -239,7 +242,13 @@ fn principal(scope: &mut Scope<'_>, workspace: &Workspace, asked: &ActsFor) -> R
             let fault = unknown_principal(scope, workspace.id, "principalId", Some(*id))?;
             fault.map_or(Ok(*id), |fault| Err(Refusal::invalid_request(vec![fault]).into()))
         }
-        ActsFor::Email(email) => Ok(principal_for(scope, workspace.id, email, None)?.id),
+        ActsFor::Email(email) => {
+            let found = principal_for(scope, workspace.id, email, None)?;
+            if found.was_removed() {
+                return Err(Refusal::invalid_field("principalEmail", WAS_REMOVED).into());
+            }
+            Ok(found.id)
+        }
     }
 }
 
