@@ -121,8 +121,8 @@ impl Place<'_> {
     async fn change(&self, call: &Call) -> Result<Answer, Refusal> {
         // What is wrong with the body comes before whether there is such a template, and whether it changes.
         let template = self.own_template(call);
-        let (name, currency) = (template.as_ref().ok().map(|it| &it.name), self.own()?.settings.currency);
-        let terms = mandate::read_template_change(&call.body, name, currency, self.service.gate.now())?;
+        let (before, currency) = (template.as_ref().ok().map(|it| &**it), self.own()?.settings.currency);
+        let terms = mandate::read_template_change(&call.body, before, currency, self.service.gate.now())?;
         let name = template?.name.clone();
         let (workspace, by) = (self.workspace, self.by.clone());
         let changed = self.service.run(KeepTemplate { workspace, by, name, terms, is_there: true }).await?;

@@ -348,7 +348,7 @@ pub fn read_template(body: &[u8], currency: Currency, now: Timestamp) -> Result<
     fields.only(&["name", "mandate"]);
     let name = fields.required("name", |it| Label::parse(text(it)?));
     let own = fields.is_sound();
-    let terms = template_terms(&mut fields, name.as_ref(), currency, now);
+    let terms = template_terms(&mut fields, (name.as_ref(), None), currency, now);
     let faults = fields.into_all_faults();
     match (name, terms) {
         (Some(name), Some(terms)) if faults.is_empty() => Ok((name, terms)),
@@ -358,13 +358,13 @@ pub fn read_template(body: &[u8], currency: Currency, now: Timestamp) -> Result<
 }
 
 /// Reads what a template is to say from now on: all of it, for there is no version of a template. Its mandate has its `name` where it
-/// says none itself, and any where there is no such template.
+/// says none itself, and any where there is no such template (`before`). What it says already is no fault, though its time may be up.
 ///
 /// # Errors
 /// `invalid_json`, or `invalid_mandate` naming every fault.
 pub fn read_template_change(
     body: &[u8],
-    name: Option<&Label>,
+    before: Option<&WorkspaceTemplate>,
     currency: Currency,
     now: Timestamp,
 ) -> Result<Terms, Refusal> {
@@ -372,12 +372,19 @@ pub fn read_template_change(
     let mut fields = Fields::of(&json)?;
     fields.only(&["mandate"]);
     let unnamed = Label::parse("mandate").ok();
-    let terms = template_terms(&mut fields, name.or(unnamed.as_ref()), currency, now);
+    let name = before.map(|it| &it.name).or(unnamed.as_ref());
+    let terms = template_terms(&mut fields, (name, before.map(|it| &it.terms)), currency, now);
     let faults = fields.into_all_faults();
     terms.filter(|_| faults.is_empty()).ok_or_else(|| Refusal::invalid_mandate(faults))
 }
 
-fn template_terms(fields: &mut Fields<'_>, name: Option<&Label>, currency: Currency, now: Timestamp) -> Option<Terms> {
+/// The terms of a template with this name, which says `before` already where it is there.
+fn template_terms(
+    fields: &mut Fields<'_>,
+    (name, before): (Option<&Label>, Option<&Terms>),
+    currency: Currency,
+    now: Timestamp,
+) -> Option<Terms> {
     if fields.raw("mandate").is_none() {
         fields.note(FieldError::missing("mandate"));
         return None;
@@ -390,7 +397,9 @@ fn template_terms(fields: &mut Fields<'_>, name: Option<&Label>, currency: Curre
         let mut read = change(it);
         read.name = read.name.or_else(|| name.cloned());
         let terms = read.into_terms()?.in_currency(currency);
-        it.note_beside(terms.faults(now));
+        if before != Some(&terms) {
+            it.note_beside(terms.faults(now));
+        }
         Some(terms)
     })
 }

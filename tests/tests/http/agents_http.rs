@@ -342,6 +342,12 @@ async fn a_template_whose_time_is_up_is_none() {
     let bot = json!({ "name": "Bot", "principalEmail": "bot@example.com", "mandates": [{ "template": "brief" }] });
     assert_eq!(desk.machine(&token, "POST", "/v1/admin/agents", &bot).await.status, 201);
     desk.site.advance(Span::hours(1));
+    // What changes nothing is no fault, though it could not be made any more.
+    let read = desk.read("templates").await;
+    let same = read["data"].as_array().unwrap().iter().find(|it| it["name"] == "brief").unwrap()["mandate"].clone();
+    desk.patch("templates/brief", json!({ "mandate": same })).await.ok();
+    let other = json!({ "mandate": { "actions": ["crm.write"], "expiresAt": ends } });
+    assert_eq!(kind(&desk.patch("templates/brief", other).await), (400, "invalid_mandate".to_owned()));
     let unknown = (400, "unknown_template".to_owned());
     assert_eq!(kind(&desk.machine(&token, "POST", "/v1/admin/agents", &bot).await), unknown);
     let path = format!("agents/{agent}/mandates");
@@ -404,12 +410,6 @@ async fn a_key_made_by_an_admin_key_ends_with_it() {
     assert!(!listed.to_string().contains(&admin));
 }
 
-/// An owner makes service tokens, shown once; every fault of a wish is named; a name is free again once its token ended.
-#[tokio::test]
-async fn service_tokens_are_an_owners_and_name_every_fault() {
-    let mut desk = Office::open().await;
-    let bad = json!({ "name": "a\nb", "scopes": [], "expiresInDays": 91, "ipAllow": ["10.0.0.1/8", "10.0.0.0", "::ffff:10.0.0.0/104"], "admin": true });
-    let refused = desk.ask("POST", "service-tokens", bad).await;
 /// A key that has ended by itself with the key that made it has expired; one whose maker was revoked before was revoked, also once its
 /// own time is up.
 #[tokio::test]
@@ -436,6 +436,12 @@ async fn a_key_that_expired_with_its_maker_was_not_revoked() {
     }
 }
 
+/// An owner makes service tokens, shown once; every fault of a wish is named; a name is free again once its token ended.
+#[tokio::test]
+async fn service_tokens_are_an_owners_and_name_every_fault() {
+    let mut desk = Office::open().await;
+    let bad = json!({ "name": "a\nb", "scopes": [], "expiresInDays": 91, "ipAllow": ["10.0.0.1/8", "10.0.0.0", "::ffff:10.0.0.0/104"], "admin": true });
+    let refused = desk.ask("POST", "service-tokens", bad).await;
     assert_eq!(kind(&refused), (400, "invalid_request".to_owned()));
     for field in ["admin", "name", "scopes", "expiresInDays", "ipAllow.0", "ipAllow.1", "ipAllow.2"] {
         assert!(fields(&refused).contains(&field.to_owned()), "{field}: {:?}", fields(&refused));

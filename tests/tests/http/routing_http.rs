@@ -209,6 +209,9 @@ async fn routing_changes_by_what_is_named() {
     assert_eq!((&before["mode"], &before["defaultObjective"]), (&json!("shadow"), &json!("balanced")));
     let table = before["toolTable"].as_array().unwrap().clone();
     assert_eq!(table.last().unwrap(), &json!({ "tool": "*", "source": "tool", "sink": false }));
+    let changes = |desk: &Office| desk.site.ledger().iter().filter(|it| &*it.kind == "routing.changed").count();
+    assert_eq!(desk.ask("PUT", "routing", before.clone()).await.ok(), before);
+    assert_eq!(changes(&desk), 0, "what was read changes nothing");
     let got = desk.ask("PUT", "routing", json!({ "mode": "enforce", "defaultTaskClass": "a.b" })).await;
     assert_eq!(got.refusal(), (400, "invalid_request".to_owned(), vec!["defaultTaskClass".to_owned()]));
     assert_eq!(desk.read("routing").await["mode"], json!("shadow"), "a refused change changes nothing");

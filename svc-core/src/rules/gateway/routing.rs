@@ -12,6 +12,7 @@ use crate::rules::people::by::{By, entitled};
 use crate::rules::people::keys;
 use crate::rules::people::settings::differing;
 use crate::state::evidence::{Fact, Subject};
+use crate::state::gateway::route::is_default_table;
 use crate::state::gateway::{BoundKey, BoundKeys, BudgetScope, Mode, Objective, Routing, ToolRule};
 use crate::state::people::{Right, Workspace};
 use crate::turn::{Halt, Scope};
@@ -168,6 +169,8 @@ fn change(work: &mut Work<'_, '_>, set: &[Set]) -> Result<(), Halt> {
                 }
                 work.routing.default_class.clone_from(class);
             }
+            // The default table, sent as it was read, stays the default: also where a later release has another.
+            Set::Tools(Some(table)) if work.routing.tools.is_none() && is_default_table(table) => {}
             Set::Tools(tools) => work.routing.tools.clone_from(tools),
         }
     }

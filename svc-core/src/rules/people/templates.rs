@@ -51,12 +51,13 @@ pub fn keep_template(scope: &mut Scope<'_>, asked: &KeepTemplate) -> Result<Arc<
         return Err(Refusal::invalid_field("name", NO_DOTS).into());
     }
     let terms = asked.terms.clone().in_currency(workspace.settings.currency);
+    // What changes nothing is no fault, though it could not be said anew: its time may be up.
+    if let Some(same) = before.as_ref().filter(|it| it.terms == terms) {
+        return Ok(Arc::clone(same));
+    }
     let faults: Vec<FieldError> = terms.faults(scope.now()).into_iter().map(|it| it.within("mandate")).collect();
     if !faults.is_empty() {
         return Err(Refusal::invalid_mandate(faults).into());
-    }
-    if let Some(same) = before.as_ref().filter(|it| it.terms == terms) {
-        return Ok(Arc::clone(same));
     }
     let said = before.as_ref().map(|it| &it.terms);
     record(scope, asked.workspace, &asked.by, &asked.name, (said, Some(&terms)))?;

@@ -18,7 +18,7 @@ use std::fmt;
 pub use health::{Circuit, Health, Standing};
 pub use names::NotServed;
 pub use relax::{Change, Relaxation};
-pub use tools::{ToolMeaning, name_of_mcp_tool};
+pub use tools::{ToolMeaning, is_default_table, name_of_mcp_tool};
 pub use why::thousandths;
 pub use yields::Yields;
 

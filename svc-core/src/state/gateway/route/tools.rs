@@ -57,6 +57,17 @@ pub fn name_of_mcp_tool(server: &str, tool: &str) -> String {
     format!("mcp__{server}__{tool}")
 }
 
+/// Whether this is the table that is in force where a workspace has none of its own, with its last row for all others.
+#[must_use]
+pub fn is_default_table(table: &[ToolRule]) -> bool {
+    default_table().eq(table.iter().map(row))
+}
+
+fn default_table<'a>() -> impl Iterator<Item = (&'a str, &'a str, bool)> {
+    let rows: [(&'a str, &'a str); DEFAULT.len()] = DEFAULT;
+    rows.into_iter().chain([("*", OTHER)]).map(|(tool, source)| (tool, source, false))
+}
+
 impl Routing {
     /// What a tool's results count as, by the first rule of the table that covers its name. Names and globs are compared
     /// in lower case without `_` and `-`; what no rule covers is `tool`.
@@ -79,8 +90,7 @@ impl Routing {
     /// The table in force: the workspace's own, else the default one with its last row for all others.
     pub fn tool_table(&self) -> impl Iterator<Item = (&str, &str, bool)> {
         let own = self.tools.iter().flatten().map(row);
-        let default = DEFAULT.into_iter().chain([("*", OTHER)]).map(|(tool, source)| (tool, source, false));
-        own.chain(default.filter(|_| self.tools.is_none()))
+        own.chain(default_table().filter(|_| self.tools.is_none()))
     }
 }
 
