@@ -22,6 +22,7 @@ mod mcp_servers;
 mod me;
 mod members;
 mod oauth;
+mod own_secret;
 mod reports;
 mod routing;
 mod settings;

@@ -17,6 +17,7 @@ use svc_core::value::Id as _;
 use svc_core::value::id::{AgentId, KeyId, McpServerId, WorkspaceId};
 use svc_core::value::secret::Secret;
 
+use super::own_secret::OWN_SECRET;
 use super::{Caller, GateService, refusal};
 use crate::answer::Answer;
 use crate::dispatch::Call;
@@ -160,6 +161,11 @@ impl Place<'_> {
         let credential = match sent.credential {
             None => return Ok(set),
             Some(Shown::None) => NewCredential::None,
+            Some(Shown::Bearer(secret) | Shown::Header(_, secret))
+                if self.service.is_own_secret(secret.expose())? =>
+            {
+                return Err(Refusal::invalid_field("credential.secret", OWN_SECRET));
+            }
             Some(Shown::Bearer(secret)) => NewCredential::Bearer(self.sealed(&secret)?),
             Some(Shown::Header(name, secret)) => NewCredential::Header(name, self.sealed(&secret)?),
         };

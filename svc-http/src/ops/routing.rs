@@ -9,7 +9,7 @@ use bytes::Bytes;
 use http::StatusCode;
 use percent_encoding::percent_decode_str;
 use serde_json::{Value, json};
-use svc_core::refusal::Refusal;
+use svc_core::refusal::{FieldError, Refusal};
 use svc_core::rules::gateway::models::Place as ModelPlace;
 use svc_core::rules::gateway::payer::{CallKey, principal_of};
 use svc_core::rules::gateway::routing::{Edit, EditRouting, Edited, read_models, read_routing, routing_of};
@@ -23,10 +23,12 @@ use svc_core::store::Row as _;
 use svc_core::value::Id as _;
 use svc_core::value::digest::Digest;
 use svc_core::value::id::{KeyId, PrincipalId, ProfileId, UpstreamId, WorkspaceId};
+use svc_core::value::secret::Secret;
 use svc_core::value::text::ClassId;
 use tokio::time::timeout;
 
 use super::gateway::targets::opened;
+use super::own_secret::OWN_SECRET;
 use super::{Caller, GateService, refusal};
 use crate::answer::{Answer, error_body};
 use crate::dispatch::Call;
@@ -192,6 +194,7 @@ impl Place<'_> {
     /// What is set of a provider, its credentials sealed.
     fn upstream_settings(&self, sent: upstream::Sent) -> Result<Vec<Set>, Refusal> {
         let mut set = sent.set;
+        self.are_of_others(sent.key.as_ref(), sent.credentials.as_ref())?;
         if let Some(key) = sent.key {
             set.push(Set::Key(self.sealed(key.expose())?));
         }
@@ -206,6 +209,25 @@ impl Place<'_> {
             set.push(Set::SealedHeaders(sealed.collect::<Result<_, Refusal>>()?));
         }
         Ok(set)
+    }
+
+    /// That none of these is a secret of this server's own, with which whoever runs the provider could come here.
+    fn are_of_others(
+        &self,
+        key: Option<&Secret<String>>,
+        headers: Option<&BTreeMap<Box<str>, upstream::Credential>>,
+    ) -> Result<(), Refusal> {
+        let of_headers = headers.into_iter().flatten().filter_map(|(name, it)| match it {
+            upstream::Credential::New(value) => Some((format!("headers.{name}"), value)),
+            upstream::Credential::Shown(_) => None,
+        });
+        let mut faults = Vec::new();
+        for (field, secret) in key.into_iter().map(|it| ("apiKey".to_owned(), it)).chain(of_headers) {
+            if self.service.is_own_secret(secret.expose())? {
+                faults.push(FieldError::new(field, OWN_SECRET));
+            }
+        }
+        if faults.is_empty() { Ok(()) } else { Err(Refusal::invalid_upstream(faults)) }
     }
 
     /// Headers of a provider that stand in clear and carry a credential, sealed: a store of before may hold such.

@@ -484,3 +484,35 @@ async fn a_list_goes_on_where_it_was() {
     }
     desk.site.stop().await;
 }
+
+/// A key of this server's own is sent to no provider of models and to no MCP server, made or changed, in a key or in a header; one of
+/// another svc, which may stand behind this one, is.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_key_of_this_server_goes_to_nobody() {
+    let mut desk = Office::open().await;
+    let own = desk.site.agent(&[]).key;
+    let admin = desk.post("keys", json!({ "scope": "admin" })).await.made()["key"].as_str().unwrap().to_owned();
+    let other = format!("{}0", &own[..own.len() - 1]);
+    let wish = |name: &str, key: &str| json!({ "name": name, "kind": "chat", "baseUrl": "https://models.example.com/v1", "apiKey": key });
+    for key in [&own, &admin] {
+        let got = desk.post("upstreams", wish("one", key)).await;
+        assert_eq!(got.refusal(), (400, "invalid_upstream".into(), vec!["apiKey".into()]));
+        assert!(!got.text().contains(&**key));
+    }
+    let mut headed = wish("one", "sk-1");
+    headed["headers"] = json!({ "x-token": own });
+    assert_eq!(desk.post("upstreams", headed).await.fields(), ["headers.x-token"]);
+    let made = desk.post("upstreams", wish("two", &other)).await.made();
+    let place = format!("upstreams/{}", made["id"].as_str().unwrap());
+    let got = desk.patch(&place, json!({ "apiKey": own })).await;
+    assert_eq!(got.refusal(), (400, "invalid_upstream".into(), vec!["apiKey".into()]));
+    let server = |key: &str| json!({ "name": "crm", "url": "https://mcp.example.com/mcp", "credential": { "type": "bearer", "secret": key } });
+    let got = desk.post("mcp-servers", server(&own)).await;
+    assert_eq!(got.refusal(), (400, "invalid_request".into(), vec!["credential.secret".into()]));
+    let made = desk.post("mcp-servers", server(&other)).await.made();
+    let place = format!("mcp-servers/{}", made["id"].as_str().unwrap());
+    let got = desk.patch(&place, json!({ "credential": { "type": "bearer", "secret": admin } })).await;
+    assert_eq!(got.refusal(), (400, "invalid_request".into(), vec!["credential.secret".into()]));
+    desk.site.audit();
+    desk.site.stop().await;
+}
