@@ -434,8 +434,14 @@ def what_a_tool_is_given(chromium, dev, cookie):
         assert f'"command": "rm -rf /srv{named}"' in given and '"times": 3' in given, given
         assert page.locator("#summary").inner_text() == "Read the status page" + named and page.locator("#sum").inner_text() == "sh‹U+034F›el‹U+200D›l"
         assert "‹U+202E›Shop" in given and not page.locator("#input img").count(), given
+        assert page.locator("#rest").is_hidden()
         page.get_by_role("button", name="Deny").click()
         says(page, "status", "You denied it.")
+        for n, left in enumerate([{"input": {"command": "ls"}, "inputBytes": 4216}, {"inputDigest": f"sha256:{'0' * 64}", "inputBytes": 4216}]):
+            cut = {"name": "shell", "server": f"box-{n}"} | left
+            decision = authorize(dev, desk.asker(dev), {"type": "tool.call", "summary": "Look around", "tool": cut})
+            page.goto(decision["approval"]["url"])
+            page.get_by_text("Not all of what the tool is given is here: it is 4216 bytes in all.").wait_for()
 
 
 def test_a_person_decides_at_the_link():

@@ -192,6 +192,12 @@ fn of_action(view: &View, quoted: &mut Vec<(&'static str, String)>, own: &mut Ve
             }
         }
     }
+    let input = view.payload.as_deref().and_then(|it| it.tool_input.as_deref());
+    if let Some(tool) = action.tool.as_ref().filter(|it| !it.is_given_all_of(input)) {
+        is_whole = false;
+        let bytes = tool.input_bytes.map_or_else(|| "what was not sent here".to_owned(), |it| format!("{it} bytes"));
+        own.push(("The tool is given in all", bytes));
+    }
     // What a reason is about, an agent may have written.
     quoted.extend(view.reasons().iter().map(|it| ("Why", it.message())));
     own.push(("Content from", action.provenance.effective.meaning().to_owned()));

@@ -253,6 +253,12 @@ async function about({ kind, subject }) {
   return [["More", ...dollars(subject.moreMicros)], ...(told || []), ["Budget", quoted(subject.budgetId)]];
 }
 
+/** Whether a tool is given more than was sent here: its digest and length may stand for it, or beside what is left of it. */
+function isCut({ input, inputDigest, inputBytes }) {
+  if (!input) return Boolean(inputDigest || inputBytes);
+  return inputBytes !== undefined && inputBytes !== new TextEncoder().encode(JSON.stringify(input)).length;
+}
+
 function facts({ approval, action, agent, names }) {
   const out = [];
   const row = (label, ...nodes) => nodes.every(Boolean) && out.push([label, ...nodes]);
@@ -310,6 +316,7 @@ function paint() {
   const isReason = approval.reasons.some((it) => it.code === "untrusted_provenance");
   put("input", ...(tool.input ? [quoted(JSON.stringify(tool.input, null, 2), "ltr")] : []));
   part("given").hidden = !tool.input;
+  put("rest", ...(isCut(tool) ? [`Not all of what the tool is given is here: it is ${tool.inputBytes ?? "an unknown number of"} bytes in all. Approving lets all of it through.`] : []));
   put("origin", ...(strange && !isReason ? [strange] : []));
   put("reasons", ...approval.reasons.map((it) => item(quoted(sentence(it.message)))));
   if (approval.exceptions && waits) part("reasons").append(item("Approving makes an exception to its limits, this once."));

@@ -6,6 +6,7 @@ use svc_core::rules::people::by::By;
 use svc_core::state::people::Role;
 use svc_core::testing::world::BASE_URL;
 use svc_core::value::Span;
+use svc_core::value::digest::Digest;
 use svc_tests::client::PATIENCE;
 use svc_tests::people::Person;
 use svc_tests::receiver::{Call, Reply};
@@ -335,6 +336,24 @@ async fn nobody_approves_in_slack_what_is_not_all_shown() {
         let expected: &[&str] = if is_whole { &["approve", "deny", "open"] } else { &["deny", "open"] };
         assert_eq!(buttons, expected);
         assert_eq!(told.to_string().contains("Not all of it is shown here"), !is_whole, "{told}");
+    }
+    // A digest or a length may stand for what was not sent, or beside what was shortened.
+    let (input, other) = (json!({ "command": "ls" }), format!("sha256:{}", Digest::of("other")));
+    let own = format!("sha256:{}", Digest::of(&input.to_string()));
+    for (name, tool, is_whole) in [
+        ("a", json!({ "input": input, "inputDigest": own, "inputBytes": 16 }), true),
+        ("b", json!({ "input": input, "inputDigest": other }), false),
+        ("c", json!({ "input": input, "inputBytes": 4_216 }), false),
+        ("d", json!({ "inputDigest": own, "inputBytes": 16 }), false),
+    ] {
+        chat.slack.answer([taken()]);
+        let mut tool = tool;
+        (tool["name"], tool["server"]) = (json!(name), json!("box"));
+        let body = json!({ "type": "mcp.call", "summary": "Look around", "tool": tool });
+        chat.client.authorize(&chat.agent.key, &body).await.ok();
+        let told = posted(&mut chat).await.json();
+        let offered = told["blocks"].as_array().unwrap().last().unwrap()["elements"][0]["action_id"] == "approve";
+        assert_eq!((offered, told.to_string().contains("The tool is given in all")), (is_whole, !is_whole), "{told}");
     }
     chat.site.stop().await;
 }

@@ -154,6 +154,17 @@ pub struct Tool {
     pub input_bytes: Option<i64>,
 }
 
+impl Tool {
+    /// Whether an input, in canonical JSON, is all that the tool is given, as far as digest and length tell: they may stand for an input
+    /// that was not sent, or beside one that was shortened.
+    #[must_use]
+    pub fn is_given_all_of(&self, input: Option<&str>) -> bool {
+        let digest = self.input_digest.is_none_or(|it| input.is_some_and(|input| Digest::of(input) == it));
+        let length = i64::try_from(input.map_or(0, str::len)).ok();
+        digest && self.input_bytes.is_none_or(|it| Some(it) == length)
+    }
+}
+
 /// What an action holds of its mandate's limits.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reservation {
