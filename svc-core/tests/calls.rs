@@ -152,6 +152,7 @@ fn demand(model: &str) -> Demand {
         text_bytes: 40,
         images: 0,
         pages: 0,
+        pages_likely: 0,
         audio_seconds: 0,
         output: OutputBound { tokens: Some(100_000) },
         predicted_bytes: 0,

@@ -133,7 +133,7 @@ pub(super) fn kind_of(name: &str) -> Option<&'static str> {
 }
 
 /// Bytes in base64 of either alphabet, with white space or without, padded or not.
-fn bytes(data: &str) -> Option<Vec<u8>> {
+pub(super) fn bytes(data: &str) -> Option<Vec<u8>> {
     let plain = data.bytes().filter(|it| !it.is_ascii_whitespace() && *it != b'=');
     let plain: Vec<u8> = plain
         .map(|it| {

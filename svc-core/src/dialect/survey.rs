@@ -1,11 +1,14 @@
 //! What deciding on a request takes: how much goes in, what it needs, what brought it in; never its text.
 
+mod document;
+mod pdf;
 #[cfg(test)]
 mod tests;
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
+use self::document::Size;
 use super::check::ANSWERS_MAX;
 use super::doc::{Form, Value, length};
 use super::own::{self, is_free};
@@ -14,10 +17,6 @@ use crate::value::digest::{Digest, Hasher};
 
 /// Bytes that the frame of one message counts as: a few tokens that stand in no text.
 const FRAME_BYTES: u64 = 8;
-/// The most pages of one document that a provider takes.
-const PAGES_MAX: u32 = 600;
-/// A page of a document takes at least so many characters of base64.
-const PAGE_CHARS: u64 = 128;
 /// The most seconds of sound that a provider takes: nine hours and a half.
 const AUDIO_SECONDS_MAX: u32 = 34_200;
 /// A second of sound takes at least so many characters of base64: 8 kbit/s.
@@ -80,6 +79,7 @@ pub(super) fn demand(dialect: Dialect, model: &str, stream: bool, root: Value<'_
         text_bytes: sums.bytes,
         images: sums.images,
         pages: sums.pages,
+        pages_likely: sums.pages_likely,
         audio_seconds: sums.audio_seconds,
         output: OutputBound { tokens: newer().or_else(|| positive("max_tokens")) },
         predicted_bytes: root.get("prediction").map_or(0, predicted),
@@ -106,6 +106,7 @@ struct Sums {
     bytes: u64,
     images: u32,
     pages: u32,
+    pages_likely: u32,
     audio_seconds: u32,
     tools: bool,
     cache: CacheWrites,
@@ -159,7 +160,7 @@ impl Sums {
                 // document, or whoever hangs up on it would pay for its address alone.
                 let is_plain = OF_NO_FILE.contains(&kind) || kind.ends_with("_result");
                 if !is_plain && (names_a_file(part) || !OF_TEXT.contains(&kind) && is_medium(part, kind)) {
-                    self.pages = self.pages.saturating_add(PAGES_MAX);
+                    self.sized(Size::UNSEEN);
                 }
                 self.any(part);
             }
@@ -187,15 +188,13 @@ impl Sums {
         if let Some(content) = source.filter(|it| it.has("type", "content")).and_then(|it| it.get("content")) {
             return self.content(content);
         }
-        // Only what the provider reads the data of is as long as that: beside an address or an id it may be anything.
-        let held = |of: Value<'_>| of.given("file_id").is_none() && of.given("file_url").is_none();
-        let data = source.filter(|it| it.has("type", "base64")).and_then(|it| it.get("data"));
-        let file = part.get("file").filter(|it| held(*it)).or_else(|| part.get("file").is_none().then_some(part));
-        let file = file.filter(|it| source.is_none() && held(part) && held(*it));
-        let data = data.or_else(|| file.and_then(|it| it.get("file_data")).filter(|it| holds_bytes(*it)));
-        let most = data.map_or(u64::MAX, |it| length(it.raw()) / PAGE_CHARS + 1);
-        let pages = u32::try_from(most).unwrap_or(u32::MAX).min(PAGES_MAX);
-        self.pages = self.pages.saturating_add(pages);
+        self.sized(Size::of(part));
+    }
+
+    fn sized(&mut self, size: Size) {
+        self.add(size.bytes);
+        self.pages = self.pages.saturating_add(size.pages);
+        self.pages_likely = self.pages_likely.saturating_add(size.pages_likely);
     }
 
     fn tool(&mut self, tool: Value<'_>) {

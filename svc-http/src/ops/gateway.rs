@@ -21,7 +21,7 @@ use svc_core::rules::gateway::outcome::ReportOutcome;
 use svc_core::rules::gateway::payer::{CallKey, may_call, may_report};
 use svc_core::rules::gateway::show::call_of;
 use svc_core::state::gateway::route::Choice;
-use svc_core::state::gateway::{Demand, Dialect, input_bound, tokens_of};
+use svc_core::state::gateway::{Demand, Dialect, likely_input};
 use svc_core::state::people::DataLoss;
 use svc_core::store::{Found, Range, Record};
 use svc_core::value::Id as _;
@@ -280,7 +280,7 @@ async fn count(service: &GateService, key: &CallKey, call: &Call) -> Result<Answ
                     Count::Untold(why) => why,
                 };
                 let (_, model) = admitted.at(&admitted.place).ok_or_else(Refusal::internal)?;
-                let tokens = tokens_of(input_bound(model, &demand));
+                let tokens = likely_input(model, &demand);
                 let text = format!("{{\"input_tokens\":{tokens},\"svc\":{{\"estimated\":true}}}}");
                 let advisory = HeaderValue::from_static(why);
                 return Ok(Answer::json(text).with_header(notes::X_SVC_ADVISORY, advisory));

@@ -1,8 +1,12 @@
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 //! What members of a request leave to its provider.
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+
 use super::super::Body;
-use crate::state::gateway::{Demand, Dialect};
+use super::FRAME_BYTES;
+use crate::state::gateway::{Capability, Demand, Dialect};
 
 /// What deciding takes of a request of this shape with these members.
 fn demand(dialect: Dialect, members: &str) -> Demand {
@@ -266,4 +270,66 @@ fn media_are_bounded_under_any_name() {
     ] {
         assert_eq!(of(text), (0, 0), "{text}");
     }
+}
+
+/// A document that is a text counts as one, whatever its kind is called and however its bytes are written, and takes no model that
+/// sees; one that only says so does not.
+#[test]
+fn a_document_of_text_is_text() {
+    let text = "a,b\n1,2\n".repeat(5_000);
+    let (plain, latin) = (STANDARD.encode(&text), STANDARD.encode(b"caf\xe9"));
+    let of = |part: &str| {
+        let body = format!(r#"{{"model":"m","max_tokens":9,"messages":[{{"role":"user","content":[{part}]}}]}}"#);
+        let demand = Body::read(Dialect::Chat, body.as_bytes()).unwrap().demand();
+        (
+            demand.text_bytes - FRAME_BYTES - "user9".len() as u64,
+            demand.pages,
+            demand.needs.contains(&Capability::Vision),
+        )
+    };
+    let source = |kind: &str, data: &str| {
+        format!(r#"{{"type":"document","source":{{"type":"base64","media_type":"{kind}","data":"{data}"}}}}"#)
+    };
+    for document in [
+        source("text/plain", &plain),
+        source("Text/CSV; charset=utf-8", &plain),
+        format!(r#"{{"type":"file","file":{{"file_data":"data:text/csv;base64,{plain}"}}}}"#),
+        format!(r#"{{"type":"file","file":{{"filename":"a.csv","file_data":"{plain}"}}}}"#),
+        format!(r#"{{"type":"input_file","filename":"a.json","file_data":"{plain}"}}"#),
+    ] {
+        assert_eq!(of(&document), (text.len() as u64, 0, false), "{}", &document[..80]);
+    }
+    assert_eq!(of(&source("text/plain", &latin)), (5, 0, false));
+    for other in ["%PDF-1.7 x", "PK\u{3}\u{4}\0\0"] {
+        assert_eq!(of(&source("text/plain", &STANDARD.encode(other))), (0, 1, true), "{other}");
+    }
+    assert_eq!(of(&source("application/pdf", &plain)).1, 417);
+    assert_eq!(of(&source("text/plain", "no base64!")), (0, 1, true));
+}
+
+/// The bound of a document goes by its length alone; beside it stands how many pages it is likely to have: as many as it shows, or
+/// those of a usual one where nobody here sees it.
+#[test]
+fn a_document_has_a_bound_and_a_likely_length() {
+    let of = |part: &str| {
+        let body = format!(r#"{{"model":"m","max_tokens":9,"messages":[{{"role":"user","content":[{part}]}}]}}"#);
+        let demand = Body::read(Dialect::Chat, body.as_bytes()).unwrap().demand();
+        (demand.pages, demand.pages_likely)
+    };
+    let pdf = format!("%PDF-1.4 {}{}", "<</Type /Page>>".repeat(3), "x".repeat(75_000));
+    let pdf = STANDARD.encode(pdf);
+    let file = format!(r#"{{"type":"file","file":{{"file_data":"data:application/pdf;base64,{pdf}"}}}}"#);
+    let document =
+        format!(r#"{{"type":"document","source":{{"type":"base64","media_type":"application/pdf","data":"{pdf}"}}}}"#);
+    assert_eq!((of(&file), of(&document)), ((600, 3), (600, 3)));
+    assert_eq!(of(&format!("{file},{document}")), (1_200, 6));
+    for unseen in [
+        r#"{"type":"document","source":{"type":"url","url":"https://x.example/d"}}"#,
+        r#"{"type":"file","file":{"file_id":"file-1"}}"#,
+        r#"{"type":"document_url","document_url":"https://x.example/a.pdf"}"#,
+    ] {
+        assert_eq!(of(unseen), (600, 30), "{unseen}");
+    }
+    let small = r#"{"type":"document","source":{"type":"base64","media_type":"application/pdf","data":"no base64!"}}"#;
+    assert_eq!(of(small), (1, 1), "no more than the bound");
 }

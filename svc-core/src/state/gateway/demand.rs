@@ -32,6 +32,8 @@ pub struct Demand {
     pub images: u32,
     /// Pages of documents that go in; where they cannot be counted, the most that a provider takes.
     pub pages: u32,
+    /// Pages that these are likely to be: what an estimate goes by, and whether they find room.
+    pub pages_likely: u32,
     /// Seconds of audio that go in, rounded up.
     pub audio_seconds: u32,
     /// The bound that the request sets on its output.
@@ -164,6 +166,7 @@ impl Demand {
             text_bytes,
             images: 0,
             pages: 0,
+            pages_likely: 0,
             audio_seconds: 0,
             output: OutputBound { tokens: Some(100) },
             predicted_bytes: 0,

@@ -66,6 +66,7 @@ pub fn read(body: &[u8], header: Option<&[u8]>) -> Result<Asked, Refusal> {
         text_bytes: input_tokens,
         images: 0,
         pages: 0,
+        pages_likely: 0,
         audio_seconds: 0,
         output: OutputBound { tokens: Some(output) },
         predicted_bytes: 0,

@@ -23,16 +23,17 @@ pub struct Received {
 }
 
 /// The most tokens that can go in: a token is at least a byte of text, and pictures, pages and seconds have their
-/// figures (CONTRACT part 2, "Worst case").
+/// figures (CONTRACT part 2, "Worst case"). Of pages a model takes in at most what it takes in at all.
 #[must_use]
 pub fn input_bound(model: &Model, demand: &Demand) -> u64 {
-    let figures = &model.figures;
-    let counted = |count: u32, each: u32| u64::from(count).saturating_mul(u64::from(each));
-    demand
-        .text_bytes
-        .saturating_add(counted(demand.images, figures.image))
-        .saturating_add(counted(demand.pages, figures.page))
-        .saturating_add(counted(demand.audio_seconds, figures.audio_second))
+    let pages = counted(demand.pages, model.figures.page).min(model.context_window);
+    beside_pages(model, demand).saturating_add(pages)
+}
+
+/// How many tokens are likely to go in: a quarter of the bound, by the pages that documents are likely to have.
+#[must_use]
+pub fn likely_input(model: &Model, demand: &Demand) -> u64 {
+    tokens_of(beside_pages(model, demand).saturating_add(counted(demand.pages_likely, model.figures.page)))
 }
 
 /// The most tokens that one answer can have, thinking included: what the request sets, else the model's own limit.
@@ -67,12 +68,12 @@ pub fn worst_case(model: &Model, at: Dialect, demand: &Demand) -> Result<MicroUs
 }
 
 /// What is charged for where a call ended without its final usage (CONTRACT part 2, "No final usage"): the provider's
-/// own figure of the input, else a quarter of its bound; and as output the tokens received, or what the model makes in
+/// own figure of the input, else what is likely; and as output the tokens received, or what the model makes in
 /// the time since it was sent, at most all that the call's answers may have, if that is more. Whoever posts its cost takes at
 /// most the reservation.
 #[must_use]
 pub fn estimate(model: &Model, demand: &Demand, received: &Received) -> Usage {
-    let guess = Usage { input: tokens_of(input_bound(model, demand)), ..Usage::default() };
+    let guess = Usage { input: likely_input(model, demand), ..Usage::default() };
     let input = received.reported.filter(|it| it.all_input() > 0).unwrap_or(guess);
     let made = u128::from(received.elapsed_ms).saturating_mul(u128::from(received.tokens_per_second)).div_ceil(1_000);
     let told = received.reported.unwrap_or_default();
@@ -85,6 +86,18 @@ pub fn estimate(model: &Model, demand: &Demand, received: &Received) -> Usage {
 #[must_use]
 pub const fn tokens_of(bytes: u64) -> u64 {
     bytes.div_ceil(BYTES_A_TOKEN)
+}
+
+/// The bound of all that goes in but pages.
+fn beside_pages(model: &Model, demand: &Demand) -> u64 {
+    demand
+        .text_bytes
+        .saturating_add(counted(demand.images, model.figures.image))
+        .saturating_add(counted(demand.audio_seconds, model.figures.audio_second))
+}
+
+fn counted(count: u32, each: u32) -> u64 {
+    u64::from(count).saturating_mul(u64::from(each))
 }
 
 /// The fees that a request may bring: one attempt, and each tool that the provider may run, as often as the request

@@ -488,6 +488,18 @@ fn a_call_without_final_usage_is_charged_the_contracts_estimate() {
     assert_eq!(estimate(&model, &demand(), &passed).output, 120, "what came came");
 }
 
+/// A document is bounded by the most pages that it can have, of which no model takes in more than it takes in at all; what is
+/// estimated goes by the pages that it is likely to have.
+#[test]
+fn a_document_has_a_bound_and_an_estimate() {
+    let model = model(plain(1, 1));
+    let few = Demand { pages: 60, pages_likely: 3, ..demand() };
+    assert_eq!((input_bound(&model, &few), likely_input(&model, &few)), (121_000, 250 + 1_500));
+    let many = Demand { pages: 600, ..few };
+    assert_eq!((input_bound(&model, &many), likely_input(&model, &many)), (129_000, 250 + 1_500));
+    assert_eq!(estimate(&model, &many, &Received::default()).input, 250 + 1_500);
+}
+
 /// Prices that are none name every fault with its path.
 #[test]
 fn prices_that_are_none_name_every_fault() {

@@ -6,7 +6,7 @@ use super::names::NameList;
 use super::{Ask, Broken, Candidate, Constraint, Holder, yields};
 use crate::state::gateway::catalogue::{Capability, Model, Retention, Upstream};
 
-use crate::state::gateway::price::{input_bound, tokens_of, worst_case};
+use crate::state::gateway::price::{likely_input, worst_case};
 use crate::state::gateway::routing::Constraints;
 use crate::value::id::UpstreamId;
 
@@ -142,9 +142,9 @@ pub(super) fn fits(ask: &Ask<'_>, model: &Model) -> bool {
     whole <= model.context_window && output.is_none_or(|it| it <= model.max_output)
 }
 
-/// How many tokens go in, as far as can be told: a quarter of the bound where nobody counted them.
+/// How many tokens go in, as far as can be told: what is likely where nobody counted them.
 pub(super) fn input_tokens(ask: &Ask<'_>, model: &Model) -> u64 {
-    ask.input_tokens.unwrap_or_else(|| tokens_of(input_bound(model, ask.demand)))
+    ask.input_tokens.unwrap_or_else(|| likely_input(model, ask.demand))
 }
 
 /// What of `wanted` a model cannot do.
