@@ -22,6 +22,11 @@ const PROBE: Span = Span::minutes(2);
 const PICTURE: Span = Span::millis(250);
 /// Models that are remembered; of more, the one not called for the longest is forgotten.
 const MODELS_MAX: usize = 4_096;
+/// First tokens that were waited for before a usual wait is told: one slow answer is not yet a slow model.
+const WAITS_MIN: u32 = 3;
+/// After how long without another one waits tell nothing any more. Whoever is called by none for being slow may be fast again: the
+/// next calls show it.
+const WAITS_LAST: Span = Span::minutes(2);
 /// Tokens that an answer has at least for its pace to say something.
 const PACED_TOKENS: u64 = 8;
 /// Characters of an error that are remembered.
@@ -30,11 +35,10 @@ const ERROR_CHARS_MAX: usize = 200;
 /// What came of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// It was answered; after how many milliseconds the first token came, where it was measured.
-    Answered(Option<u64>),
-    /// A stream has begun, with its first token after so many milliseconds, where it has come. It ends a probe; that the model
-    /// answers to the end it does not say.
-    Begun(Option<u64>),
+    /// It was answered.
+    Answered,
+    /// A stream has begun. It ends a probe; that the model answers to the end it does not say.
+    Begun,
     /// The provider failed, or did not answer in time.
     Failed,
     /// The provider refused for a reason that lies with the request, or the client went away: it says nothing of health.
@@ -54,13 +58,21 @@ struct Inner {
 
 #[derive(Clone, Debug)]
 struct Model {
-    latency_ms: Option<u64>,
+    waits: Option<Waits>,
     pace: Option<u64>,
     answered: u64,
     failed: u64,
     in_a_row: u32,
     open: Option<Open>,
     called_at: Timestamp,
+}
+
+/// How long first tokens were waited for of late.
+#[derive(Clone, Copy, Debug)]
+struct Waits {
+    mean_ms: u64,
+    count: u32,
+    last_at: Timestamp,
 }
 
 /// An open circuit.
@@ -118,6 +130,19 @@ impl Health {
         known.note(outcome, now);
         if before || known.open.is_some() {
             inner.picture = None;
+        }
+    }
+
+    /// Notes after how many milliseconds the first token of a stream came. Of a whole answer nobody knows when it began, so that it
+    /// says nothing here. A model that is not known to have answered is passed over.
+    pub fn record_latency(&self, upstream: UpstreamId, model: &ModelName, ms: u64, now: Timestamp) {
+        if let Some(known) = self.lock().models.get_mut(&(upstream, model.clone())) {
+            let before = known.waits.filter(|it| it.hold(now));
+            known.waits = Some(Waits {
+                mean_ms: mean(before.map(|it| it.mean_ms), ms),
+                count: before.map_or(0, |it| it.count).saturating_add(1),
+                last_at: now,
+            });
         }
     }
 
@@ -196,24 +221,27 @@ fn mean(old: Option<u64>, new: u64) -> u64 {
     old.map_or(new, |old| (old.saturating_mul(7).saturating_add(new)) / 8)
 }
 
+impl Waits {
+    /// Whether they still say how long one is waited for.
+    fn hold(&self, now: Timestamp) -> bool {
+        now.since(self.last_at) < WAITS_LAST
+    }
+}
+
 impl Model {
     const fn new(now: Timestamp) -> Self {
-        Self { latency_ms: None, pace: None, answered: 0, failed: 0, in_a_row: 0, open: None, called_at: now }
+        Self { waits: None, pace: None, answered: 0, failed: 0, in_a_row: 0, open: None, called_at: now }
     }
 
     fn note(&mut self, outcome: Outcome, now: Timestamp) {
         self.called_at = now;
         match outcome {
-            Outcome::Answered(ms) => {
-                self.latency_ms = ms.map(|it| mean(self.latency_ms, it)).or(self.latency_ms);
+            Outcome::Answered => {
                 self.answered = self.answered.saturating_add(1);
                 self.in_a_row = 0;
                 self.open = None;
             }
-            Outcome::Begun(ms) => {
-                self.latency_ms = ms.map(|it| mean(self.latency_ms, it)).or(self.latency_ms);
-                self.open = None;
-            }
+            Outcome::Begun => self.open = None,
             Outcome::Failed => {
                 self.failed = self.failed.saturating_add(1);
                 self.in_a_row = self.in_a_row.saturating_add(1);
@@ -245,7 +273,8 @@ impl Model {
             None if self.in_a_row > 0 => Circuit::Degraded,
             None => Circuit::Ok,
         };
-        Standing { circuit, latency_ms: self.latency_ms, tokens_per_second: self.pace }
+        let waits = self.waits.filter(|it| it.count >= WAITS_MIN && it.hold(now));
+        Standing { circuit, latency_ms: waits.map(|it| it.mean_ms), tokens_per_second: self.pace }
     }
 }
 
@@ -288,7 +317,7 @@ mod tests {
             for _ in 1..FAILURES_MAX {
                 health.record(upstream, &model, Outcome::Failed, None, at(0));
             }
-            health.record(upstream, &model, Outcome::Answered(Some(5)), None, at(0));
+            health.record(upstream, &model, Outcome::Answered, None, at(0));
         }
         assert!(health.admits(upstream, &model, at(0)));
         let (health, upstream, model) = opened();
@@ -304,18 +333,17 @@ mod tests {
         let health = Health::default();
         let (upstream, model) = names();
         let stream = |outcome, now| {
-            health.record(upstream, &model, Outcome::Begun(Some(7)), None, at(now));
+            health.record(upstream, &model, Outcome::Begun, None, at(now));
             health.record(upstream, &model, outcome, None, at(now));
         };
-        for outcome in [Outcome::Answered(None), Outcome::Failed] {
+        for outcome in [Outcome::Answered, Outcome::Failed] {
             (1..FAILURES_MAX).for_each(|_| stream(Outcome::Failed, 0));
             assert!(health.admits(upstream, &model, at(0)));
             stream(outcome, 0);
         }
         assert!(!health.admits(upstream, &model, at(9_999)));
-        assert_eq!(health.snapshot(at(9_999)).of(upstream, &model).latency_ms, Some(7));
         assert!(health.admits(upstream, &model, at(10_000)), "a probe");
-        health.record(upstream, &model, Outcome::Begun(None), None, at(10_000));
+        health.record(upstream, &model, Outcome::Begun, None, at(10_000));
         assert!(health.admits(upstream, &model, at(10_001)), "it answers again");
         health.record(upstream, &model, Outcome::Failed, None, at(10_001));
         assert!(!health.admits(upstream, &model, at(10_002)), "and breaks again");
@@ -329,7 +357,7 @@ mod tests {
         assert!(health.admits(upstream, &model, at(10_000)));
         assert!(!health.admits(upstream, &model, at(10_000)));
         assert_eq!(circuit(&health, upstream, &model, 10_001), Circuit::Open);
-        health.record(upstream, &model, Outcome::Answered(None), None, at(10_100));
+        health.record(upstream, &model, Outcome::Answered, None, at(10_100));
         assert!(health.admits(upstream, &model, at(10_100)));
         assert_eq!(circuit(&health, upstream, &model, 10_101), Circuit::Ok);
     }
@@ -360,18 +388,46 @@ mod tests {
         assert!(health.admits(upstream, &model, at(10_000)));
     }
 
-    /// Latency is a mean that forgets.
+    /// A model that has answered, and its latency as it is told at some time.
+    fn answering(health: &Health) -> impl Fn(i64) -> Option<u64> {
+        let (upstream, model) = names();
+        health.record_latency(upstream, &model, 9, at(0));
+        health.record(upstream, &model, Outcome::Answered, None, at(0));
+        move |now| health.snapshot(at(now)).of(upstream, &model).latency_ms
+    }
+
+    /// Latency is a mean that forgets; what answers as a whole says nothing of it, nor do too few that began.
     #[test]
     fn latency_is_a_mean_that_forgets() {
-        let health = Health::default();
-        let (upstream, model) = names();
-        let latency = |now| health.snapshot(at(now)).of(upstream, &model).latency_ms;
-        assert_eq!(latency(0), None);
-        health.record(upstream, &model, Outcome::Answered(Some(800)), None, at(1_000));
-        assert_eq!(latency(2_000), Some(800));
-        health.record(upstream, &model, Outcome::Answered(Some(0)), None, at(2_001));
-        assert_eq!(latency(2_002), Some(800), "one picture serves for a while");
-        assert_eq!(latency(2_250), Some(700));
+        let (health, (upstream, model)) = (Health::default(), names());
+        let latency = answering(&health);
+        for at_ms in [1_000, 2_000] {
+            health.record_latency(upstream, &model, 800, at(at_ms));
+            health.record(upstream, &model, Outcome::Answered, None, at(at_ms));
+            assert_eq!(latency(at_ms + 500), None, "two are too few, and nobody knew of the first");
+        }
+        health.record_latency(upstream, &model, 800, at(3_000));
+        assert_eq!(latency(4_000), Some(800));
+        health.record_latency(upstream, &model, 0, at(4_001));
+        assert_eq!(latency(4_002), Some(800), "one picture serves for a while");
+        assert_eq!(latency(4_250), Some(700));
+    }
+
+    /// A model that is called no more, as it would be if it were too slow for all, is unknown again after two minutes, and what it
+    /// was before then weighs no more.
+    #[test]
+    fn latency_does_not_outlast_what_it_was_measured_by() {
+        let (health, (upstream, model)) = (Health::default(), names());
+        let latency = answering(&health);
+        let three =
+            |ms: u64, from: i64| (0..3_i64).for_each(|it| health.record_latency(upstream, &model, ms, at(from + it)));
+        three(9_000, 0);
+        assert_eq!((latency(120_001), latency(120_002)), (Some(9_000), Some(9_000)), "one picture serves for a while");
+        assert_eq!(latency(120_252), None);
+        health.record_latency(upstream, &model, 100, at(130_000));
+        assert_eq!(latency(130_500), None, "one is too few again");
+        three(100, 131_000);
+        assert_eq!(latency(132_000), Some(100));
     }
 
     /// How fast a model is is a mean that forgets as well; one that was not measured is taken for a usual one.
@@ -381,7 +437,7 @@ mod tests {
         let (upstream, model) = names();
         health.record_pace(upstream, &model, 1_000, 1_000);
         assert_eq!(health.pace(upstream, &model), Standing::default().pace(), "nobody knows that it answered");
-        health.record(upstream, &model, Outcome::Answered(Some(1)), None, at(0));
+        health.record(upstream, &model, Outcome::Answered, None, at(0));
         health.record_pace(upstream, &model, 7, 1);
         assert_eq!(health.pace(upstream, &model), Standing::default().pace(), "seven tokens measure nothing");
         health.record_pace(upstream, &model, 160, 2_000);

@@ -261,7 +261,13 @@ fn policy(own: &[(&str, Value)], stands: bool, required: &[&str]) -> Value {
         ("capabilities", capabilities()),
         ("minQuality", json!({ "type": ["integer", "null"], "minimum": 0, "maximum": 100 })),
         ("maxCostMicros", json!({ "type": ["integer", "null"], "minimum": 0 })),
-        ("maxLatencyMs", json!({ "type": ["integer", "null"], "minimum": 1 })),
+        (
+            "maxLatencyMs",
+            json!({
+                "type": ["integer", "null"], "minimum": 1,
+                "description": "Milliseconds to the first token of streams, where three of late have told it.",
+            }),
+        ),
         ("humanOversight", nullable("boolean")),
         ("objective", objective()),
     ]));

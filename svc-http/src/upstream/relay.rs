@@ -155,11 +155,6 @@ impl Relay {
 }
 
 impl<T: Translate> Begun<T> {
-    /// From the call to its first token, in milliseconds, where one has come.
-    pub const fn first_ms(&self) -> Option<u64> {
-        self.first_ms
-    }
-
     /// The status of the answer.
     pub const fn status(&self) -> u16 {
         self.incoming.status

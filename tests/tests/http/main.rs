@@ -49,6 +49,7 @@ mod oauth_revoke_http;
 mod people_http;
 mod plans_http;
 mod policy_http;
+mod providers_http;
 mod read_back_http;
 mod receipts_http;
 mod relay_http;

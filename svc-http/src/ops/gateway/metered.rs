@@ -9,7 +9,7 @@ use svc_core::dialect::{Answer as Read, Stream};
 use svc_core::refusal::Refusal;
 use svc_core::rules::gateway::admit::{Admission, AdmitCall, Admitted, Place};
 use svc_core::rules::gateway::finish::{FinishCall, Served, Tried};
-use svc_core::state::gateway::{CallEnd, Demand, Received, Routing, Service, Usage, tokens_of};
+use svc_core::state::gateway::{CallEnd, Demand, Model, Received, Routing, Service, Upstream, Usage, tokens_of};
 use svc_core::state::people::DataLoss;
 use svc_core::value::id::CallId;
 use svc_store::Gate;
@@ -255,7 +255,7 @@ impl Finish for Sink {
             (How::Done, None) => self.end.unwrap_or(CallEnd::Failed),
         };
         match (self.place, &heard) {
-            (Some(place), Some(Heard::Stream(..))) => self.judge(place, ended.how),
+            (Some(place), Some(Heard::Stream(..))) => self.judge(place, &ended),
             // It was given up before an answer began: if it was a probe, another call is to be one.
             (Some(place), None) => self.note(place, Outcome::Neither, None),
             (Some(_), Some(Heard::Whole { .. })) | (None, _) => {}
@@ -309,7 +309,7 @@ impl Sink {
     /// A try at `place` that was sent `elapsed_ms` ago and of which no answer was heard: what it may have used goes by what its
     /// provider told, and by how fast its model was measured to be.
     pub(super) fn unheard(&self, place: Place, elapsed_ms: u64) -> Served {
-        let model = self.routing.upstreams.get(place.upstream).zip(self.routing.models.get(place.model));
+        let model = self.model(place);
         let tokens_per_second = model.map_or(0, |(upstream, model)| self.health.pace(upstream.id, &model.name));
         Served {
             demand: Arc::clone(&self.demand),
@@ -326,17 +326,23 @@ impl Sink {
 
     /// Notes how a stream of the model at `place` came to its end. What a client or this server ended says nothing of the model,
     /// nor does the time for the whole call, which a slow client uses up as well.
-    fn judge(&self, place: Place, how: How) {
-        match how {
-            How::Done => self.note(place, Outcome::Answered(None), None),
+    fn judge(&self, place: Place, ended: &Ended) {
+        if let (Some((upstream, model)), Some(ms)) = (self.model(place), ended.first_ms) {
+            self.health.record_latency(upstream.id, &model.name, ms, self.gate.now());
+        }
+        match ended.how {
+            How::Done => self.note(place, Outcome::Answered, None),
             How::Cut(Reason::Total) | How::HungUp | How::Stopped(_) => {}
             How::Cut(reason) => self.note(place, Outcome::Failed, Some(reason.as_str())),
         }
     }
 
+    fn model(&self, place: Place) -> Option<(&Upstream, &Model)> {
+        self.routing.upstreams.get(place.upstream).zip(self.routing.models.get(place.model))
+    }
+
     fn note(&self, place: Place, outcome: Outcome, error: Option<&str>) {
-        let model = self.routing.upstreams.get(place.upstream).zip(self.routing.models.get(place.model));
-        if let Some((upstream, model)) = model {
+        if let Some((upstream, model)) = self.model(place) {
             self.health.record(upstream.id, &model.name, outcome, error, self.gate.now());
         }
     }
@@ -366,7 +372,7 @@ impl Sink {
             }
             None => {}
         }
-        let model = self.routing.upstreams.get(place.upstream).zip(self.routing.models.get(place.model));
+        let model = self.model(place);
         if let (Some((upstream, model)), Some(usage)) = (model, served.usage.filter(|it| !it.estimated))
             && end == CallEnd::Done
         {

@@ -1,0 +1,69 @@
+//! What providers and their models differ in, so that a call which policy sends to any of them is answered.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::json;
+use svc_core::value::Span;
+use svc_tests::desk::{CHAT, Desk, chat, streamed};
+
+/// A document that is a text or a short PDF goes to a model that it fits, in enforce too, and counts as what it is: text takes no
+/// model that sees, and a PDF that is longer than its pages is no book.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_document_is_called_for_what_it_is() {
+    let mut desk = Desk::bare(|_| {}).await;
+    let url = desk.mock.chat_url();
+    let id = desk.upstream("own", "chat", &url).await;
+    let prices = json!({ "input": 1_000_000, "output": 2_000_000 });
+    let window = json!({ "contextWindow": 128_000, "prices": prices });
+    desk.model_with(&id, "seeing", window.clone()).await;
+    let mut blind = window;
+    blind["capabilities"] = json!(["streaming"]);
+    desk.model_with(&id, "blind", blind).await;
+    desk.enforce().await;
+    let pdf = STANDARD.encode(format!("%PDF-1.4 {}{}", "<</Type/Page>>".repeat(3), "x".repeat(60_000)));
+    let table = STANDARD.encode("1,2,3\n".repeat(10_000));
+    for (kind, data, models) in [("application/pdf", &pdf, 1), ("text/csv", &table, 2)] {
+        let file = json!([{ "role": "user", "content": [
+            { "type": "file", "file": { "filename": "a", "file_data": format!("data:{kind};base64,{data}") } },
+        ] }]);
+        let mut body = chat("auto");
+        body["messages"] = file;
+        desk.chat_with(&[], &body).await.ok();
+        let dry = desk.chat_with(&[("x-svc-dry-run", "true")], &body).await.ok();
+        let candidates = dry["candidates"].as_array().unwrap();
+        assert_eq!(candidates.iter().filter(|it| it["qualifies"] == true).count(), models, "{kind}: {dry}");
+        let document =
+            json!([{ "type": "document", "source": { "type": "base64", "media_type": kind, "data": data } }]);
+        let count = json!({ "model": "auto", "messages": [{ "role": "user", "content": document }] }).to_string();
+        let told = desk.send("/anthropic/v1/messages/count_tokens", &[], count.as_bytes()).await.ok();
+        let tokens = told["input_tokens"].as_u64().unwrap();
+        assert!((5_000..20_000).contains(&tokens), "{kind}: {told}");
+    }
+}
+
+/// A limit on the time to the first token is held against streams alone, several of them, and no longer than they tell of it: one
+/// slow answer keeps nobody from a model, and who was too slow is called again.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_slow_model_is_called_again() {
+    let mut desk = Desk::bare(|_| {}).await;
+    let url = desk.mock.chat_url();
+    let id = desk.upstream("own", "chat", &url).await;
+    desk.model(&id, "only", 50, 1, 2).await;
+    desk.enforce().await;
+    desk.api("PATCH", "task-classes/support.reply", Some(&json!({ "maxLatencyMs": 5 }))).await.ok();
+    desk.mock.turn("head-20").unwrap();
+    for _ in 0..4 {
+        desk.chat("auto").await.ok();
+        desk.site.shift(Span::seconds(1));
+    }
+    for _ in 0..3 {
+        let told = desk.stream(CHAT, &[], &streamed("auto")).await;
+        assert!(told.starts_with("HTTP/1.1 200"), "{told}");
+        desk.site.shift(Span::seconds(1));
+    }
+    let error = desk.chat("auto").await;
+    assert_eq!((error.status, error.kind().as_str()), (409, "policy_conflict"));
+    assert_eq!(error.json()["error"]["bindingConstraint"], "latency");
+    desk.site.shift(Span::minutes(2));
+    desk.chat("auto").await.ok();
+}
