@@ -17,7 +17,7 @@ use super::names::{ClientNames, taken};
 use super::write::{Out, quoted};
 use super::{survey, texts};
 use crate::refusal::{FieldError, Refusal};
-use crate::state::gateway::{Capability, Demand, Dialect, Host, Model, Upstream};
+use crate::state::gateway::{Call, Capability, Demand, Dialect, Host, Mode, Model, Upstream, output_room};
 
 /// What the names of models have that refuse to think in the midst of a turn which began without; a deployment may have any name.
 const STRICT: &str = "claude";
@@ -57,6 +57,10 @@ pub struct Target<'a> {
     pub host: Host,
     /// Whether another provider was asked first: as far as anybody knows what the conversation holds is that one's.
     pub is_elsewhere: bool,
+    /// Whether the client has named this very model, in its shape: what it says is then meant for it.
+    pub is_its_own: bool,
+    /// The bound on the output that a request of the chat shape goes out with where the client set none.
+    pub bound: Option<u64>,
 }
 
 impl<'a> Target<'a> {
@@ -73,6 +77,23 @@ impl<'a> Target<'a> {
                 || upstream.dialect == Dialect::Messages && upstream.host() == Host::Maker,
             host: upstream.host(),
             is_elsewhere: false,
+            is_its_own: true,
+            bound: None,
+        }
+    }
+
+    /// The same for a call: what budgets hold for it has to be all that it can cost, and where policy chose the model its client
+    /// speaks to whichever is chosen.
+    #[must_use]
+    pub fn of_call(upstream: &'a Upstream, model: &'a Model, call: &Call, demand: &Demand) -> Self {
+        let (provider, name) = (upstream.name.as_str(), model.name.as_str());
+        let behind = call.requested.strip_prefix(provider).and_then(|it| it.strip_prefix('/'));
+        let is_named = &*call.requested == name || behind == Some(name);
+        let is_held = call.mode == Mode::Enforce && !call.budgets.is_empty();
+        Self {
+            is_its_own: is_named && demand.dialect == upstream.dialect,
+            bound: is_held.then(|| output_room(model, demand)),
+            ..Self::of(upstream, model)
         }
     }
 }
@@ -204,9 +225,9 @@ impl Body {
     }
 
     /// What goes to the provider. In the client's own shape nothing changes but the model's name, the name of the bound on the
-    /// output, ids of calls that the provider would refuse, that a stream tells its usage, that thinking is left out which svc
-    /// brought into this shape or which another provider told in a member of its own, and that none is asked for where a turn
-    /// cannot go on with it; else the whole is translated.
+    /// output, or one where budgets need it, ids of calls that the provider would refuse, that a stream tells its usage, that thinking
+    /// is left out which svc brought into this shape or which another provider told in a member of its own, and that none is asked
+    /// for where a turn cannot go on with it; else the whole is translated.
     ///
     /// # Errors
     /// `invalid_request` naming what the other shape has no place for, or `messages` where nothing of them would go out.
@@ -326,6 +347,13 @@ impl Splice {
         Self { start, end, text }
     }
 
+    /// Before the first member of an object.
+    fn first(object: Value<'_>, member: &str) -> Self {
+        let (start, _) = object.span();
+        let comma = if object.members().next().is_some() { "," } else { "" };
+        Self { start: start + 1, end: start + 1, text: format!("{member}{comma}") }
+    }
+
     /// In place of a member and the comma beside it: nothing.
     fn without(object: Value<'_>, name: &str) -> Option<Self> {
         let mut before = None;
@@ -362,15 +390,10 @@ pub(super) fn spliced(text: &str, splices: &[Splice]) -> String {
 /// What makes a chat stream tell its usage.
 fn usage_asked(root: Value<'_>) -> Option<Splice> {
     const ASKED: &str = "\"include_usage\":true";
-    let inside = |object: Value<'_>, text: &str| {
-        let (start, _) = object.span();
-        let comma = if object.members().next().is_some() { "," } else { "" };
-        Splice { start: start + 1, end: start + 1, text: format!("{text}{comma}") }
-    };
     match root.get("stream_options") {
-        None => Some(inside(root, &format!("\"stream_options\":{{{ASKED}}}"))),
+        None => Some(Splice::first(root, &format!("\"stream_options\":{{{ASKED}}}"))),
         Some(options) if options.form() == Form::Object => match options.get("include_usage") {
-            None => Some(inside(options, ASKED)),
+            None => Some(Splice::first(options, ASKED)),
             Some(asked) if asked.bool() == Some(true) => None,
             Some(asked) => Some(Splice::over(asked, "true".to_owned())),
         },

@@ -2,9 +2,14 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use serde_json::json;
+use serde_json::{Value, json};
 use svc_core::value::Span;
 use svc_tests::desk::{CHAT, Desk, chat, streamed};
+
+/// The newest request that a provider heard.
+fn heard(desk: &Desk) -> Value {
+    desk.mock.heard().pop().unwrap().json()
+}
 
 /// A document that is a text or a short PDF goes to a model that it fits, in enforce too, and counts as what it is: text takes no
 /// model that sees, and a PDF that is longer than its pages is no book.
@@ -66,4 +71,30 @@ async fn a_slow_model_is_called_again() {
     assert_eq!(error.json()["error"]["bindingConstraint"], "latency");
     desk.site.shift(Span::minutes(2));
     desk.chat("auto").await.ok();
+}
+
+/// What budgets hold for a call is the most that it can cost: where policy is enforced and its client set no bound, the one that was
+/// reserved goes out. Without a budget, and in shadow, nothing is added.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_was_reserved_is_what_goes_out() {
+    let mut desk = Desk::bare(|_| {}).await;
+    let url = desk.mock.chat_url();
+    let id = desk.upstream("own", "chat", &url).await;
+    desk.model(&id, "only", 50, 1, 2).await;
+    let mut open = chat("only");
+    open.as_object_mut().unwrap().remove("max_tokens");
+    desk.post("task-classes", json!({ "id": "support.reply" })).await.made();
+    for (mode, is_budgeted, bound) in
+        [("enforce", false, None), ("shadow", true, None), ("enforce", true, Some(json!(1_000)))]
+    {
+        desk.routing(json!({ "mode": mode, "defaultTaskClass": "support.reply" })).await;
+        if is_budgeted && mode == "shadow" {
+            desk.budget(1_000_000, json!([{ "at": 100, "step": "stop" }])).await;
+        }
+        let got = desk.chat_with(&[], &open).await;
+        assert_eq!(got.status, 200, "{}", got.text());
+        assert_eq!(heard(&desk).get("max_tokens").cloned(), bound, "{mode}");
+        desk.chat("only").await.ok();
+        assert_eq!(heard(&desk)["max_tokens"], json!(100), "its client's own stays");
+    }
 }

@@ -18,11 +18,12 @@ pub(super) fn name(target: Target<'_>) -> &'static str {
 }
 
 /// What a request of the chat shape has to be changed by so that its one bound goes out once, under one name: two are refused by
-/// some, and of two one is read.
+/// some, and of two one is read. Where it has none it gets the one that its target has: a reservation holds what was reserved.
 pub(super) fn spoken_as(root: Value<'_>, target: Target<'_>) -> Vec<Splice> {
-    let Some(bound) = root.given(NEW).or_else(|| root.given(OLD)) else { return Vec::new() };
-    let mut splices: Vec<_> =
-        root.get(SERVERS_OWN).map(|it| Splice::over(it, bound.raw().to_owned())).into_iter().collect();
+    let Some(bound) = root.given(NEW).or_else(|| root.given(OLD)) else {
+        return target.bound.map(|it| bounded(root, target, it)).unwrap_or_default();
+    };
+    let mut splices: Vec<_> = servers_own(root, bound.raw()).into_iter().collect();
     if root.given(NEW).is_none() {
         splices.extend(Splice::without(root, NEW));
     } else if name(target) == NEW {
@@ -34,6 +35,20 @@ pub(super) fn spoken_as(root: Value<'_>, target: Target<'_>) -> Vec<Splice> {
         splices.push(Splice::over(named, format!("\"{OLD}\"")));
     }
     splices
+}
+
+/// What sets a bound where there is none.
+fn bounded(root: Value<'_>, target: Target<'_>, bound: u64) -> Vec<Splice> {
+    let name = name(target);
+    let told = match root.get(name) {
+        Some(none) => Splice::over(none, bound.to_string()),
+        None => Splice::first(root, &format!("\"{name}\":{bound}")),
+    };
+    servers_own(root, &bound.to_string()).into_iter().chain([told]).collect()
+}
+
+fn servers_own(root: Value<'_>, bound: &str) -> Option<Splice> {
+    root.get(SERVERS_OWN).map(|it| Splice::over(it, bound.to_owned()))
 }
 
 /// Whether a name is that of a model which refuses the old bound: one of the maker's numbered ones, or one of its fifth line or a
@@ -66,6 +81,8 @@ mod tests {
             is_strict: false,
             host,
             is_elsewhere: false,
+            is_its_own: true,
+            bound: None,
         }
     }
 
@@ -141,6 +158,27 @@ mod tests {
         let first = Body::read(Dialect::Chat, first.as_bytes()).unwrap().to_upstream(target(Host::Maker, "x")).unwrap();
         let told = r#"{"stream_options":{"include_usage":true},"max_completion_tokens":9,"model":"x""#;
         assert!(first.starts_with(told.as_bytes()), "{}", String::from_utf8_lossy(&first));
+    }
+
+    /// A request without a bound goes out with the one that is held for it, under the name that is read; one that has its own keeps
+    /// it.
+    #[test]
+    fn a_bound_that_is_held_goes_out() {
+        for (host, model, name) in [
+            (Host::Other, "ours", OLD),
+            (Host::Mistral, "mistral-large-4", OLD),
+            (Host::Maker, "prod-1", NEW),
+            (Host::Other, "openai/gpt-5", NEW),
+        ] {
+            let held = Target { bound: Some(900), ..target(host, model) };
+            for members in [r#""n":1"#, r#""max_tokens":null"#, r#""max_completion_tokens":null"#, r#""n_predict":-1"#]
+            {
+                let sent = sent(Dialect::Chat, members, held);
+                assert!(sent.contains(&format!("\"{name}\":900")) && !sent.contains("-1"), "{model} {members}: {sent}");
+            }
+            assert!(!sent(Dialect::Chat, r#""max_tokens":7"#, held).contains("900"), "{model}");
+            assert!(!sent(Dialect::Chat, r#""n":1"#, target(host, model)).contains(name), "{model}");
+        }
     }
 
     /// No output at all is no bound to some providers of the chat shape, so that it does not go to one.

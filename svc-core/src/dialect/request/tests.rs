@@ -23,6 +23,8 @@ fn target(dialect: Dialect, model: &str) -> Target<'_> {
         is_strict,
         host: Host::Other,
         is_elsewhere,
+        is_its_own: true,
+        bound: None,
     }
 }
 

@@ -144,6 +144,8 @@ fn tools_that_a_member_switches_on_count() {
             is_strict: false,
             host: crate::state::gateway::Host::Other,
             is_elsewhere: false,
+            is_its_own: true,
+            bound: None,
         };
         let there = Body::read(Dialect::Chat, body.as_bytes()).unwrap().to_upstream(target);
         assert_eq!(there.is_err(), !tools.is_empty(), "{members}");
@@ -165,6 +167,8 @@ fn the_bound_that_is_admitted_is_the_one_that_is_sent() {
         is_strict: false,
         host: Host::Other,
         is_elsewhere: false,
+        is_its_own: true,
+        bound: None,
     };
     for (dialect, bounds, admitted) in [
         (Dialect::Messages, r#""max_tokens":70,"max_completion_tokens":1"#, 70),

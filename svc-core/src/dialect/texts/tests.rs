@@ -150,6 +150,8 @@ fn what_was_signed_is_not_once_it_was_changed() {
         is_strict: true,
         host: Host::Maker,
         is_elsewhere: false,
+        is_its_own: true,
+        bound: None,
     };
     let changed = |dialect, text: &str| {
         let mut body = Body::read(dialect, text.as_bytes()).unwrap();

@@ -33,7 +33,7 @@ pub use note::{REFUSAL_KEPT, RefusalNote};
 pub(crate) use price::is_default_service;
 pub use price::{
     Fees, Percent, PriceTier, Prices, Received, ServicePrices, TokenPrices, Unpriced, estimate, input_bound,
-    likely_input, output_bound, tokens_of, worst_case,
+    likely_input, output_bound, output_room, tokens_of, worst_case,
 };
 pub use routing::{Constraints, Mode, Objective, Profile, Routing, TaskClass, ToolRule};
 pub use task::{Credit, PullEnd, Task, TaskOutcome, TaskStatus};

@@ -247,7 +247,8 @@ impl Run {
         let (upstream, model) = self.admitted.at(place).ok_or(Unsendable::Failed(Failed::new(Reason::Address)))?;
         let is_other = |it: &Missed| it.was_tried && it.attempt.provider != upstream.name;
         let is_elsewhere = tried.iter().any(is_other);
-        let wanted = dialect::Target { is_elsewhere, ..dialect::Target::of(upstream, model) };
+        let wanted = dialect::Target::of_call(upstream, model, &self.admitted.call, &self.demand);
+        let wanted = dialect::Target { is_elsewhere, ..wanted };
         let sent = self.body.to_upstream(wanted).map_err(Unsendable::Unfit)?;
         let target = self.targets.of(&self.gate, &self.upstreams, upstream).map_err(Unsendable::Failed)?;
         Ok((target, sent))

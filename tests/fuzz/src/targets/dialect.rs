@@ -38,6 +38,8 @@ pub fn request(data: &[u8]) {
             is_strict: false,
             host: Host::Other,
             is_elsewhere: false,
+            is_its_own: true,
+            bound: None,
         };
         match read.to_upstream(target) {
             Err(refusal) => is_the_callers(&refusal),

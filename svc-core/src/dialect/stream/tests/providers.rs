@@ -460,6 +460,8 @@ fn calls_are_told_as_the_client_may_send_them_back() {
             is_strict: false,
             host: Host::Other,
             is_elsewhere: false,
+            is_its_own: true,
+            bound: None,
         })
         .unwrap();
     let short = text(&Json::parse(&sent).unwrap(), "tools.0.function.name");
@@ -547,6 +549,8 @@ fn arguments_are_one_object_however_they_come() {
             is_strict: false,
             host: Host::Other,
             is_elsewhere: false,
+            is_its_own: true,
+            bound: None,
         })
         .unwrap();
     assert!(String::from_utf8(sent).unwrap().contains(r#""input":{"a":1}"#), "and come back so");

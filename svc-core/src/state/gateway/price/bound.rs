@@ -42,6 +42,13 @@ pub fn output_bound(model: &Model, demand: &Demand) -> u64 {
     demand.output.tokens.unwrap_or(model.max_output)
 }
 
+/// The most tokens that one answer can have of which the request does not say how long it may be: the model's own limit, as far as
+/// what goes in is likely to leave room for it.
+#[must_use]
+pub fn output_room(model: &Model, demand: &Demand) -> u64 {
+    model.max_output.min(model.context_window.saturating_sub(likely_input(model, demand))).max(1)
+}
+
 /// What an attempt may cost at most (CONTRACT part 2, "Worst case"): the input bound at the dearest price that the
 /// request can meet, every answer's output bound, with what was foretold of it, at the dearer of output and thinking, and the fees. `at` is the shape of the
 /// model's provider.
