@@ -77,3 +77,8 @@ pub(super) fn note_found(root: Value<'_>, brought: &mut BTreeSet<Box<str>>) {
         brought.insert(SEARCH.into());
     }
 }
+
+/// Whether a member holds anything: an empty list asks for nothing.
+pub(super) fn names_some(root: Value<'_>, member: &str) -> bool {
+    root.given(member).is_some_and(|it| it.form() != Form::List || it.items().next().is_some())
+}

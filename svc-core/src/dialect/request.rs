@@ -1,6 +1,7 @@
 //! A request as the client sent it, and what of it goes to a provider.
 
 mod bound;
+mod makers;
 mod schema;
 #[cfg(test)]
 mod tests;
@@ -10,6 +11,7 @@ mod to_messages;
 use std::borrow::Cow;
 use std::fmt;
 
+use self::makers::BesideTools;
 use super::check::{self, FAULTS_MAX};
 use super::doc::{Form, Tape, Value};
 use super::marks::is_unsigned;
@@ -225,9 +227,9 @@ impl Body {
     }
 
     /// What goes to the provider. In the client's own shape nothing changes but the model's name, the name of the bound on the
-    /// output, or one where budgets need it, ids of calls that the provider would refuse, that a stream tells its usage, that thinking
-    /// is left out which svc brought into this shape or which another provider told in a member of its own, and that none is asked
-    /// for where a turn cannot go on with it; else the whole is translated.
+    /// output, or one where budgets need it, ids of calls and members that the provider would refuse, that a stream tells its usage,
+    /// that thinking is left out which svc brought into this shape or which another provider told in a member of its own, and that
+    /// none is asked for where a turn cannot go on with it or tools are not taken beside it; else the whole is translated.
     ///
     /// # Errors
     /// `invalid_request` naming what the other shape has no place for, or `messages` where nothing of them would go out.
@@ -241,6 +243,18 @@ impl Body {
             (Dialect::Messages, Dialect::Chat) => to_chat::write(self.root(), self.stream, target, &mut faults),
         };
         if faults.0.is_empty() { Ok(bytes) } else { Err(Refusal::invalid_request(faults.0)) }
+    }
+
+    /// What of the request is told otherwise to this model than its client said, in lines for people.
+    #[must_use]
+    pub fn changed(&self, target: Target<'_>) -> Vec<String> {
+        let (root, model) = (self.root(), target.model);
+        let mut lines = Vec::new();
+        let is_told = || root.get("reasoning_effort").is_some_and(|it| it.is("none"));
+        if makers::beside_tools(root, target) == BesideTools::Unthinking && !is_told() {
+            lines.push(format!("{model} takes tools without thinking alone: it was told not to think"));
+        }
+        lines
     }
 
     /// The body in its own shape, for this model.
@@ -271,6 +285,7 @@ impl Body {
         }
         if self.dialect == Dialect::Chat {
             splices.extend(bound::spoken_as(root, target));
+            splices.extend(makers::told_otherwise(root, target, faults));
         }
         if self.dialect == Dialect::Chat && target.is_elsewhere {
             splices.extend(thoughts_left_out(root));

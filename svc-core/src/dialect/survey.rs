@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use self::document::Size;
 use super::check::ANSWERS_MAX;
 use super::doc::{Form, Value, length};
-use super::own::{self, is_free};
+use super::own::{self, is_free, names_some};
 use crate::state::gateway::{CacheWrites, Capability, Demand, Dialect, OutputBound, ToolResult, is_default_service};
 use crate::value::digest::{Digest, Hasher};
 
@@ -333,11 +333,6 @@ fn server_tool(kind: &str) -> Option<Box<str>> {
     };
     let own = name.is_empty() || OF_THE_CLIENT.contains(&name) || is_free(name);
     (!own).then(|| name.into())
-}
-
-/// Whether a member holds anything: an empty list asks for nothing.
-fn names_some(root: Value<'_>, member: &str) -> bool {
-    root.given(member).is_some_and(|it| it.form() != Form::List || it.items().next().is_some())
 }
 
 /// UTF-8 bytes of an answer that is foretold.

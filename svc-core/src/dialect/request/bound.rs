@@ -1,6 +1,7 @@
 //! Under which name a bound on the output goes out: what a request is admitted by is what its provider reads.
 
 use super::super::doc::Value;
+use super::makers::{is_o_line, numbered};
 use super::{Splice, Target};
 use crate::state::gateway::Host;
 
@@ -51,15 +52,10 @@ fn servers_own(root: Value<'_>, bound: &str) -> Option<Splice> {
     root.get(SERVERS_OWN).map(|it| Splice::over(it, bound.to_owned()))
 }
 
-/// Whether a name is that of a model which refuses the old bound: one of the maker's numbered ones, or one of its fifth line or a
+/// Whether a name is that of a model which refuses the old bound: one of the maker's first that think, or one of its fifth line or a
 /// later one. Its open models, which others run, and those of before take the old one.
 fn refuses_old(model: &str) -> bool {
-    let name = model.rsplit('/').next().unwrap_or(model);
-    let digit = |it: char| it.is_ascii_digit();
-    let numbered = name.strip_prefix('o').is_some_and(|it| it.starts_with(digit));
-    let line = name.split_once("gpt-").map(|(_, rest)| rest.split(|it| !digit(it)).next().unwrap_or_default());
-    // One cloud writes 35 for 3.5.
-    numbered || line.is_some_and(|it| it != "35" && it.parse::<u32>().is_ok_and(|it| it >= 5))
+    is_o_line(model) || numbered(model).is_some_and(|(line, _)| line >= 5)
 }
 
 #[cfg(test)]

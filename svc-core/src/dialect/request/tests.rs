@@ -3,6 +3,7 @@
 
 mod documents;
 mod hosts;
+mod makers;
 mod providers;
 
 use super::super::{Body, Target};

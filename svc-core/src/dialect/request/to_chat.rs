@@ -8,6 +8,7 @@ use super::super::files::{is_text, utf8};
 use super::super::marks::{is_of, marked_call};
 use super::super::names::{shortened, taken, unpacked};
 use super::super::write::{Out, quoted};
+use super::makers::{self, BesideTools};
 use super::{Faults, Target, bound, joined, raw_or};
 use crate::state::gateway::Host;
 use crate::value::digest::Digest;
@@ -33,7 +34,7 @@ pub(super) fn write(root: Value<'_>, stream: bool, target: Target<'_>, faults: &
         for (name, value) in root.members().filter(|(_, it)| !it.is_null()) {
             member(out, root, (&name.text().unwrap_or_default(), value), target, faults);
         }
-        effort(out, root, target);
+        effort(out, root, target, faults);
         if stream {
             out.name("stream").bool(true);
             out.name("stream_options").object(|out| out.name("include_usage").bool(true));
@@ -93,7 +94,12 @@ fn user_name(out: &mut Out, name: &str) {
 }
 
 /// How much thinking is wished for.
-fn effort(out: &mut Out, root: Value<'_>, target: Target<'_>) {
+fn effort(out: &mut Out, root: Value<'_>, target: Target<'_>, faults: &mut Faults) {
+    match makers::beside_tools(root, target) {
+        BesideTools::AsAsked => {}
+        BesideTools::Unthinking => return out.name("reasoning_effort").text("none"),
+        BesideTools::Unfit => makers::refuse_tools(faults),
+    }
     if !target.reasoning {
         return;
     }

@@ -159,6 +159,7 @@ impl Run {
                         Err(stop) => return self.stopped(guard, stop).await,
                         Ok(Ok(answered)) => {
                             self.note(&place, answered.outcome(), None);
+                            self.tell_changes(&place);
                             return self.deliver(answered, guard, switch).await;
                         }
                         Ok(Err(failed)) => {
@@ -252,6 +253,14 @@ impl Run {
         let sent = self.body.to_upstream(wanted).map_err(Unsendable::Unfit)?;
         let target = self.targets.of(&self.gate, &self.upstreams, upstream).map_err(Unsendable::Failed)?;
         Ok((target, sent))
+    }
+
+    /// Tells what of the request the model that answers was told otherwise.
+    fn tell_changes(&mut self, place: &Place) {
+        let Some((upstream, model)) = self.admitted.at(place) else { return };
+        let wanted = dialect::Target::of_call(upstream, model, &self.admitted.call, &self.demand);
+        let changed = self.body.changed(wanted);
+        self.admitted.notes.advisories.splice(0..0, changed);
     }
 
     /// One try, which sets `left` once a byte has; what its provider tells of its use before an answer begins is put into

@@ -1,0 +1,92 @@
+//! What makers' newer models refuse of their own shape, told by the models' names as of 2026-11-21: what of a request is then left out
+//! or told otherwise, so that a call which policy sends there is answered.
+//!
+//! Only where the maker itself, or a cloud that resells its models, is asked: others translate for themselves what they serve.
+
+use super::super::doc::Value;
+use super::super::own::names_some;
+use super::{Faults, Splice, Target};
+use crate::state::gateway::{Dialect, Host};
+
+/// From this number on the chat shape's maker has tools called beside no thinking alone.
+const TOOLS_UNTHINKING: (u32, u32) = (5, 4);
+/// The one that cannot, and so takes no tools.
+const ALWAYS_THINKS: &str = "gpt-6-astra";
+/// Numbers of lines below this are written with a point; two digits together are a line and its number.
+const TOGETHER: u32 = 20;
+
+/// What is told beside tools of how much to think.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum BesideTools {
+    /// As the request says.
+    AsAsked,
+    /// Nothing is to be thought.
+    Unthinking,
+    /// Tools are not taken.
+    Unfit,
+}
+
+/// How a request with tools goes out.
+pub(super) fn beside_tools(root: Value<'_>, target: Target<'_>) -> BesideTools {
+    let has_tools = ["tools", "functions"].iter().any(|it| names_some(root, it));
+    if !has_tools || !is_makers(target, Dialect::Chat) {
+        BesideTools::AsAsked
+    } else if always_thinks(target.model) {
+        BesideTools::Unfit
+    } else if numbered(target.model).is_some_and(|it| it >= TOOLS_UNTHINKING) {
+        BesideTools::Unthinking
+    } else {
+        BesideTools::AsAsked
+    }
+}
+
+/// Says that tools are not taken.
+pub(super) fn refuse_tools(faults: &mut Faults) {
+    faults.add("tools", "are taken by this model in no request of the chat shape: name another model, or send none");
+}
+
+/// What is told otherwise of a request of the chat shape that stays in it.
+pub(super) fn told_otherwise(root: Value<'_>, target: Target<'_>, faults: &mut Faults) -> Option<Splice> {
+    match beside_tools(root, target) {
+        BesideTools::AsAsked => None,
+        BesideTools::Unfit => {
+            refuse_tools(faults);
+            None
+        }
+        BesideTools::Unthinking => match root.get("reasoning_effort") {
+            Some(effort) if effort.is("none") => None,
+            Some(effort) => Some(Splice::over(effort, "\"none\"".to_owned())),
+            None => Some(Splice::first(root, "\"reasoning_effort\":\"none\"")),
+        },
+    }
+}
+
+fn is_makers(target: Target<'_>, shape: Dialect) -> bool {
+    target.dialect == shape && target.host == Host::Maker
+}
+
+fn always_thinks(model: &str) -> bool {
+    model.contains(ALWAYS_THINKS)
+}
+
+/// Whether a name is one of the maker's first models that think.
+pub(super) fn is_o_line(model: &str) -> bool {
+    last(model).strip_prefix('o').is_some_and(|it| it.starts_with(|it: char| it.is_ascii_digit()))
+}
+
+/// The line and the number of one of the chat maker's models, wherever its name has them.
+pub(super) fn numbered(model: &str) -> Option<(u32, u32)> {
+    let digits = |text: &str| -> Option<u32> { text.split(|it: char| !it.is_ascii_digit()).next()?.parse().ok() };
+    let (_, rest) = last(model).split_once("gpt-")?;
+    let line = digits(rest)?;
+    if line >= TOGETHER {
+        // Where a point may not stand, 5.4 is written 54.
+        return Some((line / 10, line % 10));
+    }
+    let point = rest.trim_start_matches(|it: char| it.is_ascii_digit()).strip_prefix('.');
+    Some((line, point.and_then(digits).unwrap_or(0)))
+}
+
+fn last(model: &str) -> &str {
+    model.rsplit('/').next().unwrap_or(model)
+}
