@@ -254,26 +254,35 @@ impl Body {
         if makers::beside_tools(root, target) == BesideTools::Unthinking && !is_told() {
             lines.push(format!("{model} takes tools without thinking alone: it was told not to think"));
         }
+        if makers::draws_itself(target) {
+            let is_changed = |it: &&str| root.given(it).is_some_and(|it| !is_one(it));
+            let left_out: Vec<_> = makers::chances(self.dialect).iter().copied().filter(is_changed).collect();
+            if !left_out.is_empty() {
+                lines.push(format!("left out, as {model} refuses it: {}", left_out.join(", ")));
+            }
+        }
         lines
     }
 
     /// The body in its own shape, for this model.
     fn renamed(&self, target: Target<'_>, faults: &mut Faults) -> Vec<u8> {
-        let ids: Vec<_> = match self.dialect {
-            Dialect::Chat => ids_taken(self.root(), target.host).collect(),
-            Dialect::Messages => Vec::new(),
-        };
-        if ids.is_empty() {
+        let root = self.root();
+        let mut first = left_out(root, &makers::left_out(target));
+        if self.dialect == Dialect::Chat {
+            first.extend(ids_taken(root, target.host));
+        }
+        if first.is_empty() {
             return self.spoken(target, faults);
         }
-        let text = spliced(&self.text, &ids);
+        first.sort_unstable_by_key(|it| (it.start, it.end));
+        let text = spliced(&self.text, &first);
         match Tape::of(&text) {
             Ok(tape) => Self { text, tape, model: self.model.clone(), ..*self }.spoken(target, faults),
             Err(_) => self.spoken(target, faults),
         }
     }
 
-    /// The same with ids that its provider takes.
+    /// The same with what its provider takes of ids and members.
     fn spoken(&self, target: Target<'_>, faults: &mut Faults) -> Vec<u8> {
         let root = self.root();
         let mut splices: Vec<Splice> = Vec::new();
@@ -400,6 +409,30 @@ pub(super) fn spliced(text: &str, splices: &[Splice]) -> String {
     }
     out.push_str(text.get(from..).unwrap_or_default());
     out
+}
+
+/// What leaves out members of these names, each with the comma beside it; such as stand together go together.
+fn left_out(object: Value<'_>, names: &[&str]) -> Vec<Splice> {
+    let mut splices: Vec<Splice> = Vec::new();
+    let (mut kept, mut open): (Option<usize>, Option<(usize, usize)>) = (None, None);
+    for (key, value) in object.members() {
+        let ((start, _), (_, end)) = (key.span(), value.span());
+        if names.iter().any(|it| key.is(it)) {
+            open = Some((open.map_or(start, |it| it.0), end));
+            continue;
+        }
+        if let Some((from, _)) = open.take() {
+            splices.push(Splice { start: from, end: start, text: String::new() });
+        }
+        kept = Some(end);
+    }
+    splices.extend(open.map(|(from, to)| Splice { start: kept.unwrap_or(from), end: to, text: String::new() }));
+    splices
+}
+
+/// Whether a number is so without being said.
+fn is_one(number: Value<'_>) -> bool {
+    number.raw().parse::<f64>().is_ok_and(|it| it.to_bits() == 1_f64.to_bits())
 }
 
 /// What makes a chat stream tell its usage.

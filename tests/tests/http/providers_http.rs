@@ -4,7 +4,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 use svc_core::value::Span;
-use svc_tests::desk::{CHAT, Desk, chat, streamed};
+use svc_tests::desk::{CHAT, Desk, MESSAGES, chat, streamed};
 
 /// The newest request that a provider heard.
 fn heard(desk: &Desk) -> Value {
@@ -71,6 +71,35 @@ async fn a_slow_model_is_called_again() {
     assert_eq!(error.json()["error"]["bindingConstraint"], "latency");
     desk.site.shift(Span::minutes(2));
     desk.chat("auto").await.ok();
+}
+
+/// Where policy sends a call to a model that refuses what its client said to another, that is left out and told; to the very model
+/// that a client names in its shape it goes as it was said.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_a_model_refuses_is_left_out_and_told() {
+    let mut desk = Desk::bare(|_| {}).await;
+    let url = desk.mock.messages_url();
+    let id = desk.upstream("maker", "messages", &url).await;
+    desk.model(&id, "claude-sonnet-5", 50, 1, 2).await;
+    desk.enforce().await;
+    let with_chance = |model: &str| {
+        let mut body = chat(model);
+        body["temperature"] = json!(0.5);
+        body
+    };
+    let line = "left out, as claude-sonnet-5 refuses it: temperature";
+    for (path, model, is_kept) in [
+        (CHAT, "auto", false),
+        (CHAT, "claude-sonnet-5", false),
+        (MESSAGES, "auto", false),
+        (MESSAGES, "claude-sonnet-5", true),
+        (MESSAGES, "maker/claude-sonnet-5", true),
+    ] {
+        let got = desk.send(path, &[], with_chance(model).to_string().as_bytes()).await;
+        assert_eq!(got.status, 200, "{}", got.text());
+        assert_eq!(got.header("x-svc-advisory"), (!is_kept).then_some(line), "{path} {model}");
+        assert_eq!(heard(&desk).get("temperature").is_some(), is_kept, "{path} {model}");
+    }
 }
 
 /// What budgets hold for a call is the most that it can cost: where policy is enforced and its client set no bound, the one that was

@@ -12,6 +12,10 @@ use crate::state::gateway::{Dialect, Host};
 const TOOLS_UNTHINKING: (u32, u32) = (5, 4);
 /// The one that cannot, and so takes no tools.
 const ALWAYS_THINKS: &str = "gpt-6-astra";
+/// The line of its models that draw by chances of their own, as its first ones that think do.
+const DRAWS_ITSELF: u32 = 6;
+/// The first line of the messages shape's maker that does so, and the last number before it that does, of one family.
+const DRAWS_ITSELF_MESSAGES: ((u32, u32), &str, (u32, u32)) = ((5, 0), "opus", (4, 7));
 /// Numbers of lines below this are written with a point; two digits together are a line and its number.
 const TOGETHER: u32 = 20;
 
@@ -45,8 +49,49 @@ pub(super) fn refuse_tools(faults: &mut Faults) {
     faults.add("tools", "are taken by this model in no request of the chat shape: name another model, or send none");
 }
 
+/// Whether a model draws by chances of its own, and refuses a request that has others. What its client says to the very model that it
+/// names, in that model's shape, goes there as it is.
+pub(super) fn draws_itself(target: Target<'_>) -> bool {
+    if target.is_its_own {
+        return false;
+    }
+    match target.dialect {
+        Dialect::Chat => is_makers(target, Dialect::Chat) && draws_itself_in_chat(target.model),
+        Dialect::Messages => draws_itself_in_messages(target.model),
+    }
+}
+
+/// Whether a model refuses a text at which its answer is to end: left out it would be another answer, so that another model is asked.
+pub(super) fn takes_no_stop(target: Target<'_>) -> bool {
+    let refuses = |model: &str| {
+        ["o3", "o4"].iter().any(|it| last(model).starts_with(it))
+            || numbered(model).is_some_and(|it| it.0 >= DRAWS_ITSELF)
+    };
+    !target.is_its_own && is_makers(target, Dialect::Chat) && refuses(target.model)
+}
+
+/// Members of its own shape that are not known, or refused, where a request goes.
+pub(super) fn left_out(target: Target<'_>) -> Vec<&'static str> {
+    let mut out = Vec::new();
+    if draws_itself(target) {
+        out.extend(chances(target.dialect));
+    }
+    out
+}
+
+/// Members by which a request of this shape says how chance is to draw.
+pub(super) fn chances(shape: Dialect) -> &'static [&'static str] {
+    match shape {
+        Dialect::Chat => &["temperature", "top_p"],
+        Dialect::Messages => &["temperature", "top_p", "top_k"],
+    }
+}
+
 /// What is told otherwise of a request of the chat shape that stays in it.
 pub(super) fn told_otherwise(root: Value<'_>, target: Target<'_>, faults: &mut Faults) -> Option<Splice> {
+    if takes_no_stop(target) && names_some(root, "stop") {
+        faults.add("stop", NO_STOP);
+    }
     match beside_tools(root, target) {
         BesideTools::AsAsked => None,
         BesideTools::Unfit => {
@@ -61,12 +106,31 @@ pub(super) fn told_otherwise(root: Value<'_>, target: Target<'_>, faults: &mut F
     }
 }
 
+/// What is said of a text that ends an answer where none is taken.
+pub(super) const NO_STOP: &str = "cannot be told to this model: name another, or leave it out";
 fn is_makers(target: Target<'_>, shape: Dialect) -> bool {
     target.dialect == shape && target.host == Host::Maker
 }
 
 fn always_thinks(model: &str) -> bool {
     model.contains(ALWAYS_THINKS)
+}
+
+fn draws_itself_in_chat(model: &str) -> bool {
+    is_o_line(model) || numbered(model).is_some_and(|it| it == (5, 0) || it.0 >= DRAWS_ITSELF)
+}
+
+fn draws_itself_in_messages(model: &str) -> bool {
+    let (line, family, number) = DRAWS_ITSELF_MESSAGES;
+    let Some((_, rest)) = model.split_once("claude-") else { return false };
+    let mut words = rest.split(['-', '.', '@', ':']);
+    // Those of before have their number first.
+    let Some(own) = words.next().filter(|it| it.starts_with(|it: char| it.is_ascii_alphabetic())) else { return false };
+    // A day is no number.
+    let mut part = || words.next().filter(|it| it.len() < 3).and_then(|it| it.parse::<u32>().ok());
+    let Some(major) = part() else { return false };
+    let told = (major, part().unwrap_or(0));
+    told >= line || own == family && told >= number
 }
 
 /// Whether a name is one of the maker's first models that think.

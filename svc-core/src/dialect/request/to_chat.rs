@@ -52,7 +52,11 @@ fn member(out: &mut Out, root: Value<'_>, (name, value): (&str, Value<'_>), targ
             faults.add(name, "must be above zero for a model of the chat shape");
         }
         bound::OLD => out.name(bound::name(target)).raw(value.raw()),
+        "temperature" | "top_p" if makers::draws_itself(target) => {}
         "temperature" | "top_p" => out.name(name).raw(value.raw()),
+        "stop_sequences" if makers::takes_no_stop(target) && value.items().next().is_some() => {
+            faults.add(name, makers::NO_STOP);
+        }
         "stop_sequences" if target.host == Host::Maker && value.items().nth(STOPS_MAX).is_some() => {
             faults.add(name, "must have at most 4 texts for a model of the chat shape's maker");
         }

@@ -7,7 +7,8 @@ use super::super::marks::is_unsigned;
 use super::super::names::CallIds;
 use super::super::own::switched_on;
 use super::super::write::Out;
-use super::{Faults, Target, joined, raw_or, schema};
+use super::{Faults, Target, is_one, joined, makers, raw_or, schema};
+use crate::state::gateway::Dialect;
 
 /// Members of the messages shape that a client of the chat shape sends all the same: they are meant for such a model.
 const OWN: &[&str] = &["top_k", "container", "mcp_servers", "context_management", "cache_control"];
@@ -33,7 +34,7 @@ pub(super) fn write(root: Value<'_>, stream: bool, target: Target<'_>, faults: &
         system(out, root, faults);
         out.name("messages").list(|out| messages(out, root, faults));
         for (name, value) in root.members().filter(|(_, it)| !it.is_null()) {
-            member(out, &name.text().unwrap_or_default(), value, faults);
+            member(out, (&name.text().unwrap_or_default(), value), target, faults);
         }
         tool_choice(out, root, faults);
         thinking(out, root, bound, target, faults);
@@ -50,8 +51,9 @@ pub(super) fn write(root: Value<'_>, stream: bool, target: Target<'_>, faults: &
 
 /// One member of the top level, other than those that [`write`] writes itself. What is not named here is a hint or a
 /// label, and has no place in the other shape.
-fn member(out: &mut Out, name: &str, value: Value<'_>, faults: &mut Faults) {
+fn member(out: &mut Out, (name, value): (&str, Value<'_>), target: Target<'_>, faults: &mut Faults) {
     match name {
+        _ if makers::draws_itself(target) && makers::chances(Dialect::Messages).contains(&name) => {}
         // What is so without being said is not said: newer models refuse both together, or any but these.
         "temperature" | "top_p" if is_one(value) => {}
         "temperature" => {
@@ -95,10 +97,6 @@ fn stops(out: &mut Out, value: Value<'_>, faults: &mut Faults) {
     if !given.is_empty() {
         out.name("stop_sequences").list(|out| given.iter().for_each(|it| out.raw(it.raw())));
     }
-}
-
-fn is_one(number: Value<'_>) -> bool {
-    number.raw().parse::<f64>().is_ok_and(|it| it.to_bits() == 1_f64.to_bits())
 }
 
 fn is_zero(number: Value<'_>) -> bool {
@@ -402,7 +400,8 @@ fn thinking(out: &mut Out, root: Value<'_>, bound: u64, target: Target<'_>, faul
     if let Some(own) = own {
         out.name("thinking").raw(own.raw());
     }
-    let effort = root.text_of("reasoning_effort").filter(|_| own.is_none() && target.reasoning && may_think(root));
+    let effort =
+        root.text_of("reasoning_effort").filter(|_| own.is_none() && target.reasoning && may_think(root, target));
     let level = match effort.as_deref() {
         Some("minimal" | "low") => Some(0),
         Some("medium") => Some(1),
@@ -446,13 +445,15 @@ fn thinking(out: &mut Out, root: Value<'_>, bound: u64, target: Target<'_>, faul
 
 /// Whether a wish for thinking can be met. Providers refuse it beside a call that the model has to make and beside a chance of
 /// the client's own; and a turn of calls that began without the model's thinking must go on without.
-fn may_think(root: Value<'_>) -> bool {
+fn may_think(root: Value<'_>, target: Target<'_>) -> bool {
     let choice = root.given("tool_choice");
     let forced = choice.is_some_and(|it| it.is("required") || it.form() == Form::Object);
     let is_least = |name: &str, least: f64| {
         root.given(name).is_none_or(|it| it.raw().parse::<f64>().is_ok_and(|it| (least..=1.0).contains(&it)))
     };
-    if forced || !is_least("temperature", 1.0) || !is_least("top_p", TOP_P_THINKING) || root.given("top_k").is_some() {
+    let has_chances =
+        || !is_least("temperature", 1.0) || !is_least("top_p", TOP_P_THINKING) || root.given("top_k").is_some();
+    if forced || !makers::draws_itself(target) && has_chances() {
         return false;
     }
     let mut last = None;

@@ -89,3 +89,100 @@ fn what_always_thinks_takes_no_tools() {
     let other = target(CHAT, "openai/gpt-6-astra");
     assert!(told(CHAT, TOOLS, other, "tools").is_some());
 }
+
+/// Models that draw by chances of their own are sent none but by a client that names them in their shape; that others were left out
+/// is told, and a wish for an end at some text is not left out but goes to no such model.
+#[test]
+fn chances_are_left_out_where_they_are_refused() {
+    let routed = |it: Target<'static>| Target { is_its_own: false, ..it };
+    let chances = r#""temperature":0,"top_p":0.5"#;
+    let claude = |model| routed(target(MESSAGES, model));
+    for model in
+        ["claude-opus-4-7", "claude-opus-4-8", "claude-sonnet-5", "anthropic.claude-opus-5-5-v1:0", "claude-haiku-5-5"]
+    {
+        for (dialect, members) in [(CHAT, chances.to_owned()), (MESSAGES, format!(r#"{chances},"top_k":4"#))] {
+            for member in ["temperature", "top_p", "top_k"] {
+                assert_eq!(told(dialect, &members, claude(model), member), None, "{model}");
+            }
+            let lines = read(dialect, &asking(&members)).changed(claude(model));
+            assert!(lines.len() == 1 && lines[0].contains("temperature, top_p"), "{lines:?}");
+        }
+        assert!(read(CHAT, &asking(r#""temperature":1.0"#)).changed(claude(model)).is_empty());
+        assert!(told(CHAT, r#""temperature":1.7"#, claude(model), "model").is_some(), "it is left out, however high");
+    }
+    let gpt = |model| routed(maker(model));
+    for model in ["gpt-6-sol", "gpt-6.1-sol", "gpt-5", "gpt-5-mini", "o4-mini"] {
+        for dialect in [CHAT, MESSAGES] {
+            assert_eq!(told(dialect, chances, gpt(model), "temperature"), None, "{model}");
+            assert_eq!(told(dialect, chances, gpt(model), "top_p"), None, "{model}");
+        }
+        if model.starts_with("gpt-5") {
+            assert!(told(CHAT, r#""stop":["x"]"#, gpt(model), "stop").is_some());
+            continue;
+        }
+        assert_eq!(unfit(CHAT, r#""stop":["x"]"#, gpt(model)), ["stop"]);
+        assert_eq!(unfit(MESSAGES, r#""stop_sequences":["x"]"#, gpt(model)), ["stop_sequences"]);
+        assert!(told(CHAT, r#""stop":[]"#, gpt(model), "stop").is_some());
+        assert!(told(CHAT, r#""stop":["x"]"#, maker(model), "stop").is_some(), "its client named it");
+    }
+    let kept = Some("0".to_owned());
+    for of_before in [
+        "claude-opus-4-6",
+        "claude-opus-4-5-20251101",
+        "claude-opus-4-20250514",
+        "claude-sonnet-4-6",
+        "claude-3-7-sonnet",
+        "mine",
+    ] {
+        for dialect in [CHAT, MESSAGES] {
+            assert_eq!(told(dialect, chances, claude(of_before), "temperature"), kept, "{of_before}");
+        }
+    }
+    for of_before in ["gpt-4o", "gpt-5.2", "gpt-4.1-mini", "prod-1"] {
+        assert_eq!(told(CHAT, chances, gpt(of_before), "temperature"), kept, "{of_before}");
+    }
+    assert_eq!(
+        told(MESSAGES, chances, target(MESSAGES, "claude-sonnet-5"), "temperature"),
+        kept,
+        "its client named it"
+    );
+    assert_eq!(told(CHAT, chances, maker("gpt-6-sol"), "temperature"), kept, "its client named it");
+    assert_eq!(told(CHAT, chances, routed(target(CHAT, "openai/gpt-6-sol")), "temperature"), kept, "others translate");
+}
+
+/// A chance that is left out stands in the way of no thinking.
+#[test]
+fn thinking_goes_on_where_chances_are_left_out() {
+    let members = r#""temperature":0.2,"reasoning_effort":"high""#;
+    let routed = |model| Target { is_its_own: false, ..target(MESSAGES, model) };
+    assert!(told(CHAT, members, routed("claude-sonnet-5"), "thinking").is_some());
+    assert_eq!(told(CHAT, members, routed("claude-opus-4-6"), "thinking"), None);
+}
+
+/// Members go out with the comma beside them wherever they stand.
+#[test]
+fn what_is_left_out_leaves_a_whole() {
+    let out = Target { is_its_own: false, ..maker("gpt-6-sol") };
+    let messages = r#""messages":[{"role":"user","content":"x"}]"#;
+    for (body, rest) in [
+        (
+            format!(r#"{{"temperature":0,"top_p":0,"model":"m",{messages}}}"#),
+            format!(r#"{{"model":"gpt-6-sol",{messages}}}"#),
+        ),
+        (
+            format!(r#"{{"model":"m",{messages}, "temperature":0 , "top_p":0}}"#),
+            format!(r#"{{"model":"gpt-6-sol",{messages}}}"#),
+        ),
+        (
+            format!(r#"{{"top_p":0,"model":"m","temperature":0,{messages},"n":1}}"#),
+            format!(r#"{{"model":"gpt-6-sol",{messages},"n":1}}"#),
+        ),
+    ] {
+        let told = read(CHAT, &body).to_upstream(out).unwrap();
+        assert_eq!(String::from_utf8(told).unwrap(), rest);
+    }
+    let all = r#"{"max_tokens":null,"temperature":0,"stream":true,"model":"m","messages":[{"role":"user","content":"x"}],"tools":[{"type":"function","function":{"name":"f"}}],"top_p":1,"max_completion_tokens":7}"#;
+    let told = Json::parse(&read(CHAT, all).to_upstream(out).unwrap()).unwrap();
+    let expected = r#"{"stream_options":{"include_usage":true},"reasoning_effort":"none","stream":true,"model":"gpt-6-sol","messages":[{"role":"user","content":"x"}],"tools":[{"type":"function","function":{"name":"f"}}],"max_completion_tokens":7}"#;
+    assert_eq!(canonical(&told), canonical(&json(expected)));
+}
