@@ -270,6 +270,7 @@ impl Body {
         let mut first = left_out(root, &makers::left_out(target));
         if self.dialect == Dialect::Chat {
             first.extend(ids_taken(root, target.host));
+            first.extend(makers::renamed(root, target));
         }
         if first.is_empty() {
             return self.spoken(target, faults);
@@ -289,7 +290,8 @@ impl Body {
         if let Some(named) = root.get("model").filter(|it| !it.is(target.model)) {
             splices.push(Splice::over(named, quoted(target.model)));
         }
-        if self.dialect == Dialect::Chat && self.stream {
+        // Mistral knows no such member, and always tells it.
+        if self.dialect == Dialect::Chat && self.stream && target.host != Host::Mistral {
             splices.extend(usage_asked(root));
         }
         if self.dialect == Dialect::Chat {

@@ -73,6 +73,9 @@ pub(super) fn takes_no_stop(target: Target<'_>) -> bool {
 /// Members of its own shape that are not known, or refused, where a request goes.
 pub(super) fn left_out(target: Target<'_>) -> Vec<&'static str> {
     let mut out = Vec::new();
+    if target.host == Host::Mistral {
+        out.extend(["stream_options", "user"]);
+    }
     if draws_itself(target) {
         out.extend(chances(target.dialect));
     }
@@ -106,8 +109,18 @@ pub(super) fn told_otherwise(root: Value<'_>, target: Target<'_>, faults: &mut F
     }
 }
 
+/// Where this name of a member stands, by that of the host it goes to.
+pub(super) fn renamed(root: Value<'_>, target: Target<'_>) -> Option<Splice> {
+    let (seed, _) = root.members().find(|(it, _)| it.is("seed"))?;
+    let is_mistral = target.host == Host::Mistral && root.get(MISTRAL_SEED).is_none();
+    is_mistral.then(|| Splice::over(seed, format!("\"{MISTRAL_SEED}\"")))
+}
+
 /// What is said of a text that ends an answer where none is taken.
 pub(super) const NO_STOP: &str = "cannot be told to this model: name another, or leave it out";
+/// What Mistral calls a seed.
+pub(super) const MISTRAL_SEED: &str = "random_seed";
+
 fn is_makers(target: Target<'_>, shape: Dialect) -> bool {
     target.dialect == shape && target.host == Host::Maker
 }

@@ -37,6 +37,9 @@ pub(super) fn write(root: Value<'_>, stream: bool, target: Target<'_>, faults: &
         effort(out, root, target, faults);
         if stream {
             out.name("stream").bool(true);
+        }
+        // Mistral knows no such member, and always tells it.
+        if stream && target.host != Host::Mistral {
             out.name("stream_options").object(|out| out.name("include_usage").bool(true));
         }
     });
@@ -66,6 +69,7 @@ fn member(out: &mut Out, root: Value<'_>, (name, value): (&str, Value<'_>), targ
         "tool_choice" if root.given("tools").is_some_and(|it| it.items().next().is_some()) => {
             tool_choice(out, value, faults);
         }
+        "metadata" if target.host == Host::Mistral => {}
         "metadata" => {
             if let Some(user) = value.text_of("user_id") {
                 user_name(out.name("user"), &user);
@@ -79,6 +83,7 @@ fn member(out: &mut Out, root: Value<'_>, (name, value): (&str, Value<'_>), targ
             Some(_) | None => faults.lost(name),
         },
         "top_k" | "container" | "mcp_servers" => faults.lost(name),
+        "seed" if target.host == Host::Mistral => out.name(makers::MISTRAL_SEED).raw(value.raw()),
         // Members of the chat shape that a client of the other shape sends all the same are meant for such a model.
         "seed" | "n" | "frequency_penalty" | "presence_penalty" | "logit_bias" | "prompt_cache_key" | "verbosity" => {
             out.name(name).raw(value.raw());

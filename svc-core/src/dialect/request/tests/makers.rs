@@ -186,3 +186,25 @@ fn what_is_left_out_leaves_a_whole() {
     let expected = r#"{"stream_options":{"include_usage":true},"reasoning_effort":"none","stream":true,"model":"gpt-6-sol","messages":[{"role":"user","content":"x"}],"tools":[{"type":"function","function":{"name":"f"}}],"max_completion_tokens":7}"#;
     assert_eq!(canonical(&told), canonical(&json(expected)));
 }
+
+/// Mistral refuses members that it does not know: what svc adds for others stays away, and a seed has its name there.
+#[test]
+fn mistral_is_sent_what_it_knows() {
+    let mistral = Target { host: Host::Mistral, ..target(CHAT, "mistral-large-4") };
+    let of_chat = r#""stream":true,"stream_options":{"include_usage":true},"user":"u","seed":7"#;
+    let of_messages = r#""stream":true,"metadata":{"user_id":"u"},"seed":7"#;
+    for (dialect, members) in [(CHAT, of_chat), (CHAT, r#""stream":true,"user":"u","seed":7"#), (MESSAGES, of_messages)]
+    {
+        let sent = sent(dialect, &asking(members), mistral);
+        for unknown in ["stream_options", "user", "seed"] {
+            assert_eq!(sent.get(unknown), None, "{members}");
+        }
+        assert_eq!(
+            (sent.get("random_seed").map(canonical).as_deref(), sent.get("stream").is_some()),
+            (Some("7"), true)
+        );
+    }
+    let both = sent(CHAT, &asking(r#""seed":7,"random_seed":8"#), mistral);
+    assert_eq!((both.get("seed").is_some(), both.get("random_seed").map(canonical).as_deref()), (true, Some("8")));
+    assert_eq!(told(CHAT, of_chat, target(CHAT, "m"), "user").as_deref(), Some("\"u\""));
+}
