@@ -10,6 +10,8 @@ use crate::state::gateway::{Dialect, Host};
 
 /// From this number on the chat shape's maker has tools called beside no thinking alone.
 const TOOLS_UNTHINKING: (u32, u32) = (5, 4);
+/// From this number on its models can be told not to think.
+const MAY_NOT_THINK: (u32, u32) = (5, 1);
 /// The one that cannot, and so takes no tools.
 const ALWAYS_THINKS: &str = "gpt-6-astra";
 /// The line of its models that draw by chances of their own, as its first ones that think do.
@@ -47,6 +49,12 @@ pub(super) fn beside_tools(root: Value<'_>, target: Target<'_>) -> BesideTools {
 /// Says that tools are not taken.
 pub(super) fn refuse_tools(faults: &mut Faults) {
     faults.add("tools", "are taken by this model in no request of the chat shape: name another model, or send none");
+}
+
+/// Whether a model can be told not to think.
+pub(super) fn may_not_think(target: Target<'_>) -> bool {
+    let is_new = || numbered(target.model).is_some_and(|it| it >= MAY_NOT_THINK);
+    is_makers(target, Dialect::Chat) && is_new() && !always_thinks(target.model)
 }
 
 /// Whether a model draws by chances of its own, and refuses a request that has others. What its client says to the very model that it

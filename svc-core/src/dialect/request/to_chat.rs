@@ -112,6 +112,9 @@ fn effort(out: &mut Out, root: Value<'_>, target: Target<'_>, faults: &mut Fault
     if !target.reasoning {
         return;
     }
+    if root.get("thinking").is_some_and(|it| it.has("type", "disabled")) && makers::may_not_think(target) {
+        return out.name("reasoning_effort").text("none");
+    }
     let told = root.get("output_config").and_then(|it| it.text_of("effort"));
     let budget = || {
         let thinking = root.get("thinking").filter(|it| it.has("type", "enabled"))?;

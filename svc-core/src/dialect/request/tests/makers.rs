@@ -90,6 +90,22 @@ fn what_always_thinks_takes_no_tools() {
     assert!(told(CHAT, TOOLS, other, "tools").is_some());
 }
 
+/// Whoever wishes for no thinking gets none of a model that can do without.
+#[test]
+fn no_thinking_is_told_to_who_can_do_without() {
+    let off = r#""thinking":{"type":"disabled"}"#;
+    for (model, effort) in [
+        ("gpt-5.1", Some("\"none\"")),
+        ("gpt-5.6", Some("\"none\"")),
+        ("gpt-5", None),
+        ("gpt-6-astra", None),
+        ("o3", None),
+    ] {
+        assert_eq!(told(MESSAGES, off, maker(model), "reasoning_effort").as_deref(), effort, "{model}");
+    }
+    assert_eq!(told(MESSAGES, off, target(CHAT, "gpt-5.1"), "reasoning_effort"), None);
+}
+
 /// Models that draw by chances of their own are sent none but by a client that names them in their shape; that others were left out
 /// is told, and a wish for an end at some text is not left out but goes to no such model.
 #[test]
