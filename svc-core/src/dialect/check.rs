@@ -226,7 +226,7 @@ fn chat_message<'a>(
             if let Some(function) = call.get("function") {
                 faults.text(function, "name", &format!("{path}.function.name"));
                 // What providers answered comes back, be it the object itself.
-                if !function.get("arguments").is_none_or(|it| it.is_text() || it.form() == Form::Object) {
+                if !function.given("arguments").is_none_or(|it| it.is_text() || it.form() == Form::Object) {
                     faults.add(format!("{path}.function.arguments"), "must be text");
                 }
             } else if call.get("custom").is_none() {

@@ -374,7 +374,7 @@ fn chat_models() -> Value {
         "type": "object",
         "required": ["id", "object", "created", "owned_by", "svc"],
         "properties": {
-            "id": { "type": "string", "description": "`provider/model`." },
+            "id": { "type": "string", "description": "`provider/model`, or `provider/alias`." },
             "object": { "type": "string" },
             "created": { "type": "integer" },
             "owned_by": { "type": "string" },
@@ -394,7 +394,7 @@ fn messages_models() -> Value {
         "required": ["type", "id", "display_name", "created_at", "svc"],
         "properties": {
             "type": { "type": "string" },
-            "id": { "type": "string", "description": "`provider/model`." },
+            "id": { "type": "string", "description": "`provider/model`, or `provider/alias`." },
             "display_name": { "type": "string" },
             "created_at": time(),
             "svc": own(),

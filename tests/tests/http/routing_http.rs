@@ -407,6 +407,11 @@ async fn models_are_listed_in_the_shapes_of_both_apis() {
     assert_eq!((&before["has_more"], &before["first_id"]), (&json!(true), &json!("one/b")));
     let got = desk.client.get("/anthropic/v1/models?limit=0&after_id=x", &agent).await;
     assert_eq!((got.status, got.json()["type"].as_str()), (400, Some("error")));
+    made_model(&mut desk, &one, "d", json!({ "aliases": ["fast"] })).await;
+    let listed = desk.client.get("/anthropic/v1/models?after_id=one/c", &agent).await.ok();
+    let names = listed["data"].as_array().unwrap().iter().map(|it| (&it["id"], &it["display_name"]));
+    let aliased = [(json!("one/d"), json!("d")), (json!("one/fast"), json!("fast"))];
+    assert_eq!(names.collect::<Vec<_>>(), aliased.iter().map(|(id, name)| (id, name)).collect::<Vec<_>>());
     let admin = desk.site.key(KeyScope::Admin);
     let got = desk.client.get("/v1/admin/upstreams", &admin).await.ok();
     assert_eq!(got["data"][0]["name"], json!("one"));

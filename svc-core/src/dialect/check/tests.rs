@@ -102,3 +102,18 @@ fn more_than_one_answer_is_refused() {
         assert!(with(n).is_empty(), "{n}");
     }
 }
+
+/// A call whose arguments a provider told as none comes back so.
+#[test]
+fn a_call_without_arguments_comes_back() {
+    let read = |arguments: &str| {
+        let call = format!(r#"{{"id":"c","type":"function","function":{{"name":"f"{arguments}}}}}"#);
+        let body =
+            format!(r#"{{"model":"m","messages":[{{"role":"assistant","content":null,"tool_calls":[{call}]}}]}}"#);
+        Body::read(Dialect::Chat, body.as_bytes())
+    };
+    for arguments in ["", r#","arguments":null"#, r#","arguments":"{}""#, r#","arguments":{}"#] {
+        read(arguments).unwrap();
+    }
+    assert!(read(r#","arguments":7"#).is_err());
+}

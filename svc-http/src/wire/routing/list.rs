@@ -12,18 +12,24 @@ const PART_MAX: usize = 1_000;
 /// Models of one part where nothing is said.
 const PART: usize = 20;
 
-/// The models that calls may go to, the oldest first.
-fn usable(routing: &Routing) -> impl Iterator<Item = (&Model, &Upstream)> {
+/// The models that calls may go to, the oldest first, each under its own name and then under its aliases at its provider, as
+/// `provider/name`: no two of a provider share one.
+fn usable(routing: &Routing) -> impl Iterator<Item = (String, &Model, &Upstream)> {
     let models = routing.models.iter().filter(|it| it.enabled);
-    models.filter_map(|it| routing.upstream(it.upstream).filter(|it| it.enabled).map(|upstream| (it, upstream)))
+    let models =
+        models.filter_map(|it| routing.upstream(it.upstream).filter(|it| it.enabled).map(|upstream| (it, upstream)));
+    models.flat_map(|(model, upstream)| {
+        let names = std::iter::once(&model.name).chain(&model.aliases);
+        names.map(move |name| (format!("{}/{name}", upstream.name), model, upstream))
+    })
 }
 
 /// All of them, in the chat-completions API's list shape.
 #[must_use]
 pub fn chat(routing: &Routing) -> Value {
-    let data = usable(routing).map(|(model, upstream)| {
+    let data = usable(routing).map(|(id, model, upstream)| {
         json!({
-            "id": name(model, upstream),
+            "id": id,
             "object": "model",
             "created": model.created_at.as_seconds(),
             "owned_by": upstream.name,
@@ -44,12 +50,11 @@ pub fn messages(routing: &Routing, uri: &http::Uri) -> Result<Value, Refusal> {
         _ => Err(format!("must be a whole number between 1 and {PART_MAX}")),
     });
     let all: Vec<(String, Value)> = usable(routing)
-        .map(|(model, upstream)| {
-            let id = name(model, upstream);
+        .map(|(id, model, upstream)| {
             let item = json!({
                 "type": "model",
                 "id": id,
-                "display_name": model.name,
+                "display_name": id.split_once('/').map_or(&*id, |(_, name)| name),
                 "created_at": model.created_at.to_string(),
                 "svc": own(model, upstream),
             });
@@ -78,10 +83,6 @@ pub fn messages(routing: &Routing, uri: &http::Uri) -> Result<Value, Refusal> {
         "first_id": part.first().map(|(id, _)| id),
         "last_id": part.last().map(|(id, _)| id),
     }))
-}
-
-fn name(model: &Model, upstream: &Upstream) -> String {
-    format!("{}/{}", upstream.name, model.name)
 }
 
 /// What is told of a model beyond the public shapes. Either shape reaches every model; its own comes first.
