@@ -3,8 +3,9 @@
 //!
 //! **Invariant:** it holds no more than those read on the approval's or the action's page who may decide, and no token.
 
-use svc_core::rules::edge::message::{Asked, AskedOf};
+use svc_core::rules::edge::message::Asked;
 use svc_core::rules::gate::asked::{Stands, dollars};
+use svc_core::rules::gateway::budgets::AskedOf;
 use svc_core::rules::read::View;
 use svc_core::state::gate::{ApprovalKind, ApprovalSubject, Requester};
 use svc_core::state::gateway::BudgetScope;

@@ -3,14 +3,14 @@
 
 use serde_json::{Value, json};
 use svc_core::rules::people::by::By;
-use svc_core::state::people::Role;
+use svc_core::state::people::{Role, TokenScope};
 use svc_core::testing::world::BASE_URL;
 use svc_core::value::Span;
 use svc_core::value::digest::Digest;
 use svc_tests::client::PATIENCE;
 use svc_tests::people::Person;
 use svc_tests::receiver::{Call, Reply};
-use svc_tests::requests::{payment, text};
+use svc_tests::requests::{WIDE, payment, text};
 use svc_tests::slack::{BOT_TOKEN, Chat, OWNER, form, slack_signature};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
@@ -525,4 +525,29 @@ async fn a_message_has_all_that_is_decided_on() {
     }
     chat.site.audit();
     chat.site.stop().await;
+}
+
+/// A freeze that waits is agreed to beside the names of all the agents that it stops; of more than a message lists there is no yes in it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_freeze_is_agreed_to_beside_its_agents() {
+    for (count, expected) in [(2, &["approve", "deny", "open"][..]), (21, &["deny", "open"])] {
+        let mut chat = Chat::with(|settings| settings.freeze_ceiling_per_hour = 1).await;
+        // One pays already.
+        for _ in 1..count {
+            chat.site.agent(&[WIDE]);
+        }
+        let token = chat.site.token(&[TokenScope::AgentsFreeze]);
+        chat.slack.answer([taken()]);
+        let freeze = json!({ "selector": { "action": "payment" }, "reason": "a leak", "confirmCount": count });
+        assert_eq!(chat.client.post("/v1/admin/freeze", &token, &freeze).await.status, 202);
+        let message = posted(&mut chat).await.json();
+        let blocks = message["blocks"].as_array().unwrap();
+        let mut fields = blocks.iter().filter_map(|it| it["fields"].as_array()).flatten().map(|it| text(&it["text"]));
+        let names = vec!["Agent"; count.min(20)].join(", ");
+        assert!(fields.any(|it| it == format!("Agents: {names}")), "{message}");
+        let words = blocks.last().unwrap()["elements"].as_array().unwrap().iter().map(|it| text(&it["action_id"]));
+        assert_eq!(words.collect::<Vec<_>>(), expected, "{message}");
+        chat.site.audit();
+        chat.site.stop().await;
+    }
 }

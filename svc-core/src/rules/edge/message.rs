@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::spread::{concerns, is_named};
 use crate::refusal::Refusal;
 use crate::rules::gate::asked::{Question, Stands, Who, question_for};
-use crate::rules::gateway::budgets::asked_about;
+use crate::rules::gateway::budgets::{AskedOf, asked_about};
 use crate::rules::read::{View, view};
 use crate::state::edge::{
     ChatFormat, DeciderConfig, Integration, IntegrationConfig, IntegrationKind, IntegrationSlot, Job, News, Posted,
@@ -15,7 +15,6 @@ use crate::state::edge::{
 };
 use crate::state::evidence::Entry;
 use crate::state::gate::{Action, Agent, Approval, ApprovalSubject, Requester};
-use crate::state::gateway::{Budget, BudgetUse};
 use crate::state::people::{Account, MemberState, Principal, Role, SignInLink, Workspace};
 use crate::store::Row;
 use crate::turn::{Halt, Scope};
@@ -137,17 +136,6 @@ pub struct Asked {
     pub under: Vec<ApprovalId>,
     /// How many there are.
     pub under_count: usize,
-}
-
-/// A budget of which more is asked.
-#[derive(Clone, Debug)]
-pub struct AskedOf {
-    /// The budget.
-    pub budget: Arc<Budget>,
-    /// What has been used of it in the period that runs now.
-    pub used: BudgetUse,
-    /// What people call what it is over, where that has a name.
-    pub name: Option<String>,
 }
 
 /// The message of a job.
@@ -344,7 +332,7 @@ fn asked(scope: &mut Scope<'_>, question: Question) -> Result<Asked, Halt> {
         | ApprovalSubject::HoldLift(_)
         | ApprovalSubject::Owner(_) => None,
     };
-    let budget = budget.map(|(budget, used, name)| Box::new(AskedOf { budget, used, name }));
+    let budget = budget.map(Box::new);
     let (under, under_count) = under(scope, &question.approval)?;
     Ok(Asked { question, agent, person, stops, budget, under, under_count })
 }

@@ -36,6 +36,17 @@ pub struct BudgetView {
     pub enforcing: bool,
 }
 
+/// A budget of which more is asked.
+#[derive(Clone, Debug)]
+pub struct AskedOf {
+    /// The budget.
+    pub budget: Arc<Budget>,
+    /// What has been used of it in the period that runs now.
+    pub used: BudgetUse,
+    /// What people call what it is over, where that has a name.
+    pub name: Option<String>,
+}
+
 /// Makes a budget.
 #[derive(Clone, Debug)]
 pub struct CreateBudget {
@@ -343,7 +354,7 @@ pub(in crate::rules) fn asked_about(
     scope: &mut Scope<'_>,
     workspace: WorkspaceId,
     id: BudgetId,
-) -> Result<Option<(Arc<Budget>, BudgetUse, Option<String>)>, Halt> {
+) -> Result<Option<AskedOf>, Halt> {
     scope.want(&[Workspace::key(workspace), Budget::key(id), BudgetUse::key(id)])?;
     if scope.get::<Budget>(id)?.is_none() {
         return Ok(None);
@@ -351,7 +362,7 @@ pub(in crate::rules) fn asked_about(
     let (budget, used) = standing(scope, workspace, id)?;
     // Where a key's row is found is not known here: its id stands for it.
     let name = scope_name(scope, &budget, None)?;
-    Ok(Some((budget, used, name)))
+    Ok(Some(AskedOf { budget, used, name }))
 }
 
 /// Whether somebody may raise a budget: its owner, an owner, an admin.

@@ -83,7 +83,7 @@ impl PullEnd {
     /// The end of the pull request with this number, of a repository whose name is one whatever its case.
     #[must_use]
     pub fn of(repository: &str, number: i64, at: Timestamp) -> Self {
-        Self { request: Digest::of(&format!("{}#{number}", repository.to_ascii_lowercase())), at }
+        Self { request: Digest::of(format!("{}#{number}", repository.to_ascii_lowercase())), at }
     }
 }
 
