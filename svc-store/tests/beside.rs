@@ -72,8 +72,10 @@ fn an_older_schema_is_left_to_the_server_that_runs() {
         let conn = Connection::open(directory.path().join(DATABASE)).unwrap();
         let without = "DROP TABLE sso_link; DROP TABLE topic; DROP TABLE export; PRAGMA user_version=2;";
         conn.execute_batch(without).unwrap();
+        conn
     };
-    older();
+    // A server has it open.
+    let its = older();
     let server = File::open(directory.path()).unwrap();
     server.try_lock().unwrap();
     for opened in [SqliteStore::open(directory.path()), SqliteStore::existing(directory.path())] {
@@ -84,10 +86,12 @@ fn an_older_schema_is_left_to_the_server_that_runs() {
     let refused = Gate::open(directory.path(), AT);
     assert!(matches!(refused, Err(StoreError::Served { .. })), "{refused:?}");
     assert!(matches!(schema_of(directory.path()), Ok(2)), "nothing was changed");
-    drop(SqliteStore::open_to_serve(directory.path()).unwrap());
+    drop(its);
+    let served = SqliteStore::open_to_serve(directory.path()).unwrap();
     assert!(matches!(schema_of(directory.path()), Ok(SCHEMA)));
     assert!(SqliteStore::open(directory.path()).is_ok(), "commands run beside a server of their release");
-    older();
+    drop(served);
+    drop(older());
     drop(server);
     drop(SqliteStore::existing(directory.path()).unwrap());
     assert!(matches!(schema_of(directory.path()), Ok(SCHEMA)));

@@ -58,9 +58,10 @@ pub(crate) fn run(config: &Config, wish: &Resealing) -> Result<ExitCode, Problem
         // The commit came through the last time, and what comes after it did not, or the settings still name the key of before.
         return done(config, wish, None);
     }
-    drop(store);
-    // Says what is wrong where neither opens it, and that there is none.
+    // Says what is wrong where neither opens it, and that there is none. The database stays open meanwhile: whoever has the lock and no
+    // log would be a server whose log was removed.
     let gate = open(config, &config.base_url(config.listen), Missing::Refuse, Use::Command)?;
+    drop(store);
     let next = match given {
         Some(given) => given,
         None => MasterKey::make_next(&config.data)?,
