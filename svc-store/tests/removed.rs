@@ -27,16 +27,16 @@ fn refused_without(data: &Path, file: usize, commits_before: usize) {
     for _ in 0..commits_before {
         workspace(&gate).unwrap();
     }
-    let removed = &files(data)[file];
-    fs::remove_file(removed).unwrap();
+    let removed = files(data).into_iter().nth(file).unwrap();
+    fs::remove_file(&removed).unwrap();
     for _ in 0..2 {
         match workspace(&gate) {
-            Err(Failure::Commit(CommitError::Unavailable(StoreError::Replaced { path }))) => assert_eq!(path, *removed),
+            Err(Failure::Commit(CommitError::Unavailable(StoreError::Replaced { path }))) => assert_eq!(path, removed),
             other => panic!("{other:?}"),
         }
     }
     // What is made in its place is another one.
-    fs::write(removed, "").unwrap();
+    fs::write(&removed, "").unwrap();
     assert!(workspace(&gate).is_err() && gate.is_failing());
 }
 

@@ -339,7 +339,7 @@ async fn nobody_approves_in_slack_what_is_not_all_shown() {
     }
     // A digest or a length may stand for what was not sent, or beside what was shortened.
     let (input, other) = (json!({ "command": "ls" }), format!("sha256:{}", Digest::of("other")));
-    let own = format!("sha256:{}", Digest::of(&input.to_string()));
+    let own = format!("sha256:{}", Digest::of(input.to_string()));
     for (name, tool, is_whole) in [
         ("a", json!({ "input": input, "inputDigest": own, "inputBytes": 16 }), true),
         ("b", json!({ "input": input, "inputDigest": other }), false),
