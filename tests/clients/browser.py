@@ -301,6 +301,8 @@ def test_a_password_is_set_after_a_reload():
             assert shown.get_by_label("New password").is_hidden(), "what would be refused is not offered"
         page.evaluate("localStorage.clear()")
         page.reload()
+        # The page puts the focus where it belongs once it knows who is there.
+        page.get_by_role("heading", name="You are signed in").wait_for(timeout=20_000)
         page.get_by_label("New password").focus()
         fill(page, "A password was set with this link before.", PASSWORD)
         assert page.get_by_label("New password").is_hidden()
