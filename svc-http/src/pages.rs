@@ -74,8 +74,12 @@ pub(crate) fn sign_in() -> Answer {
     .answer()
 }
 
-/// The script of the page of an approval: its words, and what is done with them.
-const APPROVAL: &str = concat!(include_str!("pages/approval_words.js"), include_str!("pages/approval.js"));
+/// The script of the page of an approval: its words, how texts are shown, and what is done with them.
+const APPROVAL: &str = concat!(
+    include_str!("pages/approval_words.js"),
+    include_str!("pages/approval_texts.js"),
+    include_str!("pages/approval.js")
+);
 
 /// Where an approval's link leads. The page is the same for every approval and whoever opens it: what is asked, its script reads
 /// with the session of whoever is signed in.

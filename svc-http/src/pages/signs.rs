@@ -192,7 +192,7 @@ mod tests {
         );
         let hidden = "(?![\\n\\t])[\\p{Cc}\\p{Cf}\\p{Zl}\\p{Zp}\\p{DI}\\u2800]";
         let line = format!("const UNSEEN = /({written}[{viramas}][\\u200c\\u200d]|{joined}|{varied})|{hidden}/gu;\n");
-        for name in ["pages/approval.js", "console/text.js"] {
+        for name in ["pages/approval_texts.js", "console/text.js"] {
             let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("src").join(name);
             let script = std::fs::read_to_string(&path).unwrap();
             let own = script.split_inclusive('\n').find(|it| it.starts_with("const UNSEEN = ")).unwrap();
