@@ -159,6 +159,22 @@ def session_that_ends(chromium, dev, decision):
         assert "cloud.example" not in text and "310" not in text, text
 
 
+def tool_that_goes(chromium, dev):
+    """Nor does what a tool was to be given, and how much of that is not here."""
+    tool = {"name": "shell", "server": "payroll", "input": {"command": "cat /srv/payroll"}, "inputBytes": 4216}
+    decision = authorize(dev, desk.asker(dev), {"type": "tool.call", "summary": "Look around", "tool": tool})
+    cookie = member(dev, "watching@example.com", "auditor")
+    with phone(chromium, [cookie], dev["baseUrl"]) as page:
+        page.clock.install()
+        page.goto(decision["approval"]["url"])
+        page.get_by_text("it is 4216 bytes in all").wait_for()
+        assert person.browse(dev["baseUrl"] + "/api/sign-out", b"{}", cookie, WRITES)[0] < 300
+        page.clock.fast_forward(11_000)
+        says(page, "alert", "You are not signed in.")
+        text = page.locator("main").text_content()
+        assert "payroll" not in text and "4216" not in text, text
+
+
 def note_that_stays(chromium, dev, decision):
     """A note that was typed as the session ended stands there again for the same person, once, and for nobody else."""
 
@@ -455,6 +471,7 @@ def test_a_person_decides_at_the_link():
         signed_out(chromium, decision)
         without_script(chromium, decision)
         session_that_ends(chromium, dev, decision)
+        tool_that_goes(chromium, dev)
         note_that_stays(chromium, dev, decision)
         approve_by_keyboard(chromium, dev, cookie, decision)
         deny_with_a_note(chromium, dev, cookie)

@@ -7,7 +7,7 @@ const WATCHED_MS = 30 * 60_000;
 const AGENTS_NAMED = 5;
 const NOTE_MAX = 500;
 const KEPT = "note";
-const TOLD = "state sum whom domain matter summary origin reasons needed may approve people facts sent me".split(" ");
+const TOLD = "state sum whom domain matter summary input rest origin reasons needed may approve people facts sent me".split(" ");
 const part = (id) => document.getElementById(id);
 const [place, wid, apv] = /\/w\/([^/]+)\/approvals\/([^/]+)$/.exec(location.pathname) || [];
 const within = `api/w/${wid}/`;
