@@ -121,7 +121,8 @@ fn part_covers(glob: &str, part: &str) -> bool {
 }
 
 /// Whether a glob covers some text that begins and ends like this, whatever stands between.
-fn may_cover(glob: &str, head: &str, tail: &str) -> bool {
+#[must_use]
+pub(crate) fn may_cover(glob: &str, head: &str, tail: &str) -> bool {
     let Some((first, rest)) = glob.split_once('*') else { return false };
     let last = rest.rsplit_once('*').map_or(rest, |it| it.1);
     (first.starts_with(head) || head.starts_with(first)) && (last.ends_with(tail) || tail.ends_with(last))

@@ -19,13 +19,13 @@ use crate::state::gate::{
     DecidedBy, Effect, Mandate, Origin, Payee, Payload, REPLAY_KEPT, Reason, Replay, Request, State, Verb,
 };
 use crate::state::gateway::Routing;
-use crate::state::gateway::route::name_of_mcp_tool;
 use crate::state::people::{Principal, Workspace};
 use crate::store::Row;
 use crate::turn::{Halt, Scope};
 use crate::value::Timestamp;
 use crate::value::digest::{Digest, PayeeId, ReplayId};
 use crate::value::id::ActionId;
+use crate::value::text::Label;
 
 /// A request to act, with everything hashed that has to be.
 #[derive(Clone, Debug)]
@@ -168,10 +168,8 @@ fn prefetch(scope: &mut Scope<'_>, asked: &Authorize) -> Result<(), Halt> {
 fn tool_is_sink(scope: &mut Scope<'_>, workspace: &Workspace, request: &Request) -> Result<bool, Halt> {
     let Some(tool) = &request.tool else { return Ok(false) };
     let routing = scope.get::<Routing>(workspace.id)?.ok_or_else(Refusal::internal)?;
-    let Some(name) = &tool.tool.name else { return Ok(false) };
-    let of_server = tool.tool.server.as_ref().map(|server| name_of_mcp_tool(server.as_str(), name.as_str()));
-    let is_sink = |name: &str| routing.meaning_of(name).sink;
-    Ok(is_sink(name.as_str()) || of_server.as_deref().is_some_and(is_sink))
+    let server = tool.tool.server.as_ref().map(Label::as_str);
+    Ok(tool.tool.name.as_ref().is_some_and(|it| routing.is_sink(server, it.as_str())))
 }
 
 /// The versions in force, in the order of their ids, and whether one of them is not to be had: it could be a deny list.

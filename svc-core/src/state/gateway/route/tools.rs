@@ -2,6 +2,7 @@
 
 use crate::state::gateway::routing::{Routing, ToolRule};
 use crate::value::glob;
+use crate::value::tool_name::{ends, known_by};
 
 /// What tools bring in where a workspace has no table of its own, the first that covers a name: folded globs and sources
 /// (CONTRACT part 2, "Routing"). No tool of it is a sink. What counts as a file is more trusted than what another server says, so
@@ -87,6 +88,38 @@ impl Routing {
         }
     }
 
+    /// Whether the table marks a tool as a sink, by its own name or, where it is a server's, by the name that its results are noted
+    /// under. A name that stands for a longer one ([`known_by`]) is a sink also where a rule might mark it by what is left out, unless
+    /// a rule before that covers it for certain: no length leads past the table.
+    #[must_use]
+    pub fn is_sink(&self, server: Option<&str>, tool: &str) -> bool {
+        let of_server = |name: &str| server.map(|it| name_of_mcp_tool(it, name));
+        let Some((head, tail)) = ends(tool) else {
+            let marks = |name: &str| self.meaning_of(name).sink;
+            return marks(tool) || of_server(tool).is_some_and(|it| marks(&it));
+        };
+        let of_server_marks = || of_server(head).is_some_and(|it| self.may_mark(&it, tail, tool));
+        self.may_mark(head, tail, tool) || of_server_marks()
+    }
+
+    /// Whether some name that begins and ends like this, and is known by `known`, may be a sink.
+    fn may_mark(&self, head: &str, tail: &str, known: &str) -> bool {
+        let (head, tail) = (folded(head), folded(tail));
+        // What is left out has no sign that a rule could name: only a star covers it.
+        let left_out = format!("{head}\0{tail}");
+        for rule in self.tools.iter().flatten() {
+            let glob = folded(&rule.tool);
+            let is_named = !glob.contains('*') && known_by(&rule.tool) == known;
+            if is_named || glob::covers_text(&glob, &left_out) {
+                return rule.sink;
+            }
+            if rule.sink && glob::may_cover(&glob, &head, &tail) {
+                return true;
+            }
+        }
+        false
+    }
+
     /// The table in force: the workspace's own, else the default one with its last row for all others.
     pub fn tool_table(&self) -> impl Iterator<Item = (&str, &str, bool)> {
         let own = self.tools.iter().flatten().map(row);
@@ -163,6 +196,44 @@ mod tests {
         assert_eq!(routing.meaning_of("transfer"), ToolMeaning { source: "document", sink: false });
         assert_eq!(routing.meaning_of("WebFetch"), ToolMeaning { source: "tool", sink: false });
         assert_eq!(routing.tool_table().count(), 2);
+    }
+
+    /// A name of which the middle is left out is a sink where a rule might mark it, and is none where a rule before that covers all names
+    /// with its ends, or has it whole.
+    #[test]
+    fn no_length_of_a_name_leads_past_a_sink() {
+        let middle = format!("{}wire_money{}", "p".repeat(60), "q".repeat(60));
+        let whole = format!("mcp__bank__{middle}_now");
+        let (known, of_server) = (known_by(&whole), known_by(&middle));
+        let is_sink = |rules: &[(&str, bool)], server, tool: &str| {
+            let rule = |(tool, sink): &(&str, bool)| ToolRule {
+                tool: (*tool).into(),
+                source: Source::parse("tool").unwrap(),
+                sink: *sink,
+            };
+            let mut routing = routing();
+            routing.tools = Some(rules.iter().map(rule).collect());
+            routing.is_sink(server, tool)
+        };
+        for (rules, sink) in [
+            (&[("*Wire-Money*", true), ("*", false)][..], true),
+            (&[("mcp__bank__*", true)], true),
+            (&[("mcp__bank__*money*", true)], true),
+            (&[(&whole, true), ("*", false)], true),
+            (&[("*_now", true)], true),
+            (&[("mcp__bank__*", false), ("*money*", true)], false),
+            (&[(&whole, false), ("*money*", true)], false),
+            (&[("*money*", false), ("*", true)], true),
+            (&[("mcp__crm__*", true), ("*_later", true), ("WebFetch", true)], false),
+            (&[], false),
+        ] {
+            assert_eq!(is_sink(rules, None, &known), sink, "{rules:?}");
+        }
+        assert!(is_sink(&[("mcp__bank__*money*", true)], Some("bank"), &of_server));
+        assert!(is_sink(&[("*money*", true)], Some("bank"), &of_server));
+        assert!(!is_sink(&[("mcp__crm__*", true)], Some("bank"), &of_server));
+        assert!(is_sink(&[("mcp__bank__pay", true)], Some("bank"), "pay") && is_sink(&[("pay", true)], Some("bank"), "pay"));
+        assert!(!is_sink(&[("mcp__bank__pay", true)], None, "pay"));
     }
 
     /// Every row of the default table is written folded.
