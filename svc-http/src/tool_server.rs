@@ -12,13 +12,14 @@ mod call_off;
 mod concealed;
 mod definition;
 mod events;
-mod hang_up;
 mod known;
+mod meetings;
 mod message;
 mod places;
 mod questions;
 pub mod reading;
 mod resume;
+mod session;
 mod trouble;
 
 use std::sync::Arc;
@@ -266,7 +267,6 @@ impl ToolServers {
             let ended = is_unknown || is_of_another_era || (era.has_session() && trouble.is_unread());
             if ended {
                 known.end_session(session, &era, !is_unknown);
-                self.hang_up(known);
             }
             if !(ended && again && (is_unknown || sent.method != CALL)) {
                 return asked;
@@ -275,13 +275,16 @@ impl ToolServers {
         }
     }
 
-    /// How the server speaks, by asking it where that is not known; a session of its own where it has sessions.
+    /// How the server speaks, by asking it where that is not known; a session of its own where it has sessions. Who want the same one
+    /// at once share it.
     async fn era(&self, known: &Arc<Known>, session: &str) -> Result<Era, Trouble> {
-        let spoken = known.era(session);
-        self.hang_up(known);
-        if let Some(era) = spoken {
-            return Ok(era);
+        match known.era(session) {
+            Some(spoken) => Ok(spoken),
+            None => known.meetings().share(session, || known.era(session), self.meet(known, session)).await,
         }
+    }
+
+    async fn meet(&self, known: &Arc<Known>, session: &str) -> Result<Era, Trouble> {
         if known.is_modern() == Some(false) {
             match self.begin(known, session).await {
                 // It took such a handshake before: how it speaks by now is asked anew.
@@ -299,7 +302,6 @@ impl ToolServers {
     async fn begin(&self, known: &Arc<Known>, session: &str) -> Result<Era, Trouble> {
         let era = self.initialize(known).await?;
         known.begin_session(session, era.clone());
-        self.hang_up(known);
         Ok(era)
     }
 
@@ -325,13 +327,14 @@ impl ToolServers {
         let sent = Sent::new("initialize", &params);
         let id = known.next_id();
         let posted = self.post(known, &first, &sent, Some(id), SHORT).await?;
-        let session = posted.session.clone();
+        let session = posted.session.as_deref().map(|it| known.session(it));
         let here = Era::Legacy { version: None, session: session.clone() };
         let questions = Questions::new(self.upstreams.clone(), here.clone());
         let resume = Resume::new(self.upstreams.clone(), here, SHORT);
         let asked = Asked { id, progress: None, resume, call_off: CallOff::never(), questions };
         let result = whole(Events::first(known, posted, asked, SHORT.total).await?).await?;
         let version = message::initialized(result.get())?;
+        session.iter().for_each(|it| it.agree_on(version));
         let era = Era::Legacy { version: Some(version), session };
         let noted = Sent::new("notifications/initialized", "{}");
         self.post(known, &era, &noted, None, SHORT).await?;
@@ -447,11 +450,20 @@ mod tests {
 
     /// Methods that an MCP server was asked for.
     type Heard = Arc<Mutex<Vec<String>>>;
+    /// What ends a session, among them.
+    const END: &str = "DELETE ";
 
-    /// Answers one request, of the era with handshakes; a list is refused while `fails`.
+    fn count_of(heard: &Heard, method: &str) -> usize {
+        heard.lock().unwrap().iter().filter(|it| *it == method).count()
+    }
+
+    /// Answers one request, of the era with handshakes and sessions; a list is refused while `fails`.
     async fn answer(mut stream: TcpStream, heard: &Heard, fails: bool) -> std::io::Result<()> {
         let (mut reader, mut length, mut line) = (BufReader::new(&mut stream), 0, String::new());
         while reader.read_line(&mut line).await? > 2 {
+            if line.starts_with(END) {
+                heard.lock().unwrap().push(END.to_owned());
+            }
             if let Some((_, value)) =
                 line.split_once(':').filter(|(name, _)| name.eq_ignore_ascii_case("content-length"))
             {
@@ -461,8 +473,8 @@ mod tests {
         }
         let mut body = vec![0; length];
         reader.read_exact(&mut body).await?;
-        let asked: serde_json::Value = serde_json::from_slice(&body)?;
-        let method = asked["method"].as_str().unwrap();
+        let asked: serde_json::Value = serde_json::from_slice(&body).unwrap_or_default();
+        let method = asked["method"].as_str().unwrap_or_default();
         heard.lock().unwrap().push(method.to_owned());
         let result = match method {
             "initialize" => Some(serde_json::json!({ "protocolVersion": "2025-11-25", "capabilities": {} })),
@@ -475,7 +487,7 @@ mod tests {
             None if method == "tools/list" => (500, String::new()),
             None => (404, String::new()),
         };
-        let kind = "content-type: application/json\r\nconnection: close";
+        let kind = "content-type: application/json\r\nmcp-session-id: one\r\nconnection: close";
         let text = format!("HTTP/1.1 {status} x\r\n{kind}\r\ncontent-length: {}\r\n\r\n{text}", text.len());
         stream.write_all(text.as_bytes()).await
     }
@@ -512,8 +524,7 @@ mod tests {
         }
         assert!(waiting.join_all().await.into_iter().all(|it| it == fails));
         assert_eq!(servers.anew(&known, now).await.is_err(), fails);
-        let heard = heard.lock().unwrap();
-        heard.iter().filter(|it| *it == "tools/list").count()
+        count_of(&heard, "tools/list")
     }
 
     /// A list that was asked for before is none that is asked for anew: who come while one is under way share the next. That there is
@@ -524,6 +535,38 @@ mod tests {
             [(0, false, 1), (1, false, 2), (8, false, 3), (0, true, 1), (1, true, 2), (8, true, 2)]
         {
             assert_eq!(asked(count, fails).await, lists, "{count} at once, {fails}");
+        }
+    }
+
+    /// Calls that come at once in one session of their agent's share one with the server.
+    #[tokio::test]
+    async fn who_come_at_once_share_a_session() {
+        let (servers, known, heard) = meet(false).await;
+        let mut coming = JoinSet::new();
+        for _ in 0..4 {
+            let (servers, known) = (servers.clone(), Arc::clone(&known));
+            coming.spawn(async move { servers.era(&known, "a/s").await.unwrap() });
+        }
+        let eras = coming.join_all().await;
+        assert!(eras.iter().all(|it| it.has_session() && it == eras.first().unwrap()));
+        assert_eq!((count_of(&heard, "initialize"), count_of(&heard, END)), (1, 0));
+    }
+
+    /// A session that is let go of lasts as long as a call runs in it: only then is its server told, once, where it may know it still.
+    #[tokio::test]
+    async fn a_session_ends_with_the_last_of_its_calls() {
+        for is_known in [true, false] {
+            let (servers, known, heard) = meet(false).await;
+            let era = servers.era(&known, "a/s").await.unwrap();
+            let running = era.clone();
+            known.end_session("a/s", &era, is_known);
+            drop(era);
+            assert_ne!(servers.era(&known, "a/s").await.unwrap(), running, "another is begun");
+            servers.upstreams.settled().await;
+            assert_eq!((count_of(&heard, "initialize"), count_of(&heard, END)), (2, 0));
+            drop(running);
+            servers.upstreams.settled().await;
+            assert_eq!(count_of(&heard, END), usize::from(is_known));
         }
     }
 }

@@ -106,8 +106,8 @@ struct Shared {
     cut: watch::Sender<usize>,
     /// How many requests were heard.
     count: watch::Sender<usize>,
-    /// Whether lists of tools wait.
-    waits: watch::Sender<bool>,
+    /// The method whose requests wait.
+    waits: watch::Sender<Option<&'static str>>,
     /// Bytes of open answers that were written.
     written: AtomicUsize,
 }
@@ -122,6 +122,8 @@ struct Script {
     /// What is left of a stream that is answered in parts, and the id of the call.
     parts: (VecDeque<Part>, Value),
     session: u32,
+    /// What the names of its sessions begin with.
+    named: String,
     /// How a session is refused that it does not know: status, type and body.
     unknown: Option<(u16, &'static str, &'static str)>,
     then: Option<Then>,
@@ -164,6 +166,7 @@ impl ToolServer {
             list: None,
             parts: Default::default(),
             session: 0,
+            named: "session".to_owned(),
             unknown: None,
             then: None,
         };
@@ -211,6 +214,11 @@ impl ToolServer {
         self.change(|it| (it.speaks, it.session) = (speaks, it.session + 1));
     }
 
+    /// Has the names of its sessions begin like this.
+    pub fn name_sessions(&self, named: &str) {
+        self.change(|it| it.named = named.to_owned());
+    }
+
     /// Has it forget its sessions.
     pub fn forget_sessions(&self) {
         self.change(|it| it.session += 1);
@@ -246,9 +254,9 @@ impl ToolServer {
         self.change(|it| it.list = reply);
     }
 
-    /// Has lists of tools wait, or go on.
-    pub fn hold_lists(&self, waits: bool) {
-        self.shared.waits.send_replace(waits);
+    /// Has requests of this method wait before they are answered, or all go on.
+    pub fn hold(&self, method: Option<&'static str>) {
+        self.shared.waits.send_replace(method);
     }
 
     /// Waits until it has heard so many requests in all.
@@ -330,9 +338,7 @@ async fn serve(mut stream: TcpStream, shared: &Shared) {
         let list = if is_end { &shared.ended } else { &shared.heard };
         list.lock().expect("no panic").push(request.clone());
         shared.count.send_modify(|it| *it += 1);
-        if request.method() == "tools/list" {
-            let _ = shared.waits.subscribe().wait_for(|it| !it).await;
-        }
+        let _ = shared.waits.subscribe().wait_for(|it| *it != Some(request.method())).await;
         match answer(&request, shared) {
             Answer::Whole(text) => {
                 if stream.write_all(text.as_bytes()).await.is_err() {
@@ -420,7 +426,7 @@ fn answer(request: &Heard, shared: &Shared) -> Answer {
     if request.head.starts_with("DELETE ") || is_answer {
         return http(202, "", "text/plain", "");
     }
-    let session = format!("session-{}", script.session);
+    let session = format!("{}-{}", script.named, script.session);
     match (script.speaks, request.method()) {
         (Speaks::Html, _) => return http(200, "", "text/html", "<html>"),
         (Speaks::Modern, "server/discover") => {

@@ -18,9 +18,10 @@ use tokio::time::Instant;
 
 use super::concealed::conceal;
 use super::definition::Definitions;
-use super::hang_up::told;
+use super::meetings::Meetings;
 use super::message::{Era, Heard, hear, tells_of_other_tools};
 use super::places::{Place, Places};
+use super::session::{Ends, Session};
 use super::trouble::{RpcError, Trouble};
 use crate::upstream::{Endpoint, Upstreams};
 
@@ -38,19 +39,20 @@ const ANSWERS_MAX: usize = 64;
 pub(super) struct KnownServers(Mutex<HashMap<McpServerId, Arc<Known>>>);
 
 /// What is known of one. Once nobody needs it any more, as the server was removed or is reached in another way by now, and the last of
-/// its calls is over, the server is told that the sessions with it have ended.
+/// its calls is over, the sessions with it end.
 #[derive(Debug)]
 pub(super) struct Known {
-    upstreams: Upstreams,
     url: UrlText,
     credential: McpCredential,
     secret: Option<Arc<McpSecret>>,
     endpoint: Arc<Endpoint>,
+    ends: Ends,
     next_id: AtomicU64,
     turn: tokio::sync::Mutex<()>,
     failed: Mutex<Option<(Instant, Trouble)>>,
     places: Arc<Places>,
     answers: Arc<Semaphore>,
+    meetings: Meetings,
     spoken: Mutex<Spoken>,
     listed: Mutex<Listed>,
 }
@@ -67,9 +69,8 @@ struct Listed {
 #[derive(Debug, Default)]
 struct Spoken {
     is_modern: Option<bool>,
+    /// With when each was used last. One that is let go of goes on while anything is asked in it.
     sessions: HashMap<Box<str>, (Era, Instant)>,
-    /// Those that were let go of while the server may still know them, and that it was not told of yet.
-    ended: Vec<Era>,
 }
 
 fn held<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -135,17 +136,19 @@ impl Known {
         secret: Option<Arc<McpSecret>>,
         endpoint: Endpoint,
     ) -> Self {
+        let endpoint = Arc::new(endpoint);
         Self {
-            upstreams,
             url,
             credential,
             secret,
-            endpoint: Arc::new(endpoint),
+            ends: Ends::new(upstreams, Arc::clone(&endpoint)),
+            endpoint,
             next_id: AtomicU64::new(1),
             turn: tokio::sync::Mutex::default(),
             failed: Mutex::default(),
             places: Arc::default(),
             answers: Arc::new(Semaphore::new(ANSWERS_MAX)),
+            meetings: Meetings::default(),
             spoken: Mutex::default(),
             listed: Mutex::default(),
         }
@@ -234,6 +237,16 @@ impl Known {
         definitions
     }
 
+    /// A session that the server has named like this.
+    pub(super) fn session(&self, id: &str) -> Session {
+        Session::new(&self.ends, id)
+    }
+
+    /// The meetings with the server that are under way.
+    pub(super) const fn meetings(&self) -> &Meetings {
+        &self.meetings
+    }
+
     /// How the server is spoken to in this session, where that is known.
     pub(super) fn era(&self, session: &str) -> Option<Era> {
         held(&self.spoken).era(session, Instant::now())
@@ -246,7 +259,9 @@ impl Known {
 
     /// Whoever speaks without handshake has no sessions any more.
     pub(super) fn speaks_modern(&self) {
-        *held(&self.spoken) = Spoken { is_modern: Some(true), ..Spoken::default() };
+        let mut spoken = held(&self.spoken);
+        spoken.is_modern = Some(true);
+        spoken.sessions.drain().for_each(|(_, (era, _))| era.forget());
     }
 
     /// Forgets how the server speaks, not the sessions with it: they go on until it says that one has ended, or that it
@@ -260,34 +275,20 @@ impl Known {
         spoken.is_modern = Some(false);
         if spoken.sessions.len() >= SESSIONS_MAX {
             let oldest = spoken.sessions.iter().min_by_key(|(_, (_, used))| *used).map(|(name, _)| name.clone());
-            let oldest = oldest.and_then(|it| spoken.sessions.remove(&it));
-            spoken.let_go(oldest.map(|(era, _)| era));
+            oldest.and_then(|it| spoken.sessions.remove(&it));
         }
-        let before = spoken.sessions.insert(session.into(), (era, Instant::now()));
-        spoken.let_go(before.map(|(era, _)| era));
+        spoken.sessions.insert(session.into(), (era, Instant::now()));
     }
 
-    /// Ends this session, and none that was begun in its place meanwhile; whether the server may still know it.
+    /// Lets go of this session, and of none that was begun in its place meanwhile; whether the server may still know it.
     pub(super) fn end_session(&self, session: &str, ended: &Era, is_known: bool) {
+        if !is_known {
+            ended.forget();
+        }
         let mut spoken = held(&self.spoken);
         if spoken.sessions.get(session).is_some_and(|(era, _)| era == ended) {
             spoken.sessions.remove(session);
-            spoken.let_go(is_known.then(|| ended.clone()));
         }
-    }
-
-    /// The sessions that were let go of and that the server is still to be told of, as which they are here no more.
-    pub(super) fn take_ended(&self) -> Vec<Era> {
-        std::mem::take(&mut held(&self.spoken).ended)
-    }
-}
-
-impl Drop for Known {
-    fn drop(&mut self) {
-        let spoken = self.spoken.get_mut().unwrap_or_else(PoisonError::into_inner);
-        let running = std::mem::take(&mut spoken.sessions);
-        spoken.let_go(running.into_values().map(|(era, _)| era));
-        told(&self.upstreams, &self.endpoint, std::mem::take(&mut spoken.ended));
     }
 }
 
@@ -296,17 +297,10 @@ impl Spoken {
         if self.is_modern == Some(true) {
             return Some(Era::Modern);
         }
-        let is_idle = |used: Instant| now.saturating_duration_since(used) >= SESSION_LIFE;
-        let idle: Vec<Era> = self.sessions.extract_if(|_, (_, used)| is_idle(*used)).map(|(_, (era, _))| era).collect();
-        self.let_go(idle);
+        self.sessions.retain(|_, (_, used)| now.saturating_duration_since(*used) < SESSION_LIFE);
         let (era, used) = self.sessions.get_mut(session)?;
         *used = now;
         Some(era.clone())
-    }
-
-    /// Notes what the server is to be told has ended: a session, where it has such.
-    fn let_go(&mut self, ended: impl IntoIterator<Item = Era>) {
-        self.ended.extend(ended.into_iter().filter(Era::has_session));
     }
 }
 
@@ -314,18 +308,19 @@ impl Spoken {
 mod tests {
     use super::*;
 
-    /// A session that is used goes on; one that nobody uses for long is begun anew, and its server told.
+    /// A session that is used goes on; one that nobody uses for long is begun anew, and its server told: it is held by nobody.
     #[test]
     fn an_idle_session_is_begun_anew() {
         let (mut spoken, start) = (Spoken::default(), Instant::now());
-        let era = Era::Legacy { version: None, session: Some("s".into()) };
+        let session = Session::with_nobody("s");
+        let era = Era::Legacy { version: None, session: Some(session.clone()) };
         spoken.sessions.insert("a".into(), (era.clone(), start));
         let nearly = SESSION_LIFE - Duration::from_secs(1);
         assert_eq!(spoken.era("a", start + nearly), Some(era.clone()));
         assert_eq!(spoken.era("a", start + nearly + nearly), Some(era.clone()));
-        assert_eq!(spoken.ended, []);
+        drop(era);
+        assert!(!session.is_alone());
         assert_eq!(spoken.era("a", start + nearly + nearly + SESSION_LIFE), None);
-        assert!(spoken.sessions.is_empty());
-        assert_eq!(spoken.ended, [era]);
+        assert!(spoken.sessions.is_empty() && session.is_alone());
     }
 }

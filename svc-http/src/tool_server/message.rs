@@ -11,6 +11,7 @@ use svc_core::value::canonical::canonical;
 use svc_core::value::json::{Json, Number};
 
 use super::Calling;
+use super::session::Session;
 use super::trouble::{RpcError, Trouble};
 use crate::wire::mcp::{LEGACY, META_CAPABILITIES, META_VERSION, MODERN, spoken_by_server};
 
@@ -26,7 +27,7 @@ pub(super) enum Era {
         /// The version that was agreed on; none during the handshake.
         version: Option<&'static str>,
         /// The session that the server named.
-        session: Option<Box<str>>,
+        session: Option<Session>,
     },
     /// Every request for itself.
     Modern,
@@ -35,6 +36,13 @@ pub(super) enum Era {
 impl Era {
     pub(super) const fn has_session(&self) -> bool {
         matches!(self, Self::Legacy { session: Some(_), .. })
+    }
+
+    /// Notes that the server knows nothing of its session any more.
+    pub(super) fn forget(&self) {
+        if let Self::Legacy { session: Some(session), .. } = self {
+            session.forget();
+        }
     }
 }
 
@@ -106,7 +114,7 @@ pub(super) fn headers<'a>(era: &'a Era, sent: &Sent<'a>, name: Option<&'a str>) 
     match era {
         Era::Legacy { version, session } => {
             headers.extend(version.map(|it| ("mcp-protocol-version", it)));
-            headers.extend(session.as_deref().map(|it| ("mcp-session-id", it)));
+            headers.extend(session.as_ref().map(|it| ("mcp-session-id", it.id())));
         }
         Era::Modern => {
             headers.push(("mcp-protocol-version", MODERN));
@@ -315,7 +323,7 @@ mod tests {
             headers(&Era::Modern, &sent, None),
             [("mcp-protocol-version", MODERN), ("mcp-method", "tools/list")]
         );
-        let era = Era::Legacy { version: Some(LEGACY[0]), session: Some("s".into()) };
+        let era = Era::Legacy { version: Some(LEGACY[0]), session: Some(Session::with_nobody("s")) };
         assert_eq!(
             body(&era, &sent, None),
             r#"{"jsonrpc":"2.0","method":"tools/list","params":{"cursor":"a"}}"#,

@@ -438,7 +438,7 @@ async fn what_changes_meanwhile_counts() {
         let (path, _) = kept(&mut desk).await;
         let id = path.rsplit('/').next().unwrap();
         desk.site.shift(Span::seconds(60));
-        desk.server.hold_lists(true);
+        desk.server.hold(Some("tools/list"));
         let heard = desk.server.count();
         let (address, credential) = (desk.site.address, bearer(&desk.agent.key));
         let call = tokio::spawn(async move {
@@ -454,7 +454,7 @@ async fn what_changes_meanwhile_counts() {
             "tools" => desk.know(id, "read_one", &json!({ "inputSchema": {}, "name": "read_one" })),
             _ => desk.show(id, "another-secret"),
         }
-        desk.server.hold_lists(false);
+        desk.server.hold(None);
         let got = call.await.unwrap();
         match change {
             "stopped" => assert_eq!(got.status, 403, "{}", got.text()),

@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 use svc_core::value::Span;
 use svc_http::upstream::Allowed;
-use svc_tests::client::{bearer, request};
+use svc_tests::client::{Client, bearer, request};
 use svc_tests::oauth::HOST;
 use svc_tests::site::Fault;
 use svc_tests::tool_desk::{ToolDesk as Desk, calling, text};
@@ -125,6 +125,35 @@ async fn an_error_of_a_tool_ends_no_session() {
             assert_eq!(methods, ["tools/call", "tools/call"], "{speaks:?} {code}");
         }
     }
+}
+
+/// Calls that an agent makes at once, as the first ones and once the server has forgotten the session, find one session with it,
+/// which nobody ends under them.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn calls_at_once_share_a_session() {
+    let mut desk = Desk::new(Speaks::Legacy { sessions: true }).await;
+    desk.server(json!({})).await;
+    for _ in 0..2 {
+        let (_, count) = (desk.server.heard(), desk.server.count());
+        desk.server.hold(Some("initialize"));
+        let calls = [(); 4].map(|()| {
+            let (address, credential) = (desk.site.address, bearer(&desk.agent.key));
+            tokio::spawn(async move {
+                let headers = [("host", HOST), ("authorization", &*credential), ("accept", "application/json")];
+                let body = calling("read_one", json!({})).to_string();
+                Client::connect(address).await.ask("POST", "/mcp/proxy/crm", &headers, body.as_bytes()).await.ok()
+            })
+        });
+        desk.server.until_heard(count + 1).await;
+        desk.server.hold(None);
+        for call in calls {
+            assert_eq!(text(&call.await.unwrap()["result"]), "done");
+        }
+        let begun = desk.server.heard().iter().filter(|it| it.method() == "initialize").count();
+        assert_eq!((begun, desk.server.ended().len()), (1, 0));
+        desk.server.forget_sessions();
+    }
+    assert!(desk.actions().await.iter().all(|it| it["status"] == "completed"));
 }
 
 /// A session that is given up while its server may still know it is ended there as well.
