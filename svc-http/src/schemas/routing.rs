@@ -282,7 +282,7 @@ fn routing(required: &[&str]) -> Value {
         "type": "object",
         "required": ["tool", "source"],
         "properties": {
-            "tool": { "type": "string", "minLength": 1, "maxLength": 256, "description": "A glob, compared in lower case without `_` and `-`; the first that matches wins." },
+            "tool": { "type": "string", "minLength": 1, "maxLength": 256, "description": "A glob, compared in lower case without `_` and `-`, of `mcp__server__tool` server and tool each for itself; the first that matches wins." },
             "source": { "type": "string", "minLength": 1, "maxLength": 64 },
             "sink": { "type": "boolean" },
         },

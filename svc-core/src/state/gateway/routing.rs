@@ -116,7 +116,7 @@ pub struct Profile {
 /// What a tool's results count as, and whether calling it is a sink.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolRule {
-    /// A glob over the tool's folded name: lower case, without `_` and `-`.
+    /// A glob over the tool's folded name: lower case, without `_` and `-`. One like `mcp__server__tool` has two parts, each over its own.
     pub tool: Box<str>,
     /// The source that its results bring in.
     pub source: Source,

@@ -71,18 +71,19 @@ fn default_table<'a>() -> impl Iterator<Item = (&'a str, &'a str, bool)> {
 
 impl Routing {
     /// What a tool's results count as, by the first rule of the table that covers its name. Names and globs are compared
-    /// in lower case without `_` and `-`; what no rule covers is `tool`.
+    /// in lower case without `_` and `-`, and of those like `mcp__server__tool` server and tool each for itself; what no rule covers is
+    /// `tool`.
     #[must_use]
     pub fn meaning_of(&self, tool: &str) -> ToolMeaning<'_> {
-        let name = folded(tool);
+        let name = Folded::of(tool);
         let other = ToolMeaning { source: OTHER, sink: false };
         match &self.tools {
             Some(table) => {
-                let rule = table.iter().find(|it| glob::covers_text(&folded(&it.tool), &name));
+                let rule = table.iter().find(|it| Folded::of(&it.tool).covers(&name));
                 rule.map_or(other, |it| ToolMeaning { source: it.source.as_str(), sink: it.sink })
             }
             None => {
-                let rule = DEFAULT.iter().find(|(glob, _)| glob::covers_text(glob, &name));
+                let rule = DEFAULT.iter().find(|(glob, _)| glob::covers_text(glob, &name.whole));
                 rule.map_or(other, |(_, source)| ToolMeaning { source, sink: false })
             }
         }
@@ -104,16 +105,14 @@ impl Routing {
 
     /// Whether some name that begins and ends like this, and is known by `known`, may be a sink.
     fn may_mark(&self, head: &str, tail: &str, known: &str) -> bool {
-        let (head, tail) = (folded(head), folded(tail));
-        // What is left out has no sign that a rule could name: only a star covers it.
-        let left_out = format!("{head}\0{tail}");
+        let name = Shortened::of(head, tail);
         for rule in self.tools.iter().flatten() {
-            let glob = folded(&rule.tool);
-            let is_named = !glob.contains('*') && known_by(&rule.tool) == known;
-            if is_named || glob::covers_text(&glob, &left_out) {
+            let glob = Folded::of(&rule.tool);
+            let is_named = !rule.tool.contains('*') && known_by(&rule.tool) == known;
+            if is_named || name.is_covered_by(&glob) {
                 return rule.sink;
             }
-            if rule.sink && glob::may_cover(&glob, &head, &tail) {
+            if rule.sink && name.may_be_covered_by(&glob) {
                 return true;
             }
         }
@@ -131,7 +130,75 @@ fn row(rule: &ToolRule) -> (&str, &str, bool) {
     (&rule.tool, rule.source.as_str(), rule.sink)
 }
 
-/// A name as it is compared.
+/// A name or a glob as it is compared.
+struct Folded {
+    whole: String,
+    /// The server and the tool, where it is one of an MCP server's: neither's name runs on into the other's.
+    parts: Option<[String; 2]>,
+}
+
+impl Folded {
+    fn of(text: &str) -> Self {
+        let parts = behind_mcp(text).and_then(|it| it.split_once(BORDER));
+        Self { whole: folded(text), parts: parts.map(|(server, tool)| [folded(server), folded(tool)]) }
+    }
+
+    /// Whether this glob covers a name.
+    fn covers(&self, name: &Self) -> bool {
+        match (&self.parts, &name.parts) {
+            (Some(globs), Some(names)) => globs.iter().zip(names).all(|(glob, name)| glob::covers_text(glob, name)),
+            _ => glob::covers_text(&self.whole, &name.whole),
+        }
+    }
+}
+
+/// A name of which the middle is left out, as it is compared.
+struct Shortened {
+    head: String,
+    tail: String,
+    /// It with a sign in the place of what is left out that no rule can name: only a star covers it.
+    name: Folded,
+    /// Whether it is a server's tool, and nobody knows where the server's name ends.
+    is_open: bool,
+}
+
+impl Shortened {
+    fn of(head: &str, tail: &str) -> Self {
+        let name = Folded::of(&format!("{head}{LEFT_OUT}{tail}"));
+        let Folded { whole, parts } = name;
+        let parts = parts.filter(|[server, _]| !server.contains(LEFT_OUT));
+        let is_open = parts.is_none() && behind_mcp(head).is_some();
+        Self { head: folded(head), tail: folded(tail), name: Folded { whole, parts }, is_open }
+    }
+
+    /// Whether the glob covers every name that begins and ends like this.
+    fn is_covered_by(&self, glob: &Folded) -> bool {
+        !(self.is_open && glob.parts.is_some()) && glob.covers(&self.name)
+    }
+
+    /// Whether the glob covers some of them, unless it is one name.
+    fn may_be_covered_by(&self, glob: &Folded) -> bool {
+        let (Some([of_server, of_tool]), Some([server, tool])) = (&glob.parts, &self.name.parts) else {
+            return glob::may_cover(&glob.whole, &self.head, &self.tail);
+        };
+        let (head, tail) = tool.split_once(LEFT_OUT).unwrap_or((tool, ""));
+        let may_be = || of_server.contains('*') && of_tool.starts_with(head) && of_tool.ends_with(tail);
+        glob::covers_text(of_server, server)
+            && (glob::may_cover(of_tool, head, tail) || (!of_tool.contains('*') && may_be()))
+    }
+}
+
+/// What stands in the place of what is left out.
+const LEFT_OUT: char = '\0';
+/// What stands behind the server's name, and before it.
+const BORDER: &str = "__";
+
+/// What stands behind `mcp__`.
+fn behind_mcp(name: &str) -> Option<&str> {
+    name.split_once(BORDER).filter(|(first, _)| first.eq_ignore_ascii_case("mcp")).map(|(_, rest)| rest)
+}
+
+/// A name without what does not count.
 fn folded(name: &str) -> String {
     name.chars().filter(|it| !matches!(it, '_' | '-')).flat_map(char::to_lowercase).collect()
 }
@@ -232,8 +299,77 @@ mod tests {
         assert!(is_sink(&[("mcp__bank__*money*", true)], Some("bank"), &of_server));
         assert!(is_sink(&[("*money*", true)], Some("bank"), &of_server));
         assert!(!is_sink(&[("mcp__crm__*", true)], Some("bank"), &of_server));
-        assert!(is_sink(&[("mcp__bank__pay", true)], Some("bank"), "pay") && is_sink(&[("pay", true)], Some("bank"), "pay"));
+        assert!(
+            is_sink(&[("mcp__bank__pay", true)], Some("bank"), "pay") && is_sink(&[("pay", true)], Some("bank"), "pay")
+        );
         assert!(!is_sink(&[("mcp__bank__pay", true)], None, "pay"));
+    }
+
+    /// A rule for the tools of one server covers those of no other, whose name begins like it or ends where a tool's begins.
+    #[test]
+    fn a_rule_for_one_server_is_none_for_another() {
+        for (glob, tool, covered) in [
+            ("mcp__crm__*", "mcp__crm__read", true),
+            ("mcp__crm__*", "mcp__crm-public__read", false),
+            ("mcp__crm__*", "mcp__crmread__", false),
+            ("mcp__a-b__c", "mcp__a__b_c", false),
+            ("mcp__a__b__c", "mcp__a__b_c", true),
+            ("MCP__Crm-Public__Read_*", "mcp__crm_public__read-one", true),
+            ("mcp__crm*__read", "mcp__crm-public__read", true),
+            ("mcp__crm*__read", "mcp__crm__x_read", false),
+            ("mcp__*__read", "mcp__crm__read", true),
+            ("mcp__*__*", "mcp__crm__read", true),
+            ("mcp__crm*", "mcp__crm-public__read", true),
+            ("mcp__crm_*", "mcp__crm-public__read", true),
+            ("mcp*read", "mcp__crm__read", true),
+            ("*crm__read", "mcp__crm__read", true),
+            ("mcp__crm__*", "mcp_crm_read", true),
+            ("crm__*", "crm_public__read", true),
+        ] {
+            let mut routing = routing();
+            let source = Source::parse("web").unwrap();
+            routing.tools = Some(vec![ToolRule { tool: glob.into(), source, sink: true }]);
+            assert_eq!(routing.meaning_of(tool).sink, covered, "{glob} {tool}");
+        }
+    }
+
+    /// The same of names of which the middle is left out: where the server's name ends before that, no rule for another may mark
+    /// them; where nobody knows where it ends, whatever might does.
+    #[test]
+    fn a_shortened_name_is_its_own_servers() {
+        let is_sink = |rules: &[(&str, bool)], name: &str| {
+            let source = Source::parse("tool").unwrap();
+            let rule =
+                |(tool, sink): &(&str, bool)| ToolRule { tool: (*tool).into(), source: source.clone(), sink: *sink };
+            let mut routing = routing();
+            routing.tools = Some(rules.iter().map(rule).collect());
+            routing.is_sink(None, &known_by(name))
+        };
+        let long = format!("mcp__crm-public__read_{}_now", "p".repeat(100));
+        let of_all = format!("mcp__*__read_{}_now", "p".repeat(100));
+        for (rules, sink) in [
+            (&[("mcp__crm__*", true)][..], false),
+            (&[("mcp__crm__*p_now", true)], false),
+            (&[("mcp__crm-public__*", true)], true),
+            (&[("mcp__crm_public__read*ppqpp*", true)], true),
+            (&[("mcp__crm-public__*", false), ("*ppqpp*", true)], false),
+            (&[("mcp__crm__*", false), ("*ppqpp*", true)], true),
+            (&[("mcp__crm-public__write*", true)], false),
+            (&[("mcp__crm*", true)], true),
+            (&[(&of_all, true)], true),
+            (&[(&long.replace("read", "write"), true)], false),
+        ] {
+            assert_eq!(is_sink(rules, &long), sink, "{rules:?}");
+        }
+        let open = format!("mcp__{}__read", "s".repeat(100));
+        for (rules, sink) in [
+            (&[("mcp__s*__read", true)][..], true),
+            (&[("mcp__s*__*", false), ("*__read", true)], true),
+            (&[("mcp__s*", false), ("*__read", true)], false),
+            (&[("mcp__crm__*", true)], false),
+        ] {
+            assert_eq!(is_sink(rules, &open), sink, "{rules:?}");
+        }
     }
 
     /// Every row of the default table is written folded.
