@@ -21,7 +21,7 @@ use crate::rules::edge::integrations::{
 };
 use crate::rules::edge::mcp_servers::{self, EditMcpServers, McpServerView};
 use crate::rules::edge::mcp_tools::{self, AcceptTools, NoteTools};
-use crate::rules::edge::proxied::{self, NoteResult};
+use crate::rules::edge::proxied::{self, NoteResult, SettleCall};
 use crate::rules::edge::receive::{self, Receive};
 use crate::rules::edge::spread::{self, SpreadNews};
 use crate::rules::edge::subscribe::{self, FollowSubscription};
@@ -233,6 +233,8 @@ commands! {
     AcceptTools => mcp_tools::accept_tools, McpServer;
     /// What a tool's result brings in is noted.
     NoteResult => proxied::note_result, Done;
+    /// What became of a tool's call is recorded.
+    SettleCall => proxied::settle_call, Done;
     /// Many agents are stopped.
     FreezeFleet => fleet::freeze_fleet, Fleet;
     /// A drill's canary is frozen.
@@ -539,6 +541,7 @@ operations! {
     NoteTools => McpServerView, |Reply::McpServer(it), _| *it;
     AcceptTools => McpServerView, |Reply::McpServer(it), _| *it;
     NoteResult => (), |Reply::Done(()), _| ();
+    SettleCall => (), |Reply::Done(()), _| ();
     RotateIntegration => Arc<Integration>, |Reply::Integration(it), _| it;
     LiftHold => Lift, |Reply::Lift(it), _| *it;
     RestartAgent => Arc<Agent>, |Reply::Agent(it), _| it;

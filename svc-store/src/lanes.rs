@@ -138,6 +138,7 @@ fn workspace_of(command: &Command) -> Option<WorkspaceId> {
         Command::Authorize(it) => Some(it.caller().workspace),
         Command::ReportRun(it) => Some(it.caller.workspace),
         Command::Settle(it) => Some(it.caller.workspace),
+        Command::SettleCall(it) => Some(it.caller.workspace),
         Command::ReleaseAction(it) => Some(it.workspace),
         Command::ChangeBudget(it) => Some(it.workspace),
         Command::CreateBudget(it) => Some(it.workspace),

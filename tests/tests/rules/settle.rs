@@ -1,7 +1,12 @@
 //! What happened: settlements and what they are refused with.
 
 use svc_core::refusal::Kind;
+use svc_core::rules::edge::proxied::SettleCall;
+use svc_core::rules::gate::Caller;
+use svc_core::rules::people::by::By;
+use svc_core::rules::people::keys::{CreateKey, NewKey, RevokeKey};
 use svc_core::state::gate::{Code, OutcomeStatus, Standing, Status, Verb};
+use svc_core::state::people::KeyScope;
 use svc_core::testing::world::{World, charge, payment, request};
 use svc_core::value::SAFE_MAX;
 use svc_core::value::id::EvidenceId;
@@ -42,6 +47,29 @@ fn only_what_was_allowed_settles() {
     let other = world.agent().register();
     let own = world.authorize(&agent, payment(5, "EUR", "b.example")).id();
     assert_eq!(world.try_settle(&other, own, OutcomeStatus::Completed, None).unwrap_err().kind(), Kind::NotFound);
+}
+
+/// What became of a tool's call that this server made is settled in the name of its agent, whose key may have ended while it ran; once,
+/// and of no other agent's.
+#[test]
+fn a_calls_end_needs_no_key_in_force() {
+    let (mut world, agent) = calm(&[r#"{"name":"Tools","actions":["crm.read"]}"#]);
+    let (workspace, scope) = (agent.workspace, KeyScope::Agent(agent.agent));
+    let made = world.run(CreateKey::new(workspace, By::Program, scope, NewKey::of(&format!("ask_{:043}", 1)))).unwrap();
+    let caller = Caller::of(&made.binding).unwrap();
+    let action = world.authorize(&caller, request("crm.read")).id();
+    world.run(RevokeKey { workspace, by: By::Program, credential: made.id }).unwrap();
+    let status = OutcomeStatus::Completed;
+    assert_eq!(world.try_settle(&caller, action, status, None).unwrap_err().kind(), Kind::InvalidApiKey);
+    let other = world.agent().register();
+    let said = SettleCall { caller, action, status };
+    assert_eq!(world.run(SettleCall { caller: other, ..said }).unwrap_err().kind(), Kind::NotFound);
+    world.run(said).unwrap();
+    let by = format!("action.settled {{\"id\":\"{}\",\"kind\":\"agent\"}}", agent.agent);
+    assert!(world.ledger().contains(&by), "{}", world.ledger());
+    assert_eq!(world.run(said).unwrap_err().kind(), Kind::AlreadySettled);
+    assert_eq!(world.try_settle(&agent, action, status, None).unwrap_err().kind(), Kind::AlreadySettled);
+    world.audit();
 }
 
 /// An amount where nothing is paid is refused, before the state is looked at.

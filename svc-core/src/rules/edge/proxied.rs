@@ -1,18 +1,22 @@
-//! Calls of tools of MCP servers that go through this one: who may reach which server, and what a result brings into a
-//! session's context. Whether the call itself is allowed, the gate decides like any other action.
+//! Calls of tools of MCP servers that go through this one: who may reach which server, what a result brings into a
+//! session's context, and what became of the call. Whether the call itself is allowed, the gate decides like any other action.
 
 use std::sync::Arc;
 
 use crate::refusal::Refusal;
 use crate::rules::gate::Caller;
+use crate::rules::gate::settle::{Told, settle_as};
 use crate::rules::gateway::observe;
 use crate::rules::gateway::payer::{CallKey, may_call};
 use crate::state::edge::{McpSecret, McpServer, McpServers, McpTools};
+use crate::state::evidence::Actor;
+use crate::state::gate::{Action, Activity, Agent, OutcomeStatus};
 use crate::state::gateway::{Routing, ToolResult};
 use crate::state::people::Workspace;
 use crate::store::Row;
 use crate::turn::{Halt, Scope};
 use crate::value::digest::Digest;
+use crate::value::id::ActionId;
 use crate::value::text::SessionId;
 
 /// A server that the caller may reach.
@@ -71,4 +75,27 @@ pub fn note_result(scope: &mut Scope<'_>, asked: &NoteResult) -> Result<(), Halt
     scope.want(&keys)?;
     let routing = scope.get::<Routing>(workspace)?.ok_or_else(Refusal::not_found)?;
     observe::note(scope, &asked.caller, &asked.session, &results, &routing)
+}
+
+/// What became of a call that went on.
+#[derive(Clone, Copy, Debug)]
+pub struct SettleCall {
+    /// Who made it.
+    pub caller: Caller,
+    /// Its action.
+    pub action: ActionId,
+    /// Done or not.
+    pub status: OutcomeStatus,
+}
+
+/// Settles the action of a call in the name of its agent. Nobody but this server has seen what became of it, so it needs no key that
+/// is in force: the one that the call came with may have ended while it ran, as those of a connection do with every renewal.
+///
+/// # Errors
+/// `not_found` where it is no action of this agent's, `not_allowed`, `already_settled`.
+pub fn settle_call(scope: &mut Scope<'_>, asked: &SettleCall) -> Result<(), Halt> {
+    let Caller { workspace, agent, .. } = asked.caller;
+    scope.want(&[Action::key(asked.action), Agent::key(agent), Activity::key(agent), Workspace::key(workspace)])?;
+    let before = scope.get::<Action>(asked.action)?.filter(|it| it.agent == agent).ok_or_else(Refusal::not_found)?;
+    settle_as(scope, &before, Told { status: asked.status, amount: None }, Actor::Agent(agent)).map(drop)
 }

@@ -95,7 +95,7 @@ pub(super) async fn answer(service: &GateService, known: Known, call: Call) -> R
         Message::Request(request) => request,
         Message::Silent => return Ok(accepted()),
         Message::Cancelled(id) => {
-            service.proxied.under_way.call_off(&Name::new(known.digest, &call.headers, reached.server.id, &id));
+            service.proxied.under_way.call_off(&Name::new(&key.binding, &call.headers, reached.server.id, &id));
             return Ok(accepted());
         }
     };
@@ -254,7 +254,7 @@ impl Place<'_> {
             May::Go(decided, ready) => (decided, ready),
             May::Not(result) => return Ok(Called::Refused(result)),
         };
-        let name = Name::new(self.known.digest, &self.call.headers, self.reached.server.id, id);
+        let name = Name::new(&self.key.binding, &self.call.headers, self.reached.server.id, id);
         // A client that hangs up calls it off.
         self.call.ends.set(true);
         let run = Run {

@@ -8,8 +8,7 @@ use serde::de::IgnoredAny;
 use serde_json::Value;
 use serde_json::value::RawValue;
 use svc_core::refusal::{Kind, Refusal};
-use svc_core::rules::edge::proxied::{NoteResult, Reached, reach};
-use svc_core::rules::gate::settle::Settle;
+use svc_core::rules::edge::proxied::{NoteResult, Reached, SettleCall, reach};
 use svc_core::rules::gateway::payer::CallKey;
 use svc_core::state::gate::OutcomeStatus;
 use svc_core::state::gateway::route::name_of_mcp_tool;
@@ -164,7 +163,7 @@ impl Run {
         let settled = async {
             // What may have run and nobody knows how lapses by itself, and counts as run.
             let Some(status) = outcome else { return };
-            let settle = Settle { caller: self.reached.caller, action: self.action, status, amount: None };
+            let settle = SettleCall { caller: self.reached.caller, action: self.action, status };
             if let Err(failure) = self.gate.submit(settle).await {
                 log(&failure);
             }

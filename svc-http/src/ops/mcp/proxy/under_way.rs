@@ -1,7 +1,7 @@
 //! The calls under way, so that a client's `notifications/cancelled` finds the one that it means (MCP 2025-11-25, "Cancellation").
 //!
-//! There are no sessions: a call is known by the credential that it came with, the client's session where it names one, the server
-//! and the id of its message. Clients that share all of those may mean different calls by one id.
+//! There are no sessions: a call is known by the connection or the key that it came with, the client's session where it names one,
+//! the server and the id of its message. Clients that share all of those may mean different calls by one id.
 //!
 //! **Invariant:** a call is called off only where it alone can be meant.
 
@@ -10,26 +10,35 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use http::HeaderMap;
 use serde_json::Value;
+use svc_core::state::people::Binding;
 use svc_core::value::digest::Digest;
-use svc_core::value::id::McpServerId;
+use svc_core::value::id::{ConnectionId, KeyId, McpServerId};
 use tokio::sync::Notify;
 
 use super::SESSION;
 
+/// Whose a call is. A connection has another token after each renewal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Client {
+    Connection(ConnectionId),
+    Key(KeyId),
+}
+
 /// By what a call is known.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Name {
-    credential: Digest,
+    client: Client,
     session: Option<Digest>,
     server: McpServerId,
     id: Digest,
 }
 
 impl Name {
-    /// That of the message of this id, which came with these headers and this credential for a server.
-    pub(super) fn new(credential: Digest, headers: &HeaderMap, server: McpServerId, id: &Value) -> Self {
+    /// That of the message of this id, which came with these headers and a credential that stands for this, for a server.
+    pub(super) fn new(binding: &Binding, headers: &HeaderMap, server: McpServerId, id: &Value) -> Self {
+        let client = binding.connection.map_or(Client::Key(binding.key), Client::Connection);
         let session = headers.get(SESSION).map(|it| Digest::of(it.as_bytes()));
-        Self { credential, session, server, id: Digest::of(id.to_string()) }
+        Self { client, session, server, id: Digest::of(id.to_string()) }
     }
 }
 
