@@ -178,15 +178,22 @@ impl ToolServers {
     async fn pages(&self, known: &Arc<Known>, definitions: &mut Definitions) -> Result<(), Trouble> {
         let mut cursor: Option<String> = None;
         for _ in 0..PAGES_MAX {
-            let params =
-                cursor.map_or_else(|| serde_json::json!({}), |it| serde_json::json!({ "cursor": it })).to_string();
+            let params = cursor
+                .as_ref()
+                .map_or_else(|| serde_json::json!({}), |it| serde_json::json!({ "cursor": it }))
+                .to_string();
             let sent = Sent::new("tools/list", &params);
             let answered = self.ask(known, OWN, &sent, SHORT, None).await?;
             let page = whole(answered).await?;
-            cursor = definitions.take(page.get())?;
-            if cursor.is_none() {
+            let next = definitions.take(page.get())?;
+            if next.is_none() {
                 return Ok(());
             }
+            if next == cursor {
+                tracing::warn!("an MCP server's list of tools goes on where it is; what it has beyond is left out");
+                return Ok(());
+            }
+            cursor = next;
         }
         tracing::warn!(
             "an MCP server's list of tools has more pages than are read; what stands on the others is left out"

@@ -115,7 +115,8 @@ impl Definitions {
                 "an MCP server tells of tools that are none to every client; they are left out"
             );
         }
-        Ok(page.next_cursor)
+        // Servers that have no further page say so by an empty place as well.
+        Ok(page.next_cursor.filter(|it| !it.is_empty()))
     }
 }
 
@@ -267,6 +268,7 @@ mod tests {
             ]
         );
         assert_eq!(next.as_deref(), Some("n"));
+        assert_eq!(taken(r#"{"tools":[],"nextCursor":""}"#).1, None, "a place named by nothing is the end");
         assert_eq!(Definitions::default().take("{}"), Err(Trouble::NotMcp("its list of tools cannot be read")));
     }
 

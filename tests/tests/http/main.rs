@@ -36,6 +36,7 @@ mod mcp_approved_http;
 mod mcp_explained_http;
 mod mcp_hostile_http;
 mod mcp_http;
+mod mcp_met_http;
 mod mcp_outlived_http;
 mod mcp_proxy_http;
 mod mcp_proxy_order_http;
