@@ -46,7 +46,7 @@ use self::questions::Questions;
 use self::resume::Resume;
 use self::trouble::RpcError;
 pub(crate) use self::trouble::Trouble;
-use crate::upstream::{Failed, Held, Posted, Reason, Times, Type, Upstreams};
+use crate::upstream::{Failed, Held, Named, Posted, Reason, Times, Type, Upstreams};
 
 /// Bytes of one message that are read.
 pub(crate) const MESSAGE_BYTES_MAX: usize = 8 << 20;
@@ -58,6 +58,8 @@ const SHORT: Times =
     Times { first_token: Duration::from_secs(10), idle: Duration::from_secs(10), total: Duration::from_secs(20) };
 /// Pages of a list of tools that are read: none has less than a tool, where a server means well.
 const PAGES_MAX: usize = MCP_TOOLS_MAX;
+/// What is said of a session that no request could be made in.
+const UNSENDABLE: &str = "its session has a name that is not of visible ASCII characters, or longer than 8 KiB";
 /// How a tool is called.
 const CALL: &str = "tools/call";
 /// How long the first message of a stream is waited for before the stream is handed on: most answers come in it, and need none.
@@ -334,7 +336,11 @@ impl ToolServers {
         let sent = Sent::new("initialize", &params);
         let id = known.next_id();
         let posted = self.post(known, &first, &sent, Some(id), SHORT).await?;
-        let session = posted.session.as_deref().map(|it| known.session(it));
+        let session = match &posted.session {
+            Named::Nothing => None,
+            Named::Session(name) => Some(known.session(name)),
+            Named::Unsendable => return Err(Trouble::NotMcp(UNSENDABLE)),
+        };
         let here = Era::Legacy { version: None, session: session.clone() };
         let questions = Questions::new(self.upstreams.clone(), here.clone());
         let resume = Resume::new(self.upstreams.clone(), here, SHORT);

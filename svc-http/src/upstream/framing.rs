@@ -12,8 +12,8 @@ use super::failed::Reason;
 const HEADERS_MAX: usize = 128;
 /// Bytes of the head of an answer, and of what may follow its last chunk.
 pub(super) const HEAD_BYTES_MAX: usize = 64 * 1024;
-/// Characters of the longest session id that is kept.
-const SESSION_MAX: usize = 512;
+/// Bytes of the longest name of a session that is sent back: some hold all that their server knows of it.
+const SESSION_BYTES_MAX: usize = 8 * 1024;
 /// Digits of the size of a chunk.
 const SIZE_DIGITS_MAX: u8 = 15;
 
@@ -25,7 +25,7 @@ pub(super) struct Head {
     pub(super) packed: bool,
     pub(super) retry_after_s: Option<u64>,
     /// The session of an MCP server.
-    pub(super) session: Option<Box<str>>,
+    pub(super) session: Named,
     pub(super) framing: Framing,
     /// Whether the connection may be used again once the body is read.
     pub(super) keep: bool,
@@ -40,6 +40,17 @@ pub enum Type {
     Events,
     /// Anything else.
     Other,
+}
+
+/// The session of an MCP server that an answer names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Named {
+    /// None.
+    Nothing,
+    /// This one.
+    Session(Box<str>),
+    /// One whose name cannot be sent back.
+    Unsendable,
 }
 
 /// Where a body ends, and how far it was read.
@@ -106,7 +117,7 @@ fn read(status: u16, is_1_1: bool, headers: &[httparse::Header<'_>]) -> Result<H
         content_type: Type::Other,
         packed: false,
         retry_after_s: None,
-        session: None,
+        session: Named::Nothing,
         framing: Framing::UntilClosed,
         keep: false,
     };
@@ -135,9 +146,7 @@ fn read(status: u16, is_1_1: bool, headers: &[httparse::Header<'_>]) -> Result<H
         } else if is("content-encoding") {
             head.packed |= !value.is_empty() && !value.eq_ignore_ascii_case("identity");
         } else if is("mcp-session-id") {
-            // MCP, "Session Management": visible ASCII.
-            let sound = (1..=SESSION_MAX).contains(&value.len()) && value.bytes().all(|it| it.is_ascii_graphic());
-            head.session = sound.then(|| value.into());
+            head.session = named(header.value);
         } else if is("retry-after") {
             retry_after = value;
         } else if is("retry-after-ms") {
@@ -164,6 +173,17 @@ fn read(status: u16, is_1_1: bool, headers: &[httparse::Header<'_>]) -> Result<H
     };
     head.keep = keeps && !close && head.framing != Framing::UntilClosed;
     Ok(head)
+}
+
+/// The session of this name (MCP, "Session Management": visible ASCII).
+fn named(name: &[u8]) -> Named {
+    let name = name.trim_ascii();
+    let is_sound = name.len() <= SESSION_BYTES_MAX && name.iter().all(u8::is_ascii_graphic);
+    match std::str::from_utf8(name) {
+        Ok("") => Named::Nothing,
+        Ok(name) if is_sound => Named::Session(name.into()),
+        _ => Named::Unsendable,
+    }
 }
 
 /// The seconds that a `retry-after` names, a fraction counted as a whole one, or those to the time that it names: from the
@@ -363,6 +383,25 @@ mod tests {
         }
         let far = head(b"HTTP/1.1 429 No\r\nretry-after: Fri, 31 Dec 9999 23:59:59 GMT\r\n\r\n").unwrap().unwrap().0;
         assert!(far.retry_after_s.is_some_and(|it| it > 1_000_000_000), "without a date it counts from now");
+    }
+
+    /// A session has a name of visible characters, as long as one that holds what its server knows of it; another is none that could be
+    /// sent back.
+    #[test]
+    fn a_session_has_a_name_that_can_be_sent_back() {
+        let long = "s".repeat(SESSION_BYTES_MAX);
+        for (name, named) in [
+            ("", Named::Nothing),
+            (" a!~1 ", Named::Session("a!~1".into())),
+            (&long, Named::Session((*long).into())),
+            (&format!("{long}s"), Named::Unsendable),
+            ("a b", Named::Unsendable),
+            ("é", Named::Unsendable),
+        ] {
+            let text = format!("HTTP/1.1 200 OK\r\nMcp-Session-Id: {name}\r\n\r\n");
+            assert_eq!(head(text.as_bytes()).unwrap().unwrap().0.session, named, "{name}");
+        }
+        assert_eq!(head(b"HTTP/1.1 200 OK\r\n\r\n").unwrap().unwrap().0.session, Named::Nothing);
     }
 
     /// What cannot be told apart from an attack or from noise is no answer.

@@ -14,7 +14,7 @@ use tokio::time::{Instant, timeout, timeout_at};
 use super::address::{Origin, judged};
 use super::connection::Connection;
 use super::failed::{Failed, Reason, without_keys};
-use super::framing::{self, Type};
+use super::framing::{self, Named, Type};
 use super::guard::millis;
 use super::target::{AGENT, is_plain};
 use super::{Attempt, Incoming, Times, Upstreams, is_own_header};
@@ -39,7 +39,7 @@ pub struct Posted {
     /// What it says it is.
     pub kind: Type,
     /// The session that it names.
-    pub session: Option<Box<str>>,
+    pub session: Named,
     incoming: Incoming,
     until: Instant,
 }

@@ -1,6 +1,7 @@
-//! How the MCP servers behind this one may name the pages of their lists.
+//! How the MCP servers behind this one may name their sessions and the pages of their lists.
 
 use serde_json::json;
+use svc_core::value::Span;
 use svc_tests::tool_desk::{ToolDesk as Desk, text};
 use svc_tests::tool_server::{Reply, Speaks, tool};
 
@@ -17,5 +18,27 @@ async fn a_list_ends_where_it_leads_nowhere() {
         assert_eq!(heard.iter().filter(|it| it.method() == "tools/list").count(), asked, "{cursor}");
         assert_eq!(desk.listed().await, ["read_one"], "{cursor}");
         assert_eq!(text(&desk.call("read_one", json!({})).await), "done", "{cursor}");
+    }
+}
+
+/// The name of a session may be as long as one that holds what its server knows of it. Of one that cannot be sent back it is said so,
+/// and nothing is asked without it.
+#[tokio::test]
+async fn a_session_may_have_a_long_name() {
+    let mut desk = Desk::new(Speaks::Legacy { sessions: true }).await;
+    desk.server.name_sessions(&"s".repeat(8_000));
+    desk.server(json!({})).await;
+    assert_eq!(text(&desk.call("read_one", json!({})).await), "done");
+    assert_eq!(desk.actions().await[0]["status"], "completed");
+    for name in ["s".repeat(9_000), "of one".to_owned()] {
+        desk.server.name_sessions(&name);
+        desk.site.shift(Span::minutes(2));
+        let _ = desk.server.heard();
+        let told = text(&desk.call("read_one", json!({})).await);
+        assert!(
+            told.contains("its session has a name that is not of visible ASCII characters, or longer than 8 KiB"),
+            "{told}"
+        );
+        assert!(desk.server.calls().is_empty(), "{told}");
     }
 }
