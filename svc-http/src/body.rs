@@ -24,6 +24,22 @@ pub(crate) enum BodyFault {
     TooSlow,
     /// The client broke off, or framed it wrongly.
     Broken,
+    /// There is no room for it. `ended` as above.
+    NoRoom {
+        /// Whether it was read to its end all the same.
+        ended: bool,
+    },
+}
+
+/// What becomes of a piece of a body.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fate {
+    /// It is kept.
+    Keep,
+    /// It is read past: nobody will look at it.
+    Pass,
+    /// It is not kept, and the whole body is refused.
+    Refuse,
 }
 
 /// Bytes read past, beyond the limit, so that a client that writes on hears the refusal, and on HTTP/1 another request may follow
@@ -42,22 +58,24 @@ pub(crate) fn is_transferred_plainly(headers: &HeaderMap) -> Result<(), FieldErr
     if is_plain { Ok(()) } else { Err(FieldError::new(TRANSFER_ENCODING.as_str(), clause)) }
 }
 
-/// The whole body, of at most `max` bytes, within `time`. Nothing is copied where it arrives in one piece.
+/// The whole body, of at most `max` bytes, within `time`, of which `fate` says what is kept. Nothing is copied where it arrives in one
+/// piece.
 ///
 /// # Errors
-/// [`BodyFault`]. What is too large is read past up to [`DRAIN_MAX`] beyond `max`, within the same time; where it is announced to
-/// be larger than that, nothing of it is read.
+/// [`BodyFault`]. What is too large, or has no room, is read past up to [`DRAIN_MAX`] beyond `max`, within the same time; where it is
+/// announced to be larger than that, nothing of it is read.
 pub(crate) async fn read<B: Body<Data = Bytes> + Unpin>(
     body: &mut B,
     max: usize,
     time: Duration,
+    fate: impl FnMut(&[u8]) -> Fate,
 ) -> Result<Bytes, BodyFault> {
     if body.is_end_stream() {
         return Ok(Bytes::new());
     }
-    let mut passed = false;
+    let mut passed = None;
     let read = {
-        let mut reading = pin!(read_within(body, max, &mut passed));
+        let mut reading = pin!(read_within(body, max, fate, &mut passed));
         // Most bodies came with their head: those cost no look at a clock.
         if let Poll::Ready(read) = poll_fn(|context| Poll::Ready(reading.as_mut().poll(context))).await {
             return read;
@@ -66,8 +84,7 @@ pub(crate) async fn read<B: Body<Data = Bytes> + Unpin>(
     };
     match read {
         Ok(read) => read,
-        Err(_elapsed) if passed => Err(BodyFault::TooLarge { ended: false }),
-        Err(_elapsed) => Err(BodyFault::TooSlow),
+        Err(_elapsed) => Err(passed.unwrap_or(BodyFault::TooSlow)),
     }
 }
 
@@ -76,34 +93,44 @@ pub(crate) async fn drain<B: Body<Data = Bytes> + Unpin>(body: &mut B, max: usiz
     body.is_end_stream() || tokio::time::timeout(time, drain_within(body, max)).await.unwrap_or(false)
 }
 
-/// `passed` says from when on it is over the limit, whether or not its end comes.
+/// `passed` says from when on it is refused, and why, whether or not its end comes.
 async fn read_within<B: Body<Data = Bytes> + Unpin>(
     body: &mut B,
     max: usize,
-    passed: &mut bool,
+    mut fate: impl FnMut(&[u8]) -> Fate,
+    passed: &mut Option<BodyFault>,
 ) -> Result<Bytes, BodyFault> {
     let mut first = Bytes::new();
     let mut whole = BytesMut::new();
+    let mut came: usize = 0;
     loop {
         // The announced length is looked at with every piece: it is known before the first and never trusted alone.
-        let length = if whole.is_empty() { first.len() } else { whole.len() };
-        if usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX) > max.saturating_sub(length) {
-            *passed = true;
-            return Err(BodyFault::TooLarge { ended: drain_within(body, past(max, length)).await });
+        if usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX) > max.saturating_sub(came) {
+            *passed = Some(BodyFault::TooLarge { ended: false });
+            return Err(BodyFault::TooLarge { ended: drain_within(body, past(max, came)).await });
         }
         let piece = match body.frame().await {
             None => break,
             Some(Err(_)) => return Err(BodyFault::Broken),
             Some(Ok(frame)) => frame.into_data().unwrap_or_default(),
         };
-        if piece.len() > max.saturating_sub(length) {
-            *passed = true;
-            let length = length.saturating_add(piece.len());
+        came = came.saturating_add(piece.len());
+        if came > max {
+            *passed = Some(BodyFault::TooLarge { ended: false });
             // Nobody wants what came before either.
             drop((first, whole, piece));
-            return Err(BodyFault::TooLarge { ended: drain_within(body, past(max, length)).await });
+            return Err(BodyFault::TooLarge { ended: drain_within(body, past(max, came)).await });
         }
-        if length == 0 {
+        match fate(&piece) {
+            Fate::Pass => continue,
+            Fate::Refuse => {
+                *passed = Some(BodyFault::NoRoom { ended: false });
+                drop((first, whole, piece));
+                return Err(BodyFault::NoRoom { ended: drain_within(body, past(max, came)).await });
+            }
+            Fate::Keep => {}
+        }
+        if first.is_empty() && whole.is_empty() {
             first = piece;
         } else {
             if whole.is_empty() {
@@ -180,6 +207,10 @@ mod tests {
         tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap().block_on(future)
     }
 
+    fn keep(_: &[u8]) -> Fate {
+        Fate::Keep
+    }
+
     const TIME: Duration = Duration::from_secs(30);
     const SHORT: Duration = Duration::from_millis(1);
 
@@ -189,11 +220,11 @@ mod tests {
         for (sizes, length) in
             [(&[10][..], Ok(10)), (&[4, 6], Ok(10)), (&[1, 1, 8], Ok(10)), (&[], Ok(0)), (&[0, 3], Ok(3))]
         {
-            assert_eq!(run(read(&mut pieces(sizes, true), 10, TIME)).map(|it| it.len()), length, "{sizes:?}");
+            assert_eq!(run(read(&mut pieces(sizes, true), 10, TIME, keep)).map(|it| it.len()), length, "{sizes:?}");
         }
         for sizes in [&[11][..], &[5, 6], &[10, 1], &[10, 0, 1, 99]] {
             assert_eq!(
-                run(read(&mut pieces(sizes, true), 10, TIME)),
+                run(read(&mut pieces(sizes, true), 10, TIME, keep)),
                 Err(BodyFault::TooLarge { ended: true }),
                 "{sizes:?}"
             );
@@ -209,7 +240,7 @@ mod tests {
             for announced in [true, false] {
                 let told = |sizes: &[usize]| {
                     let mut body = Pieces { announced, ..pieces(sizes, true) };
-                    let Err(BodyFault::TooLarge { ended }) = run(read(&mut body, max, TIME)) else {
+                    let Err(BodyFault::TooLarge { ended }) = run(read(&mut body, max, TIME, keep)) else {
                         panic!("{sizes:?} are over {max}")
                     };
                     (ended, body.pieces.len())
@@ -225,11 +256,32 @@ mod tests {
     /// A body that does not end is given up after its time, also while it is read past.
     #[test]
     fn a_body_that_does_not_end_is_given_up() {
-        assert_eq!(run(read(&mut pieces(&[1], false), 10, SHORT)), Err(BodyFault::TooSlow));
+        assert_eq!(run(read(&mut pieces(&[1], false), 10, SHORT, keep)), Err(BodyFault::TooSlow));
         let over = BodyFault::TooLarge { ended: false };
-        assert_eq!(run(read(&mut pieces(&[11], false), 10, SHORT)), Err(over), "what it is over is told");
+        assert_eq!(run(read(&mut pieces(&[11], false), 10, SHORT, keep)), Err(over), "what it is over is told");
         assert!(!run(drain(&mut pieces(&[1], false), 1, SHORT)));
         assert!(run(drain(&mut pieces(&[1], true), 1, TIME)));
         assert!(!run(drain(&mut pieces(&[1, 1], true), 1, TIME)));
+    }
+
+    /// What nobody will look at is read to its end and not kept, within the same limit; what has no room is read past as what is too
+    /// large is.
+    #[test]
+    fn what_is_not_to_be_kept_is_not() {
+        let mut seen = 0;
+        let pass = |piece: &[u8]| {
+            seen += piece.len();
+            Fate::Pass
+        };
+        let mut body = pieces(&[4, 6], true);
+        assert_eq!(run(read(&mut body, 10, TIME, pass)), Ok(Bytes::new()));
+        assert_eq!((seen, body.pieces.len()), (10, 0));
+        let over = run(read(&mut pieces(&[4, 7], true), 10, TIME, |_| Fate::Pass));
+        assert_eq!(over, Err(BodyFault::TooLarge { ended: true }));
+        let room = |piece: &[u8]| if piece.len() < 5 { Fate::Keep } else { Fate::Refuse };
+        let mut body = pieces(&[4, 5, 1], true);
+        assert_eq!(run(read(&mut body, 10, TIME, room)), Err(BodyFault::NoRoom { ended: true }));
+        assert!(body.pieces.is_empty());
+        assert_eq!(run(read(&mut pieces(&[5], false), 10, SHORT, room)), Err(BodyFault::NoRoom { ended: false }));
     }
 }

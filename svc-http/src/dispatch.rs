@@ -23,7 +23,7 @@ use crate::trace::Trace;
 ///
 /// The order of calls for one request: [`known`](Self::known), [`resolve`](Self::resolve) where that knew nothing, then
 /// the method of the route, or [`Remembered::in_force`] where its body is refused before that. A route without a
-/// credential has its method alone. A refusal that a route does not declare in `ROUTES` is a bug, which debug builds stop
+/// credential has its method alone, after [`unsigned`](Self::unsigned) where a signature takes its place. A refusal that a route does not declare in `ROUTES` is a bug, which debug builds stop
 /// at.
 pub trait Service: Send + Sync + 'static {
     /// Whom a credential names.
@@ -35,6 +35,12 @@ pub trait Service: Send + Sync + 'static {
     /// Whom a credential names. It has the right form for its route and nothing else is known of it.
     /// Refuses with one of [`Auth::kinds`], or as not ready.
     fn resolve(&self, shown: &Shown<'_>) -> impl Future<Output = Result<Self::Caller, Refusal>> + Send;
+
+    /// What is told of a request that is to be signed, where its head says already that it is nobody's.
+    fn unsigned(&self, op: Op, headers: &HeaderMap, named: Named<'_>) -> Option<Unsigned> {
+        let _ = (op, headers, named);
+        None
+    }
 
     /// Bits that tell callers with rates of their own apart: an agent's id.
     fn rate_bits(caller: &Self::Caller) -> u128;
@@ -77,6 +83,15 @@ pub trait Remembered<S: ?Sized> {
     /// # Errors
     /// One of [`Auth::kinds`], or not ready.
     fn in_force(&self, service: &S, shown: &Shown<'_>, op: Op) -> impl Future<Output = Result<(), Refusal>> + Send;
+}
+
+/// Why a request that is to be signed is nobody's, and what it is told.
+#[derive(Debug)]
+pub enum Unsigned {
+    /// It shows no signature: told before its body.
+    Bare(Refusal),
+    /// Nobody can have made one: told once its body is past, as of a signature that does not fit.
+    Nobodys(Refusal),
 }
 
 /// A credential as it was shown.

@@ -48,6 +48,7 @@ pub mod server;
 mod shards;
 mod shares;
 pub mod shell;
+mod signed;
 pub mod signer;
 pub mod slack;
 mod stalled;

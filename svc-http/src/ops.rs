@@ -33,6 +33,7 @@ mod stops;
 use std::sync::Arc;
 use std::time::Duration;
 
+use http::HeaderMap;
 use svc_core::command::Operation;
 use svc_core::engine::Failure;
 use svc_core::refusal::{Kind, Refusal};
@@ -47,7 +48,7 @@ use svc_core::rules::people::sessions::{SEEN_SLACK, TouchSession};
 use svc_core::rules::read::{Untold, View, check_key};
 use svc_core::state::edge::outbound::Outbound;
 use svc_core::state::gate::receipt::PublicKeys;
-use svc_core::state::people::{Binding, Credential, KeyScope, Plans, Reach, Right, Role, Session};
+use svc_core::state::people::{Credential, KeyScope, Plans, Reach, Right, Role, Session};
 use svc_core::store::{CommitError, Range};
 use svc_core::turn::{Halt, Scope};
 use svc_core::value::digest::Digest;
@@ -61,7 +62,7 @@ pub(crate) use self::gateway::RunningCalls;
 pub use self::hooks::Billing;
 pub(crate) use self::oauth::Documents;
 use crate::answer::Answer;
-use crate::dispatch::{Call, Service, Shown};
+use crate::dispatch::{Call, Named, Service, Shown, Unsigned};
 use crate::headers::Site;
 use crate::health::Health;
 use crate::identity::Providers;
@@ -398,7 +399,12 @@ impl Service for GateService {
                     return Err(Refusal::missing_scope());
                 }
                 self.seen.note(binding.key.bits(), self.gate.now());
-                Ok(Caller::Key(key_caller(&binding, &digest)))
+                Ok(Caller::Key(KeyCaller {
+                    workspace: binding.workspace,
+                    key: binding.key,
+                    row: Credential::id_of(&digest),
+                    principal: binding.principal,
+                }))
             }
             Auth::Token(needed) => {
                 let token = self.read(|scope| check_token(scope, &digest, shown.address))?;
@@ -421,6 +427,10 @@ impl Service for GateService {
             }
             Auth::Member(right) => self.member(&digest, shown, right).map(Caller::Member),
         }
+    }
+
+    fn unsigned(&self, op: Op, headers: &HeaderMap, named: Named<'_>) -> Option<Unsigned> {
+        if let Op::Hooks(op) = op { hooks::unsigned(self, op, headers, named.workspace) } else { None }
     }
 
     fn rate_bits(caller: &Caller) -> u128 {
@@ -550,15 +560,6 @@ impl GateService {
         if self.gate.now().since(session.seen_at) >= SEEN_SLACK {
             drop(self.gate.submit(TouchSession(session.id)));
         }
-    }
-}
-
-fn key_caller(binding: &Binding, digest: &Digest) -> KeyCaller {
-    KeyCaller {
-        workspace: binding.workspace,
-        key: binding.key,
-        row: Credential::id_of(digest),
-        principal: binding.principal,
     }
 }
 

@@ -35,9 +35,14 @@ impl<K: Copy + Eq + Hash> Shares<K> {
 
     /// A place for this asker, where one is free and they hold less than their share.
     pub(crate) fn take(&self, asker: K) -> Option<Share<K>> {
+        self.take_within(asker, self.of_one)
+    }
+
+    /// The same where this asker may hold at most `of_one`, if that is less than anybody's share.
+    pub(crate) fn take_within(&self, asker: K, of_one: usize) -> Option<Share<K>> {
         let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
         let own = held.by.get(&asker).copied().unwrap_or(0);
-        if own >= self.of_one || held.all >= self.of_all {
+        if own >= of_one.min(self.of_one) || held.all >= self.of_all {
             return None;
         }
         held.by.insert(asker, own.saturating_add(1));

@@ -22,15 +22,17 @@ use crate::address::{self, RateAddress};
 use crate::answer::{Answer, Reply, Sent};
 use crate::body::{self, BodyFault, DRAIN_MAX};
 use crate::config::{BaseUrl, Config};
-use crate::dispatch::{Call, Client, Named, Remembered, Service, Shown, dispatch};
+use crate::dispatch::{Call, Client, Named, Remembered, Service, Shown, Unsigned, dispatch};
 use crate::docs::Pages;
 use crate::headers::{self, Site};
 use crate::host;
+use crate::inbound::signature::Decoy;
 use crate::log::{self, RequestLine};
 use crate::path;
 use crate::rate_limit::{RateLimiter, Rates, Subject};
 use crate::router::{AmbiguousRoute, Matched, Router, Unmatched};
 use crate::routes::{self, Auth, BodyMax, Content, EVERYWHERE, Limit, NOWHERE, Route, Shape};
+use crate::signed::{Room, Taking};
 use crate::trace::Trace;
 
 /// How many credentials from addresses that failed too often are looked for at once, from all of these together. Others wait for
@@ -116,6 +118,8 @@ pub struct Shell<S> {
     limiter: RateLimiter,
     /// Looks for credentials from addresses that failed too often.
     spent_looks: Semaphore,
+    /// Bodies that a signature is to vouch for.
+    signed: Room,
     pages: Pages,
     /// `{base_url}/docs/errors`
     docs: String,
@@ -133,6 +137,7 @@ impl<S: Service> Shell<S> {
             router: Router::new()?,
             limiter: RateLimiter::new(settings.rates),
             spent_looks: Semaphore::new(SPENT_LOOKS_MAX),
+            signed: Room::new(settings.body_bytes_max.max(settings.billing_body_bytes_max)),
             pages: Pages::new(site.path()).at(&settings.base_url),
             docs: format!("{}/docs/errors", settings.base_url),
             site,
@@ -230,7 +235,9 @@ impl<S: Service> Shell<S> {
         };
         let named = Named { workspace: at("wid"), approval: at("apv"), application: at("app") };
         let caller = self.admit(route, &parts, address, named, reply).await?;
-        let body = match self.body(route, wire, &parts.headers, body, reply).await {
+        // What is kept of a signed body has its room until it is answered.
+        let mut taking = self.taking(route, &parts, address, named, reply)?;
+        let body = match self.body(route, wire, &parts.headers, body, &mut taking, reply).await {
             Ok(body) => body,
             Err(fault) if route.auth == Auth::Signature => return Err(self.unverified(route, fault, address, reply)),
             Err(fault) => {
@@ -238,6 +245,9 @@ impl<S: Service> Shell<S> {
                 return Err(self.caller_or_body(route, &parts.headers, address, caller, fault, reply).await);
             }
         };
+        if let Taking::Passed(_, refusal) = taking {
+            return Err(self.unverified(route, refusal, address, reply));
+        }
         let call = Call {
             route,
             uri: parts.uri,
@@ -330,7 +340,8 @@ impl<S: Service> Shell<S> {
         reply: &mut Reply,
     ) -> Result<Option<S::Caller>, Refusal> {
         if route.auth == Auth::Signature {
-            // Who calls is known once the body is there: what does not fit is counted then.
+            // Who calls is known once the body is there: what does not fit is counted then, and how much of it is kept is bounded
+            // meanwhile.
             reply.scheme = "Signature";
             return Ok(None);
         }
@@ -352,6 +363,31 @@ impl<S: Service> Shell<S> {
         let subject = caller.as_ref().map_or(by_address, |it| Subject::Caller(S::rate_bits(it)));
         self.count(route.limit, subject, reply)?;
         Ok(caller)
+    }
+
+    /// What becomes of a body. One that is to be signed is not looked at where its head shows no signature; where nobody can have
+    /// made one it is read past, so that how long the refusal takes does not tell that. Whoever is told of a rate is told before
+    /// more of it is kept than the address has room for: good signatures come from the addresses of wrong ones too.
+    fn taking(
+        &self,
+        route: &'static Route,
+        parts: &Parts,
+        address: IpAddr,
+        named: Named<'_>,
+        reply: &mut Reply,
+    ) -> Result<Taking<'_>, Refusal> {
+        if route.auth != Auth::Signature {
+            return Ok(Taking::Kept);
+        }
+        match self.service.unsigned(route.op, &parts.headers, named) {
+            Some(Unsigned::Bare(refusal)) => Err(self.unverified(route, refusal, address, reply)),
+            Some(Unsigned::Nobodys(refusal)) => Ok(Taking::Passed(Decoy::new(), refusal)),
+            None => {
+                let counted = RateAddress::from(address);
+                let standing = self.limiter.look(route.limit, Subject::Address(counted.0), reply.started);
+                Ok(self.signed.begin(counted, standing.is_some_and(|it| it.remaining == 0)))
+            }
+        }
     }
 
     /// Whom a credential names that memory does not know.
@@ -423,6 +459,7 @@ impl<S: Service> Shell<S> {
         wire: Wire,
         headers: &HeaderMap,
         body: &mut B,
+        taking: &mut Taking<'_>,
         reply: &mut Reply,
     ) -> Result<Bytes, Refusal> {
         if let Err(fault) = body::is_transferred_plainly(headers) {
@@ -430,7 +467,7 @@ impl<S: Service> Shell<S> {
             reply.close = true;
             return Err(Refusal::invalid_request(vec![fault]));
         }
-        let body = self.whole_body(route, wire, body, reply).await?;
+        let body = self.whole_body(route, wire, body, taking, reply).await?;
         headers::body_is_plain(headers).map_err(|it| Refusal::invalid_request(vec![it]))?;
         if route.is_console() && route.is_write() && !body.is_empty() {
             let csv = route.body_max == BodyMax::Billing;
@@ -453,6 +490,7 @@ impl<S: Service> Shell<S> {
         route: &Route,
         wire: Wire,
         body: &mut B,
+        taking: &mut Taking<'_>,
         reply: &mut Reply,
     ) -> Result<Bytes, Refusal> {
         let max = self.body_max(route);
@@ -461,7 +499,8 @@ impl<S: Service> Shell<S> {
             reply.close = true;
             return Err(Refusal::body_too_large(max));
         }
-        body::read(body, max, self.settings.body_time).await.map_err(|fault| match fault {
+        let read = body::read(body, max, self.settings.body_time, |piece| taking.fate(piece)).await;
+        read.map_err(|fault| match fault {
             BodyFault::TooLarge { ended } => {
                 reply.close = !ended;
                 Refusal::body_too_large(max)
@@ -470,6 +509,10 @@ impl<S: Service> Shell<S> {
                 reply.close = true;
                 let message = format!("the body did not arrive within {} ms", self.settings.body_time.as_millis());
                 Refusal::invalid_request(vec![FieldError::whole(message)])
+            }
+            BodyFault::NoRoom { ended } => {
+                reply.close = !ended;
+                Refusal::not_ready()
             }
             BodyFault::Broken => {
                 reply.close = true;

@@ -32,6 +32,12 @@ impl Secrets {
         Self(secrets)
     }
 
+    /// Whether there is none.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// The place of the one under which one of `signatures` is HMAC-SHA256 of `parts`.
     #[must_use]
     pub fn fit(&self, parts: &[&[u8]], signatures: &[Vec<u8>]) -> Option<usize> {
@@ -51,6 +57,22 @@ impl Secrets {
             }
         }
         fits.filter(|_| !self.0.is_empty())
+    }
+}
+
+/// The work of verifying a body, done on one that nobody can have signed: how long its refusal takes does not tell that.
+#[derive(Clone, Debug)]
+pub(crate) struct Decoy(Option<Hmac<Sha256>>);
+
+impl Decoy {
+    pub(crate) fn new() -> Self {
+        Self(Hmac::new_from_slice(DECOY).ok())
+    }
+
+    pub(crate) fn update(&mut self, piece: &[u8]) {
+        if let Some(mac) = &mut self.0 {
+            mac.update(piece);
+        }
     }
 }
 

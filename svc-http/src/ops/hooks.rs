@@ -14,8 +14,8 @@ mod stripe;
 use std::sync::Arc;
 use std::time::Instant;
 
-use http::HeaderName;
-use svc_core::refusal::Refusal;
+use http::{HeaderMap, HeaderName};
+use svc_core::refusal::{Kind, Refusal};
 use svc_core::rules::edge::receive::{self, Event, Receive, Vouched};
 use svc_core::state::edge::{Heard, Integration, IntegrationKind, IntegrationSlot, Received};
 use svc_core::value::digest::ReceivedId;
@@ -24,7 +24,7 @@ use svc_core::value::{Id as _, Span};
 
 use super::{GateService, log};
 use crate::answer::Answer;
-use crate::dispatch::Call;
+use crate::dispatch::{Call, Unsigned};
 use crate::inbound::signature::{STAMPED_KEPT, Secrets, stamped};
 use crate::rate_limit::Subject;
 use crate::routes::{HooksOp, Limit};
@@ -45,6 +45,46 @@ pub(super) async fn answer(service: &GateService, op: HooksOp, call: &Call) -> R
         HooksOp::Ssf => ssf::answer(service, call).await,
         HooksOp::Stripe => stripe::answer(service, call).await,
     }
+}
+
+/// What the head of a request tells already: that it shows no signature, or that nobody is there who could have made it.
+pub(super) fn unsigned(
+    service: &GateService,
+    op: HooksOp,
+    headers: &HeaderMap,
+    workspace: Option<&str>,
+) -> Option<Unsigned> {
+    let (shown, kind) = match op {
+        HooksOp::Billing => (&stripe::STRIPE_SIGNATURE, None),
+        HooksOp::Github => (&github::X_HUB_SIGNATURE_256, Some(IntegrationKind::Github)),
+        HooksOp::Issuer => (&issuer::SVC_SIGNATURE, Some(IntegrationKind::Issuer)),
+        HooksOp::Relay => (&issuer::SVC_SIGNATURE, Some(IntegrationKind::Relay)),
+        HooksOp::Slack => (&slack::X_SLACK_SIGNATURE, Some(IntegrationKind::Slack)),
+        HooksOp::Stripe => (&stripe::STRIPE_SIGNATURE, Some(IntegrationKind::Stripe)),
+        // The body is what is signed and its signature.
+        HooksOp::Ssf => {
+            return match ssf::is_event(headers) {
+                Err(refusal) => Some(Unsigned::Bare(refusal)),
+                Ok(()) if is_awaited(service, workspace, IntegrationKind::Ssf) => None,
+                Ok(()) => Some(Unsigned::Nobodys(Refusal::disbelieved(Kind::AuthenticationFailed))),
+            };
+        }
+    };
+    if !headers.contains_key(shown) {
+        return Some(Unsigned::Bare(Refusal::wrong_signature()));
+    }
+    let is_awaited = match kind {
+        Some(kind) => is_awaited(service, workspace, kind),
+        None => service.billing.is_awaited(),
+    };
+    (!is_awaited).then(|| Unsigned::Nobodys(Refusal::wrong_signature()))
+}
+
+/// Whether a workspace has an integration of this kind that is used. Where that cannot be read the request's own handler tells so.
+fn is_awaited(service: &GateService, workspace: Option<&str>, kind: IntegrationKind) -> bool {
+    let Some(Ok(workspace)) = workspace.map(WorkspaceId::parse) else { return false };
+    let found = service.read(|scope| receive::addressed(scope, IntegrationSlot { workspace, kind }));
+    found.map_or(true, |found| found.is_some_and(|it| it.enabled))
 }
 
 /// Whom a request says that it is from: the integration of the path's workspace, where there is one, and its secrets in force.

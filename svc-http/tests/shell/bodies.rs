@@ -1,8 +1,19 @@
 //! Bodies: too large by word or by deed, too slow, broken off, waiting to be asked for.
 
+use std::convert::Infallible;
+use std::future::poll_fn;
+use std::net::IpAddr;
+use std::pin::{Pin, pin};
+use std::task::{Context, Poll};
 use std::time::Duration;
 
-use crate::server::{AGENT, Server};
+use bytes::Bytes;
+use http::{Method, Request};
+use http_body::{Body, Frame};
+use svc_http::dispatch::Client;
+use svc_http::shell::{Settings, Shell};
+
+use crate::server::{AGENT, Gate, Server};
 
 const MAX: usize = 1_000;
 
@@ -140,4 +151,52 @@ async fn a_broken_body_harms_nobody() {
     gone.send(&format!("POST /v1/actions/authorize HTTP/1.1\r\nhost: x\r\n{AGENT}content-length: 10\r\n\r\nxx")).await;
     drop(gone);
     assert_eq!(server.client().await.ask("POST", "/v1/actions/authorize", AGENT, "{}").await.status, 200);
+}
+
+/// A body of which something has come, and its end only where `ends`.
+struct Come {
+    piece: Option<Bytes>,
+    ends: bool,
+}
+
+impl Body for Come {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        match self.piece.take() {
+            Some(piece) => Poll::Ready(Some(Ok(Frame::data(piece)))),
+            None if self.ends => Poll::Ready(None),
+            None => Poll::Pending,
+        }
+    }
+}
+
+/// Of bodies that a signature is to vouch for there is room for so many at once from one address, and no more is kept: whoever sends
+/// more is told to come again, others are heard, and so is the same address once one of its bodies is done with.
+#[tokio::test]
+async fn bodies_of_strangers_have_so_much_room() {
+    let settings = Settings {
+        base_url: "https://gate.example".to_owned(),
+        body_bytes_max: MAX,
+        billing_body_bytes_max: MAX,
+        ..Settings::default()
+    };
+    let shell = Shell::new(Gate::default(), settings).unwrap();
+    let send = |address: &str, ends: bool| {
+        let client = Client::from(address.parse::<IpAddr>().unwrap());
+        let request = Request::builder().method(Method::POST).uri("/hooks/billing").header("host", "gate.example");
+        shell.answer(client, request.body(Come { piece: Some(Bytes::from_static(b"x")), ends }).unwrap())
+    };
+    let mut first = Box::pin(send("192.0.2.1", false));
+    let mut second = pin!(send("192.0.2.1", false));
+    for held in [first.as_mut() as Pin<&mut dyn Future<Output = _>>, second.as_mut()] {
+        let mut held = held;
+        assert!(poll_fn(|context| Poll::Ready(held.as_mut().poll(context).is_pending())).await, "it waits for more");
+    }
+    let refused = send("192.0.2.1", true).await;
+    assert_eq!((refused.status().as_u16(), refused.headers().contains_key("retry-after")), (503, true));
+    assert_eq!(send("192.0.2.2", true).await.status().as_u16(), 200);
+    drop(first);
+    assert_eq!(send("192.0.2.1", true).await.status().as_u16(), 200);
 }

@@ -28,6 +28,7 @@ mod failover_http;
 mod freeze_http;
 mod gate_http;
 mod hook_http;
+mod hooks_bodies_http;
 mod hooks_http;
 mod integrations_http;
 mod ladders_http;

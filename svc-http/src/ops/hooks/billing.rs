@@ -32,6 +32,11 @@ impl Billing {
         Self { secrets: Secrets::new(secret.collect()), plans: config.plans.clone() }
     }
 
+    /// Whether there is a secret that its events may be signed with.
+    pub(super) const fn is_awaited(&self) -> bool {
+        !self.secrets.is_empty()
+    }
+
     /// What an event says of which workspace's subscription.
     fn told(&self, sent: &StripeEvent) -> Option<(WorkspaceId, ToldOf)> {
         let (created, deleted) = (&*sent.name == CREATED, &*sent.name == DELETED);

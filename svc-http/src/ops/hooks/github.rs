@@ -16,7 +16,7 @@ use crate::headers::single;
 use crate::inbound::pull_request::Closed;
 use crate::inbound::signature::plain;
 
-static X_HUB_SIGNATURE_256: HeaderName = HeaderName::from_static("x-hub-signature-256");
+pub(super) static X_HUB_SIGNATURE_256: HeaderName = HeaderName::from_static("x-hub-signature-256");
 static X_GITHUB_EVENT: HeaderName = HeaderName::from_static("x-github-event");
 /// How long a request is remembered: its signature has no time in it, and is good as long as the secret is.
 const KEPT: Span = Span::hours(7 * 24);

@@ -17,7 +17,7 @@ use crate::inbound::interaction::{Interaction, Pressed};
 use crate::inbound::signature::{STAMPED_KEPT, slack};
 use crate::wire::slack as wire;
 
-static X_SLACK_SIGNATURE: HeaderName = HeaderName::from_static("x-slack-signature");
+pub(super) static X_SLACK_SIGNATURE: HeaderName = HeaderName::from_static("x-slack-signature");
 static X_SLACK_REQUEST_TIMESTAMP: HeaderName = HeaderName::from_static("x-slack-request-timestamp");
 
 pub(super) async fn answer(service: &GateService, call: &Call) -> Result<Answer, Refusal> {

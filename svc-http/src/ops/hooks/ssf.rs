@@ -3,8 +3,8 @@
 
 use std::sync::Arc;
 
-use http::StatusCode;
 use http::header::CONTENT_TYPE;
+use http::{HeaderMap, StatusCode};
 use svc_core::refusal::{Kind, Refusal};
 use svc_core::rules::edge::receive::{Deed, Event, EventName, Receive, Vouched};
 use svc_core::rules::edge::signal::{self, Named, Told};
@@ -34,10 +34,7 @@ const RISC: &str = "https://schemas.openid.net/secevent/risc/event-type/";
 const SSF: &str = "https://schemas.openid.net/secevent/ssf/event-type/";
 
 pub(super) async fn answer(service: &GateService, call: &Call) -> Result<Answer, Refusal> {
-    let sent = single(&call.headers, &CONTENT_TYPE)?.and_then(|it| it.to_str().ok()).unwrap_or_default();
-    if !sent.split(';').next().unwrap_or_default().trim().eq_ignore_ascii_case(MEDIA_TYPE) {
-        return Err(Refusal::no_security_event("`content-type` must be `application/secevent+jwt`"));
-    }
+    is_event(&call.headers)?;
     let token = Unverified::read(&call.body)?;
     let claimed = Claimed::of(service, call, IntegrationKind::Ssf)?;
     let nobody = || Refusal::disbelieved(Kind::AuthenticationFailed);
@@ -56,6 +53,16 @@ pub(super) async fn answer(service: &GateService, call: &Call) -> Result<Answer,
     from.count(service)?;
     take(service, &from, &set).await?;
     Ok(Answer::empty().with_status(StatusCode::ACCEPTED))
+}
+
+/// That a request says that its body is a security event.
+pub(super) fn is_event(headers: &HeaderMap) -> Result<(), Refusal> {
+    let sent = single(headers, &CONTENT_TYPE)?.and_then(|it| it.to_str().ok()).unwrap_or_default();
+    if sent.split(';').next().unwrap_or_default().trim().eq_ignore_ascii_case(MEDIA_TYPE) {
+        Ok(())
+    } else {
+        Err(Refusal::no_security_event("`content-type` must be `application/secevent+jwt`"))
+    }
 }
 
 /// The issuer's keys: those that are configured, or those at its address, read anew where they lack the token's.
