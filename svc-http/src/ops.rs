@@ -133,7 +133,7 @@ pub struct GateService {
     pub billing: Billing,
     /// Who mails; `None` where no mail is sent.
     pub mailer: Option<Arc<Mailer>>,
-    /// How often integrations may be received over, a workspace.
+    /// How often integrations may be received over, each.
     pub received: RateLimiter,
     /// Clients that are known by the address of their metadata.
     pub(crate) documents: Arc<Documents>,

@@ -141,9 +141,10 @@ impl Claimed {
 }
 
 impl Verified {
-    /// Counts the request against its workspace: a provider's addresses are shared, and whoever has the secret is no stranger.
+    /// Counts the request against its integration: a provider's addresses are shared, whoever has the secret is no stranger, and one
+    /// provider's events keep no other's away.
     fn count(&self, service: &GateService) -> Result<(), Refusal> {
-        let subject = Subject::Caller(self.integration.slot.workspace.bits());
+        let subject = Subject::Caller(self.integration.id.bits());
         match service.received.take(Limit::Key, subject, Instant::now()).and_then(|it| it.retry_after_s) {
             Some(seconds) => Err(Refusal::rate_limited(seconds)),
             None => Ok(()),

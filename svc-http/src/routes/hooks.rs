@@ -102,6 +102,6 @@ pub(super) const ROUTES: &[Route] = &[
 ];
 
 /// What these routes have in common. A signature that does not fit counts against its address as a wrong key does; one that fits
-/// counts against the workspace, in the handler: many events come from few addresses of a provider.
+/// counts against its integration, in the handler: many events come from few addresses of a provider.
 const HOOKS: Route =
     Route { method: Method::POST, auth: Auth::Signature, limit: Limit::Key, refusals: &[Kind::RateLimited], ..OPEN };

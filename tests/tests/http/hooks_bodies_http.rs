@@ -1,8 +1,9 @@
 //! Bodies that are to be signed, over real sockets: what is nobody's is told before its body where its head shows no signature, and
 //! nothing tells beforehand whether somebody could have made one.
 
-use svc_core::state::edge::{ConfigChange, IntegrationKind};
-use svc_tests::receiver::connect_kind;
+use serde_json::json;
+use svc_core::state::edge::{ConfigChange, IntegrationKind, signature};
+use svc_tests::receiver::{SECRET, connect_kind};
 use svc_tests::site::Site;
 
 const HEADS: [(&str, &str); 6] = [
@@ -61,5 +62,29 @@ async fn a_rate_is_told_before_a_body() {
         let got = client.hear(false).await.unwrap();
         assert_eq!((got.status, got.header("retry-after").is_some()), (status, status == 429));
     }
+    site.stop().await;
+}
+
+/// Events of one integration count for themselves: a code host that sends too many keeps no charge from being answered.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn one_integration_takes_no_rate_from_another() {
+    let site = Site::with(|plan| plan.config.limits.gateway_per_minute = 2).await;
+    for kind in [IntegrationKind::Issuer, IntegrationKind::Relay] {
+        connect_kind(&site, kind, ConfigChange::default());
+    }
+    let (mut client, wid) = (site.client().await, site.workspace());
+    let mut sent = 0;
+    let mut send = async |kind: &str| {
+        sent += 1;
+        let body = json!({ "type": "ping", "id": format!("evt_{sent}") }).to_string();
+        let signed = signature(site.now(), body.as_bytes(), [SECRET.as_bytes()]);
+        let path = format!("/hooks/{kind}/{wid}");
+        client.ask("POST", &path, &[("svc-signature", &signed)], body.as_bytes()).await.status
+    };
+    for _ in 0..2 {
+        assert_ne!(send("relay").await, 429);
+    }
+    assert_eq!(send("relay").await, 429);
+    assert_eq!((send("issuer").await, send("issuer").await, send("issuer").await), (200, 200, 429));
     site.stop().await;
 }
