@@ -117,7 +117,7 @@ impl Providers {
     /// What the provider with this issuer says of itself; `None` where it says nothing that can be used.
     pub(crate) async fn described(&self, issuer: &str) -> Option<Arc<Description>> {
         let (caller, of) = (Arc::clone(&self.caller), issuer.to_owned());
-        self.described.at(issuer, |_| true, move || async move { describe(&caller, &of).await }).await
+        self.described.at(issuer, |_| true, move || async move { describe(&caller, &of).await }).await.ok()
     }
 
     /// Whether a domain says that it is this workspace's.
@@ -127,7 +127,7 @@ impl Providers {
         let url = format!("https://{domain}{port}{PROOF}");
         let caller = Arc::clone(&self.caller);
         let look = move || async move { Some(names(&caller, &url, workspace).await.unwrap_or(false)) };
-        self.proven.at(&place, |is_proven| *is_proven, look).await.is_some_and(|it| *it)
+        self.proven.at(&place, |is_proven| *is_proven, look).await.is_ok_and(|it| *it)
     }
 
     /// Turns a code into an ID token.

@@ -292,7 +292,13 @@ impl Refusal {
     /// 503: the store does not answer, the queue is full or this node's clock is off. Ask again in a second.
     #[must_use]
     pub fn not_ready() -> Self {
-        Self::plain(Kind::NotReady).with(|it| it.retry_after_s = Some(NOT_READY_RETRY_S))
+        Self::not_ready_for(NOT_READY_RETRY_S)
+    }
+
+    /// The same where it is known how long that lasts.
+    #[must_use]
+    pub fn not_ready_for(retry_after_s: u32) -> Self {
+        Self::plain(Kind::NotReady).with(|it| it.retry_after_s = Some(retry_after_s))
     }
 
     /// 409: what was looked at is not what waits.

@@ -53,20 +53,25 @@ impl<T: Send + Sync + 'static> Kept<T> {
         Self { times, known: Mutex::default() }
     }
 
-    /// What this place says, read again where it is old or does not suffice, if it may be. `None` where it cannot be read, and was
-    /// not while it would be good. Whoever asks may go away: what was begun is read to its end for the others.
+    /// What this place says, read again where it is old or does not suffice, if it may be. What does not suffice is given only where it
+    /// was read for this: what was read before may have changed since, and whoever sends what it lacks is not to be refused for
+    /// good. Whoever asks may go away: what was begun is read to its end for the others.
+    ///
+    /// # Errors
+    /// How long it is until asking again is of use: it cannot be read, and was not while it would be good, or does not suffice and
+    /// may not be read again yet.
     pub(crate) async fn at<F>(
         &self,
         place: &str,
         suffices: impl Fn(&T) -> bool + Send + 'static,
         read: impl FnOnce() -> F + Send + 'static,
-    ) -> Option<Arc<T>>
+    ) -> Result<Arc<T>, Duration>
     where
         F: Future<Output = Option<T>> + Send,
     {
         let (held, times) = (self.place(place), self.times);
         let refreshed = async move { held.lock().await.refreshed(times, suffices, read).await };
-        tokio::spawn(refreshed).await.ok().flatten()
+        tokio::spawn(refreshed).await.unwrap_or(Err(times.pause))
     }
 
     fn place(&self, name: &str) -> Arc<Place<T>> {
@@ -84,15 +89,19 @@ impl<T> Held<T> {
         times: Times,
         suffices: impl Fn(&T) -> bool,
         read: impl FnOnce() -> F,
-    ) -> Option<Arc<T>> {
+    ) -> Result<Arc<T>, Duration> {
         let now = Instant::now();
         let is_good = self.said.as_ref().is_some_and(|(at, said)| now - *at < times.fresh && suffices(said));
         if !is_good && self.tried.is_none_or(|at| now - at >= times.pause) {
             self.tried = Some(now);
             if let Some(said) = read().await {
-                self.said = Some((now, Arc::new(said)));
+                let said = Arc::new(said);
+                self.said = Some((now, Arc::clone(&said)));
+                return Ok(said);
             }
         }
-        self.said.as_ref().filter(|(at, _)| now - *at < times.stale).map(|(_, said)| Arc::clone(said))
+        let held = self.said.as_ref().filter(|(at, said)| now - *at < times.stale && suffices(said));
+        let left = self.tried.map_or(times.pause, |at| times.pause.saturating_sub(now - at));
+        held.map(|(_, said)| Arc::clone(said)).ok_or(left)
     }
 }

@@ -35,9 +35,16 @@ impl KeySets {
         drop(self.caller.set(caller));
     }
 
-    /// The set at this address, read again where it is old or has not what `suffices` wants, if it may be. `None` where it cannot
-    /// be read, and was not within a day.
-    pub(crate) async fn at(&self, url: &str, suffices: impl Fn(&Jwks) -> bool + Send + 'static) -> Option<Arc<Jwks>> {
+    /// The set at this address, read again where it is old or has not what `suffices` wants, if it may be.
+    ///
+    /// # Errors
+    /// How long it is until asking again is of use: it cannot be read, and was not within a day, or it was read less than a minute ago
+    /// and may have the key by now.
+    pub(crate) async fn at(
+        &self,
+        url: &str,
+        suffices: impl Fn(&Jwks) -> bool + Send + 'static,
+    ) -> Result<Arc<Jwks>, Duration> {
         let (caller, place) = (Arc::clone(&self.caller), url.to_owned());
         self.known.at(url, suffices, move || async move { read(&caller, &place).await }).await
     }
@@ -79,8 +86,8 @@ mod tests {
         Jwks::of(&Json::parse(SET.as_bytes()).unwrap()).unwrap()
     }
 
-    /// A set is read once in five minutes, sooner where a key is missing, but never twice within a minute; one that cannot be read
-    /// is good for a day.
+    /// A set is read once in five minutes, sooner where a key is missing, but never twice within a minute: whoever wants a key meanwhile
+    /// is told when it may be there. One that cannot be read is good for a day.
     #[tokio::test(start_paused = true)]
     async fn a_set_is_read_no_more_than_it_has_to_be() {
         let (mut held, reads, answers) = (Held::<Jwks>::default(), Cell::new(0), Cell::new(false));
@@ -88,27 +95,26 @@ mod tests {
             reads.set(reads.get() + 1);
             answers.get().then(keys)
         };
-        assert!(held.refreshed(TIMES, |_| true, read).await.is_none());
+        assert_eq!(held.refreshed(TIMES, |_| true, read).await.unwrap_err(), PAUSE);
         answers.set(true);
-        assert!(held.refreshed(TIMES, |_| true, read).await.is_none() && reads.get() == 1, "not twice within a minute");
+        assert!(held.refreshed(TIMES, |_| true, read).await.is_err() && reads.get() == 1, "not twice within a minute");
         advance(PAUSE).await;
-        assert!(held.refreshed(TIMES, |it| it.has(Some("one")), read).await.is_some() && reads.get() == 2);
+        assert!(held.refreshed(TIMES, |it| it.has(Some("one")), read).await.is_ok() && reads.get() == 2);
         advance(FRESH - Duration::from_millis(1)).await;
-        assert!(
-            held.refreshed(TIMES, |it| it.has(Some("one")), read).await.is_some() && reads.get() == 2,
-            "it is fresh"
-        );
+        assert!(held.refreshed(TIMES, |it| it.has(Some("one")), read).await.is_ok() && reads.get() == 2, "it is fresh");
+        let lacking = held.refreshed(TIMES, |it| it.has(Some("two")), read).await;
+        assert!(lacking.is_ok_and(|it| !it.has(Some("two"))) && reads.get() == 3, "it was read for this key");
         for _ in 0..9 {
-            assert!(
-                held.refreshed(TIMES, |it| it.has(Some("two")), read).await.is_some() && reads.get() == 3,
-                "a key is missing"
-            );
+            advance(Duration::from_secs(1)).await;
+            assert!(held.refreshed(TIMES, |it| it.has(Some("one")), read).await.is_ok() && reads.get() == 3);
         }
+        let later = held.refreshed(TIMES, |it| it.has(Some("two")), read).await.unwrap_err();
+        assert_eq!((later, reads.get()), (PAUSE - Duration::from_secs(9), 3), "it may be there by then");
         answers.set(false);
-        advance(STALE - Duration::from_millis(1)).await;
-        assert!(held.refreshed(TIMES, |_| true, read).await.is_some() && reads.get() == 4, "it is good for a day");
+        advance(STALE - Duration::from_secs(9) - Duration::from_millis(1)).await;
+        assert!(held.refreshed(TIMES, |_| true, read).await.is_ok() && reads.get() == 4, "it is good for a day");
         advance(Duration::from_millis(1)).await;
-        assert!(held.refreshed(TIMES, |_| true, read).await.is_none() && reads.get() == 4);
+        assert!(held.refreshed(TIMES, |_| true, read).await.is_err() && reads.get() == 4);
     }
 
     /// A read that was begun comes to its end for others although whoever asked went away: nobody can keep a set from being read by
@@ -130,6 +136,6 @@ mod tests {
         let body = SET;
         let answer = format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n{body}", body.len());
         stream.write_all(answer.as_bytes()).await.unwrap();
-        assert!(sets.at(&url, |_| true).await.is_some(), "within the minute, and without another read");
+        assert!(sets.at(&url, |_| true).await.is_ok(), "within the minute, and without another read");
     }
 }

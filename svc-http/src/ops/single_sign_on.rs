@@ -333,7 +333,7 @@ async fn believed(
     let token = Unverified::read(token).map_err(disbelieved)?;
     let kid = token.kid();
     let keys = service.key_sets.at(description.keys.as_str(), move |keys| keys.has(kid.as_deref())).await;
-    let keys = keys.ok_or_else(Failed::unreachable)?;
+    let keys = keys.map_err(|_| Failed::unreachable())?;
     let expected = Expected { issuer: &sent.issuer, client_id: &sent.client_id, nonce: sent.nonce };
     token.verify(&keys, expected, service.gate.now()).map_err(disbelieved)
 }

@@ -321,7 +321,8 @@ async fn what_is_not_believed_is_refused() {
     );
 }
 
-/// Keys are read from the issuer's address where they are named so: once, however many tokens name keys that are not there.
+/// Keys are read from the issuer's address where they are named so: once, however many tokens name keys that are not there. A token
+/// whose key was looked for is refused; one whose key may have been published since is to be sent again.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn keys_are_read_from_the_issuer() {
     let mut receiver = Receiver::start().await;
@@ -329,14 +330,18 @@ async fn keys_are_read_from_the_issuer() {
     let mut from = Provider::new(|_| SignalKeys::Url(url)).await;
     receiver.answer([Reply::Document("no-store", key_set(&from.pair, "one"))]);
     let ann = from.site.member(Role::Admin);
+    let claims = from.claims(REVOKED, &ann.email);
+    let token = from.token(&claims, "two");
+    let looked = from.push(&token).await;
+    assert_eq!((looked.status, looked.json()["err"].as_str()), (400, Some("invalid_key")));
     for _ in 0..2 {
         assert_eq!(from.tell(REVOKED, &ann.email).await.status, 202);
     }
-    let claims = from.claims(REVOKED, &ann.email);
     for _ in 0..3 {
-        let token = from.token(&claims, "two");
         let got = from.push(&token).await;
-        assert_eq!((got.status, got.json()["err"].as_str()), (400, Some("invalid_key")));
+        assert_eq!((got.status, got.json()["err"].as_str()), (503, Some("not_ready")));
+        let wait: u64 = got.header("retry-after").unwrap().parse().unwrap();
+        assert!((1..=60).contains(&wait), "{wait}");
     }
     assert!(receiver.next().await.line.starts_with("GET /keys "));
     assert!(receiver.is_quiet(), "it is read once");
