@@ -143,21 +143,23 @@ function Change({ of, close, done }) {
   const path = `integrations/${encodeURIComponent(of.id)}`;
   const { began, known, others, look } = usePinned(of, path);
   const change = async (/** @type {Record<string, string>} */ values) => {
-    const wish = configOf(of.kind, values, people.all, { began: began.config });
+    const { secret, ...rest } = values;
+    const wish = configOf(of.kind, rest, people.all, { began: began.config });
     if (typeof wish === "string") return wish;
     const isTouched = (/** @type {string} */ name) => name in wish && !isSame(wish[name] ?? null, began.config[name] ?? null);
     // Keys come from one place: both are sent, so that neither is put over the other unseen.
     const touched = Object.keys(wish).filter((name) => isTouched(name) || (KEYS.includes(name) && KEYS.some(isTouched)));
-    if (!touched.length) return "Nothing is changed yet.";
+    if (!touched.length && !secret) return "Nothing is changed yet.";
     const { stop, now } = await look(touched, (said, name) => said.config[name === "botToken" ? "botTokenHint" : name] ?? null);
     if (stop) return stop;
-    const config = configOf(of.kind, values, people.all, { began: began.config, now: now.config });
-    return typeof config === "string" ? config : api("PATCH", path, { config: Object.fromEntries(touched.map((name) => [name, config[name]])) });
+    const config = configOf(of.kind, rest, people.all, { began: began.config, now: now.config });
+    return typeof config === "string" ? config : api("PATCH", path, { config: Object.fromEntries(touched.map((name) => [name, config[name]])), ...(secret && { secret }) });
   };
   const words = wordsOf(known);
   return html`<${Dialog} title=${`Change: ${titleOf(of.kind)}`} close=${close}>
     ${people.read && !people.read.data ? html`<${Shown} of=${people.read}>${() => null}<//>` : html`<${Form} act=${change} submit="Save" cancel=${close} done=${done}>
       <${Config} kind=${of.kind} of=${began.config} people=${people.all} />
+      ${of.kind === "oidc" && html`<${Field} name="secret" label="Client secret" hint="Needed with an issuer at another host. Empty: the one that is stored stays." more=${{ class: "masked", spellcheck: false, autocapitalize: "off" }} />`}
       <${Others} of=${others.map((name) => [words[name][0], words[name][1] || "–"])} />
     <//>`}
   <//>`;

@@ -97,9 +97,11 @@ impl Place<'_> {
         // A body that is read in vain is told of before that there is nothing to change.
         let found = self.find(call);
         let kind = found.as_ref().ok().map(|it| it.slot.kind);
-        let (enabled, config) = wire::read_change(&call.body, kind, self.guards())?;
+        let (enabled, config, secret) = wire::read_change(&call.body, kind, self.guards())?;
         let found = found?;
-        let config = self.configured(found.slot, config)?;
+        let secret = secret.map(|it| self.secret(found.slot, Some(it))).transpose()?;
+        let secret = secret.map(|(_, kept)| kept.at(self.service.gate.now()));
+        let config = ConfigChange { secret, ..self.configured(found.slot, config)? };
         let (by, workspace, id) = (self.by.clone(), self.workspace, found.id);
         let changed = self.service.run(ChangeIntegration { by, workspace, id, enabled, config }).await?;
         self.shown(&changed, None).map(Answer::json)

@@ -16,7 +16,7 @@ pub(super) fn all() -> [(&'static str, Value); 23] {
         ("NewIntegration", new()),
         (
             "IntegrationChange",
-            json!({ "type": "object", "properties": { "enabled": { "type": "boolean" }, "config": config() } }),
+            json!({ "type": "object", "properties": { "enabled": { "type": "boolean" }, "config": config(), "secret": secret_again() } }),
         ),
         ("Rotation", rotation()),
         ("IntegrationTest", test()),
@@ -231,6 +231,10 @@ fn security_event_error() -> Value {
             "didYouMean": { "type": "string" },
         },
     })
+}
+
+fn secret_again() -> Value {
+    json!({ "type": "string", "minLength": 8, "maxLength": 512, "pattern": "^[!-~]+$", "description": "Of `oidc` alone: the client secret, which has to be sent again with another host in `config.issuer`. It takes the place of those before at once." })
 }
 
 fn secret() -> Value {

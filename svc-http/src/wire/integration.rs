@@ -53,7 +53,7 @@ pub fn read_new(body: &[u8], guards: Guards<'_>) -> Result<NewIntegration, Refus
     fields.finish(kind.map(|kind| NewIntegration { kind, secret, config }))
 }
 
-/// Reads whether an integration of this kind, where that is known, is to be used, `None` where nothing is said, and what of its configuration changes.
+/// Reads whether an integration of this kind, where that is known, is to be used, `None` where nothing is said, what of its configuration changes, and the secret that another provider of identity knows this server by.
 ///
 /// # Errors
 /// `invalid_json`, or `invalid_request` naming every fault.
@@ -61,14 +61,18 @@ pub fn read_change(
     body: &[u8],
     kind: Option<IntegrationKind>,
     guards: Guards<'_>,
-) -> Result<(Option<bool>, Configured), Refusal> {
+) -> Result<(Option<bool>, Configured, Option<Secret<String>>), Refusal> {
     let json = parse_or_empty(body)?;
     let mut fields = Fields::of(&json)?;
-    fields.only(&["enabled", "config"]);
+    fields.only(&["enabled", "config", "secret"]);
     // `null` returns it to what it begins with.
     let enabled = if fields.is_null("enabled") { Some(true) } else { fields.optional("enabled", truth) };
     let config = config::read(&mut fields, kind, guards);
-    fields.finish(Some((enabled, config)))
+    let secret = fields.optional("secret", |it| match kind {
+        None | Some(IntegrationKind::Oidc) => callback_secret::parse_given(text(it)?),
+        Some(_) => Err(Invalid::new("is changed with `POST …/rotate`: this kind shows its own to nobody")),
+    });
+    fields.finish(Some((enabled, config, secret)))
 }
 
 /// The secret that was sent. An identity provider draws its own, of whatever length, and none here is of use to it.

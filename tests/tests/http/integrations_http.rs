@@ -369,3 +369,38 @@ async fn a_bot_token_is_never_shown() {
     desk.site.audit();
     desk.site.stop().await;
 }
+
+/// The secret that signs people in goes to nobody but whom it was given for: another host's issuer needs its own, which takes the place
+/// of all before at once, and no detour by an empty issuer leads past that.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn another_provider_gets_no_stored_secret() {
+    let mut desk = open().await;
+    let owner = desk.site.member(Role::Owner);
+    let path = format!("/api/w/{}/integrations", desk.site.workspace());
+    let config = json!({ "issuer": "https://idp.example.com/realms/acme", "clientId": "svc" });
+    let new = json!({ "kind": "oidc", "secret": "idp-secret-0123", "config": config });
+    let made = owner.ask(&mut desk.client, "POST", &path, Some(&new)).await.made();
+    let place = format!("{path}/{}", text(&made["id"]));
+    let kept = json!({ "secret": "another-secret-4567", "overlapHours": 24 });
+    owner.ask(&mut desk.client, "POST", &format!("{place}/rotate"), Some(&kept)).await.ok();
+    let mut change = async |body: Value| owner.ask(&mut desk.client, "PATCH", &place, Some(&body)).await;
+    let issuer = |url: Value| json!({ "config": { "issuer": url } });
+    for elsewhere in ["https://evil.example", "https://idp.example.com:8443/realms/acme"] {
+        let got = change(issuer(json!(elsewhere))).await;
+        assert_eq!(got.refusal(), (400, "invalid_request".to_owned(), vec!["secret".to_owned()]), "{elsewhere}");
+    }
+    let same = change(issuer(json!("https://idp.example.com/realms/other"))).await.ok();
+    assert_eq!(same["secrets"].as_array().unwrap().len(), 2);
+    change(issuer(Value::Null)).await.ok();
+    assert_eq!(change(issuer(json!("https://evil.example"))).await.fields(), ["secret"]);
+    let mut whole = issuer(json!("https://login.example.org"));
+    whole["secret"] = json!("short");
+    assert_eq!(change(whole.clone()).await.fields(), ["secret"]);
+    whole["secret"] = json!("theirs-89ab");
+    let moved = change(whole).await.ok();
+    let hints: Vec<&Value> = moved["secrets"].as_array().unwrap().iter().map(|it| &it["hint"]).collect();
+    assert_eq!((hints, moved.get("secret")), (vec![&json!("89ab")], None), "none of before is left");
+    let told: Vec<String> = desk.site.ledger().iter().map(|it| it.kind.to_string()).collect();
+    assert_eq!(told.iter().filter(|it| *it == "integration.rotated").count(), 2);
+    desk.site.stop().await;
+}

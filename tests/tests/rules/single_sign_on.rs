@@ -373,9 +373,12 @@ fn nobody_is_locked_out() {
 
     let (by, id) = (By::Person(owner), world.row::<Integration>(slot).id);
     let change = |enabled, config| ChangeIntegration { by: by.clone(), workspace, id, enabled, config };
+    let unsent = world.run(change(None, config("https://other.example", "svc"))).unwrap_err();
+    assert_eq!(unsent.kind(), Kind::InvalidRequest, "the secret is not for another provider");
+    let elsewhere = ConfigChange { secret: Some(secret().at(world.now())), ..config("https://other.example", "svc") };
     for refused in [
         world.run(change(Some(false), ConfigChange::default())).map(drop),
-        world.run(change(None, config("https://other.example", "svc"))).map(drop),
+        world.run(change(None, elsewhere)).map(drop),
         world.run(RemoveIntegration { by: by.clone(), workspace, id }),
     ] {
         assert_eq!(refused.unwrap_err().kind(), Kind::NotAllowed);

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::export;
 use super::tell::keep;
 use crate::refusal::{FieldError, Refusal};
+use crate::rules::gateway::upstreams::SENT_AGAIN;
 use crate::rules::people::by::{By, entitled};
 use crate::rules::people::owners;
 use crate::state::edge::{
@@ -32,7 +33,9 @@ pub struct NewSecret {
 }
 
 impl NewSecret {
-    fn at(&self, now: Timestamp) -> SealedSecret {
+    /// The same as it is kept from `now` on.
+    #[must_use]
+    pub fn at(&self, now: Timestamp) -> SealedSecret {
         SealedSecret { sealed: self.sealed.clone(), hint: self.hint.clone(), created_at: now, ends_at: None }
     }
 }
@@ -113,12 +116,13 @@ pub struct ChangeIntegration {
 }
 
 /// Changes an integration; a change to what it is changes nothing, but that an export which was given up goes on where it is told
-/// to be used.
+/// to be used. A secret that comes with it takes the place of all before at once: none of those is shown to whom it now leads.
 ///
 /// # Errors
 /// Those of [`entitled`], also where the kind is the owners', or it links an owner from then on, and the caller is none; `not_found`;
 /// `not_allowed` where it is the only way into the workspace; `invalid_request` naming every member of
-/// `config.members` who is linked to nobody that decides anything.
+/// `config.members` who is linked to nobody that decides anything, or `secret` where its issuer is another host's and none came
+/// with that.
 pub fn change_integration(scope: &mut Scope<'_>, asked: &ChangeIntegration) -> Result<Arc<Integration>, Halt> {
     let before = owned(scope, &asked.by, asked.workspace, asked.id)?;
     may(scope, &asked.by, asked.workspace, before.slot.kind)?;
@@ -129,7 +133,11 @@ pub fn change_integration(scope: &mut Scope<'_>, asked: &ChangeIntegration) -> R
     if enabled || config != before.config {
         may_speak(scope, &asked.by, asked.workspace, &config)?;
     }
-    if enabled == before.enabled && config == before.config {
+    let secret = asked.config.secret.clone();
+    if secret.is_none() && is_shown_elsewhere(&before.config, &config) {
+        return Err(Refusal::invalid_field("secret", SENT_AGAIN).into());
+    }
+    if enabled == before.enabled && config == before.config && secret.is_none() {
         if asked.enabled == Some(true) {
             export::go_on(scope, &before, Some(&asked.by))?;
         }
@@ -141,13 +149,33 @@ pub fn change_integration(scope: &mut Scope<'_>, asked: &ChangeIntegration) -> R
     let named_anew = before.slot.kind == IntegrationKind::Mail && config != before.config;
     let failing = before.failing && !named_anew;
     let last_error = before.last_error.clone().filter(|_| !named_anew);
-    let after = Integration { enabled, config, failing, last_error, ..before.clone() };
-    let data = Object::new().raw("old", &told(&before)).raw("new", &told(&after)).finish();
-    record(scope, &asked.by, "integration.changed", &after, data);
+    let mut after = Integration { enabled, config, failing, last_error, ..before.clone() };
+    if let Some(secret) = secret {
+        after = after.rotated(secret, Span::millis(0), scope.now());
+        let data = Object::new().text("kind", after.slot.kind.as_str()).int("overlapHours", 0);
+        record(scope, &asked.by, "integration.rotated", &after, data.finish());
+    }
+    if after.enabled != before.enabled || after.config != before.config {
+        let data = Object::new().raw("old", &told(&before)).raw("new", &told(&after)).finish();
+        record(scope, &asked.by, "integration.changed", &after, data);
+    }
     keep(scope, asked.workspace, after.slot.kind, Some(&after))?;
     export::follow_change(scope, &before, &after)?;
     scope.put(after.clone());
     Ok(Arc::new(after))
+}
+
+/// Whether the secret would from now on be shown to another host than it was given for. Of all kinds only the one that signs people
+/// in shows its own to anybody; the others sign with theirs.
+fn is_shown_elsewhere(before: &IntegrationConfig, after: &IntegrationConfig) -> bool {
+    let shown_to = |config: &IntegrationConfig| match config {
+        IntegrationConfig::Oidc(it) => {
+            it.issuer.as_deref().and_then(|it| url::Url::parse(it).ok()).map(|it| it.origin())
+        }
+        _ => None,
+    };
+    let to = shown_to(after);
+    to.is_some() && to != shown_to(before)
 }
 
 /// The change with those who are linked by it found in the workspace, each since when. Whoever was linked so before stays linked

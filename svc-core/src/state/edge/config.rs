@@ -205,6 +205,8 @@ pub struct ConfigChange {
     pub members: Option<Vec<LinkedMember>>,
     /// What messages are sent with, or nothing.
     pub bot_token: Option<Option<SealedSecret>>,
+    /// The secret, in place of all there were: part of no configuration, but of what another issuer needs.
+    pub secret: Option<SealedSecret>,
 }
 
 /// Which keys are taken away, where they are of that kind.

@@ -165,6 +165,7 @@ fn emptied() -> ConfigChange {
         format: Some(ChatFormat::default()),
         members: Some(Vec::new()),
         bot_token: Some(None),
+        secret: None,
     }
 }
 
