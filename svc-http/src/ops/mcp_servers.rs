@@ -162,7 +162,7 @@ impl Place<'_> {
             None => return Ok(set),
             Some(Shown::None) => NewCredential::None,
             Some(Shown::Bearer(secret) | Shown::Header(_, secret))
-                if self.service.is_own_secret(secret.expose())? =>
+                if self.service.holds_own_secret(secret.expose())? =>
             {
                 return Err(Refusal::invalid_field("credential.secret", OWN_SECRET));
             }

@@ -194,7 +194,7 @@ impl Place<'_> {
     /// What is set of a provider, its credentials sealed.
     fn upstream_settings(&self, sent: upstream::Sent) -> Result<Vec<Set>, Refusal> {
         let mut set = sent.set;
-        self.are_of_others(sent.key.as_ref(), sent.credentials.as_ref())?;
+        self.are_of_others(sent.key.as_ref(), sent.credentials.as_ref(), &set)?;
         if let Some(key) = sent.key {
             set.push(Set::Key(self.sealed(key.expose())?));
         }
@@ -216,14 +216,19 @@ impl Place<'_> {
         &self,
         key: Option<&Secret<String>>,
         headers: Option<&BTreeMap<Box<str>, upstream::Credential>>,
+        set: &[Set],
     ) -> Result<(), Refusal> {
         let of_headers = headers.into_iter().flatten().filter_map(|(name, it)| match it {
-            upstream::Credential::New(value) => Some((format!("headers.{name}"), value)),
+            upstream::Credential::New(value) => Some((format!("headers.{name}"), value.expose().as_str())),
             upstream::Credential::Shown(_) => None,
         });
+        // What carries no credential by its name may well be one of this server's.
+        let clear = set.iter().filter_map(|it| if let Set::Headers(it) = it { Some(it) } else { None }).flatten();
+        let of_clear = clear.map(|(name, value)| (format!("headers.{name}"), &**value));
+        let key = key.into_iter().map(|it| ("apiKey".to_owned(), it.expose().as_str()));
         let mut faults = Vec::new();
-        for (field, secret) in key.into_iter().map(|it| ("apiKey".to_owned(), it)).chain(of_headers) {
-            if self.service.is_own_secret(secret.expose())? {
+        for (field, secret) in key.chain(of_headers).chain(of_clear) {
+            if self.service.holds_own_secret(secret)? {
                 faults.push(FieldError::new(field, OWN_SECRET));
             }
         }

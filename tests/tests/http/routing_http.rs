@@ -3,8 +3,10 @@
 
 use std::collections::BTreeSet;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
-use svc_core::state::people::{KeyScope, Role};
+use svc_core::state::people::{KeyScope, Role, TokenScope};
 use svc_tests::office::Office;
 
 const KEY: &str = "sk-planted-secret-wxyz";
@@ -490,8 +492,8 @@ async fn a_list_goes_on_where_it_was() {
     desk.site.stop().await;
 }
 
-/// A key of this server's own is sent to no provider of models and to no MCP server, made or changed, in a key or in a header; one of
-/// another svc, which may stand behind this one, is.
+/// A key of this server's own is sent to no provider of models and to no MCP server, made or changed, in a key or in any header, alone
+/// or behind a scheme; one of another svc, which may stand behind this one, is.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_key_of_this_server_goes_to_nobody() {
     let mut desk = Office::open().await;
@@ -504,9 +506,21 @@ async fn a_key_of_this_server_goes_to_nobody() {
         assert_eq!(got.refusal(), (400, "invalid_upstream".into(), vec!["apiKey".into()]));
         assert!(!got.text().contains(&**key));
     }
-    let mut headed = wish("one", "sk-1");
-    headed["headers"] = json!({ "x-token": own });
-    assert_eq!(desk.post("upstreams", headed).await.fields(), ["headers.x-token"]);
+    let token = desk.site.token(&[TokenScope::AgentsRead]);
+    let basic = format!("Basic {}", STANDARD.encode(format!("{own}:")));
+    for (header, value) in [
+        ("x-token", own.clone()),
+        ("helicone-auth", format!("Bearer {own}")),
+        ("x-auth", format!("Token {token}")),
+        ("x-auth", basic),
+        ("x-upstream", own.clone()),
+        ("x-tags", format!("a={token};b")),
+    ] {
+        let mut headed = wish("one", "sk-1");
+        headed["headers"] = json!({ header: value });
+        let got = desk.post("upstreams", headed).await;
+        assert_eq!(got.refusal(), (400, "invalid_upstream".into(), vec![format!("headers.{header}")]), "{value}");
+    }
     let made = desk.post("upstreams", wish("two", &other)).await.made();
     let place = format!("upstreams/{}", made["id"].as_str().unwrap());
     let got = desk.patch(&place, json!({ "apiKey": own })).await;
@@ -514,6 +528,10 @@ async fn a_key_of_this_server_goes_to_nobody() {
     let server = |key: &str| json!({ "name": "crm", "url": "https://mcp.example.com/mcp", "credential": { "type": "bearer", "secret": key } });
     let got = desk.post("mcp-servers", server(&own)).await;
     assert_eq!(got.refusal(), (400, "invalid_request".into(), vec!["credential.secret".into()]));
+    let schemed = json!({ "type": "header", "header": "x-api-key", "secret": format!("Bearer {own}") });
+    let got =
+        desk.post("mcp-servers", json!({ "name": "crm", "url": "https://mcp.example.com/mcp", "credential": schemed }));
+    assert_eq!(got.await.refusal(), (400, "invalid_request".into(), vec!["credential.secret".into()]));
     let made = desk.post("mcp-servers", server(&other)).await.made();
     let place = format!("mcp-servers/{}", made["id"].as_str().unwrap());
     let got = desk.patch(&place, json!({ "credential": { "type": "bearer", "secret": admin } })).await;
