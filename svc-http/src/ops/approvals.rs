@@ -114,8 +114,10 @@ async fn with_factor(
     let account =
         service.read(|scope| scope.get::<Account>(decide.by.account))?.ok_or_else(Refusal::unauthenticated)?;
     let tried = service.begin_try(account.email.folded(), call)?;
-    let factor = Some(service.look_at_factor(&account, factor)?);
-    let decided = decided(service, DecideApproval { factor, ..decide }).await;
+    let decided = match service.look_at_factor(&account, factor) {
+        Ok(factor) => decided(service, DecideApproval { factor: Some(factor), ..decide }).await,
+        Err(unseen) => Err(unseen),
+    };
     if !decided.as_ref().is_err_and(|it| it.kind() == Kind::InvalidRequest) {
         tried.forgive();
     }

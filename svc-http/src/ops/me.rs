@@ -15,7 +15,7 @@ use svc_core::value::id::SessionId;
 use svc_core::value::link::Index;
 use svc_core::value::secret::Secret;
 
-use super::sign_in::recovery_digest;
+use super::sign_in::{judged, recovery_digest};
 use super::{Caller, GateService, refusal};
 use crate::answer::Answer;
 use crate::dispatch::Call;
@@ -52,9 +52,7 @@ pub(super) async fn answer(service: &GateService, op: MeOp, caller: &Caller, cal
             let (factor, proof) = sign_in::factor_beside(&call.body)?;
             let proof = beside(service, own, proof)?;
             let tried = service.begin_try(own.account.email.folded(), call)?;
-            let shown = service.look_at_factor(&own.account, &factor)?;
-            service.run(ChangeSecondFactor { by: own.row.id, own: proof, change: FactorChange::Remove(shown) }).await?;
-            tried.forgive();
+            judged(tried, remove_factor(service, own, proof, &factor).await)?;
             Ok(Answer::empty())
         }
         MeOp::Sessions => sessions(service, own, call),
@@ -87,10 +85,8 @@ async fn set_password(service: &GateService, own: &SignedIn, call: &Call) -> Res
     if let Some(current) = current {
         let tried = service.begin_try(own.account.email.folded(), call)?;
         let hash = own.account.password.as_ref().map(|it| it.hash.clone());
-        if !service.passwords.agrees(current, hash.clone()).await? {
-            return Err(wrong_password());
-        }
-        tried.forgive();
+        let agrees = service.passwords.agrees(current, hash.clone()).await;
+        judged(tried, agrees.and_then(|it| if it { Ok(()) } else { Err(wrong_password()) }))?;
         checked = hash;
     }
     let hash = service.passwords.hash(password).await?;
@@ -134,6 +130,16 @@ async fn confirm_factor(service: &GateService, own: &SignedIn, call: &Call) -> R
     let change = FactorChange::Confirm { sealed, step, recovery };
     service.run(ChangeSecondFactor { by: own.row.id, own: proof, change }).await?;
     Ok(Answer::json(json!({ "recoveryCodes": codes }).to_string()))
+}
+
+async fn remove_factor(
+    service: &GateService,
+    own: &SignedIn,
+    proof: Option<Digest>,
+    factor: &sign_in::Factor,
+) -> Result<(), Refusal> {
+    let change = FactorChange::Remove(service.look_at_factor(&own.account, factor)?);
+    service.run(ChangeSecondFactor { by: own.row.id, own: proof, change }).await
 }
 
 fn sessions(service: &GateService, own: &SignedIn, call: &Call) -> Result<Answer, Refusal> {

@@ -74,22 +74,25 @@ pub(super) async fn with_password(
     call: &Call,
 ) -> Result<Begun, Refusal> {
     let tried = service.begin_try(email.folded(), call)?;
+    judged(tried, show_password(service, email, password).await)
+}
+
+async fn show_password(service: &GateService, email: &Email, password: Secret<String>) -> Result<Begun, Refusal> {
     let found = service.read(|scope| password_of(scope, email))?;
     let hash = found.as_ref().map(|(_, hash)| hash.clone());
-    // What this server cannot look at now is nobody's wrong try.
-    let agrees = match service.passwords.agrees(password, hash).await {
-        Ok(agrees) => agrees,
-        Err(busy) => {
-            tried.forgive();
-            return Err(busy);
-        }
-    };
+    let agrees = service.passwords.agrees(password, hash).await?;
     let (account, hash) = found.filter(|_| agrees).ok_or_else(Refusal::unauthenticated)?;
-    let begun = begin(service, Shown::Password { account, hash }).await;
-    if begun.as_ref().err().is_none_or(|it| it.kind() != Kind::Unauthenticated) {
+    begin(service, Shown::Password { account, hash }).await
+}
+
+/// What came of a try, which ends with it. It was wrong where that says so of what was shown; what this server could not look at is
+/// nobody's wrong try.
+pub(super) fn judged<T>(tried: Try<'_>, came: Result<T, Refusal>) -> Result<T, Refusal> {
+    let is_wrong = |it: &Refusal| matches!(it.kind(), Kind::InvalidRequest | Kind::Unauthenticated);
+    if !came.as_ref().is_err_and(is_wrong) {
         tried.forgive();
     }
-    begun
+    came
 }
 
 async fn start(service: &GateService, shown: Shown) -> Result<Answer, Refusal> {
@@ -120,13 +123,26 @@ pub(super) async fn with_code(
     let token = waiting.digest;
     let (_, account) = service.read(|scope| pending(scope, &token))?;
     let tried = service.begin_try(account.email.folded(), call)?;
-    let shown = service.look_at_factor(&account, factor)?;
-    let cookie = draw("")?;
-    let step = service.run(FinishSignIn { pending: token, shown, cookie: cookie.digest }).await?;
-    if !matches!(step, SignInStep::Wrong) {
-        tried.forgive();
-    }
+    let (step, cookie) = match show_code(service, token, &account, factor).await {
+        Ok((SignInStep::Wrong, cookie)) => {
+            drop(tried);
+            (SignInStep::Wrong, cookie)
+        }
+        came => judged(tried, came)?,
+    };
     Ok(Begun { step, cookie, waiting: Some(waiting) })
+}
+
+async fn show_code(
+    service: &GateService,
+    pending: Digest,
+    account: &Account,
+    factor: &Factor,
+) -> Result<(SignInStep, NewSecret), Refusal> {
+    let shown = service.look_at_factor(account, factor)?;
+    let cookie = draw("")?;
+    let step = service.run(FinishSignIn { pending, shown, cookie: cookie.digest }).await?;
+    Ok((step, cookie))
 }
 
 /// The answer of a sign-in as it stands.
@@ -222,5 +238,32 @@ impl GateService {
     pub(super) fn with_cookie(&self, answer: Answer, sid: &str, seconds: i64) -> Result<Answer, Refusal> {
         let value = HeaderValue::from_str(&self.site.set_cookie(sid, seconds)).map_err(|_| Refusal::internal())?;
         Ok(answer.with_header(SET_COOKIE, value))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test may panic")]
+    use super::*;
+    use crate::wrong_sign_ins::WrongSignIns;
+
+    /// A try was wrong where that is what it was told, and nowhere else.
+    #[test]
+    fn only_what_is_told_so_was_wrong() {
+        let wrong = Refusal::invalid_field("current", "is not the present password");
+        for (told, counts) in [
+            (Ok(()), false),
+            (Err(Refusal::not_ready()), false),
+            (Err(Refusal::internal()), false),
+            (Err(wrong), true),
+            (Err(Refusal::unauthenticated()), true),
+        ] {
+            let (tries, now) = (WrongSignIns::default(), Instant::now());
+            for _ in 0..10 {
+                let tried = tries.begin("ann", RateAddress(1), now).unwrap();
+                assert_eq!(judged(tried, told.clone()).is_ok(), told.is_ok());
+            }
+            assert_eq!(tries.begin("ann", RateAddress(1), now).is_err(), counts, "{told:?}");
+        }
     }
 }

@@ -11,7 +11,7 @@ use svc_core::value::digest::Digest;
 use svc_core::value::text::Email;
 use svc_tests::client::{Client, Got};
 use svc_tests::people::{ask, code_now, second_factor, unbase32};
-use svc_tests::site::Site;
+use svc_tests::site::{Fault, Site};
 
 const OWNER: &str = "owner@example.com";
 const PASSWORD: &str = "correct horse battery";
@@ -325,5 +325,27 @@ async fn wrong_cookies_count_against_their_address() {
     }
     let wrong = json!({ "email": OWNER, "password": "not the password" });
     assert_eq!(post(&mut client, "/api/sign-in", wrong).await.status, 401);
+    site.stop().await;
+}
+
+/// What this server cannot look at is nobody's wrong try: however often its store takes nothing, the second factor is taken once it does
+/// again, at signing in and where it is taken away.
+#[tokio::test]
+async fn a_store_that_fails_uses_up_no_tries() {
+    let site = Site::start().await;
+    let mut client = site.client().await;
+    let sid = signed_in(&site, &mut client).await;
+    let (_, codes) = second_factor(&mut client, &sid, site.now()).await;
+    let wait = post(&mut client, "/api/sign-in", json!({ "email": OWNER, "password": PASSWORD })).await.ok();
+    let show = json!({ "pending": wait["pending"], "recoveryCode": codes[0] });
+    let remove = json!({ "recoveryCode": codes[1] });
+    site.fault.set(Fault::Unavailable);
+    for _ in 0..11 {
+        assert_eq!(post(&mut client, "/api/sign-in/totp", show.clone()).await.status, 503);
+        assert_eq!(ask(&mut client, Some(&sid), "DELETE", "/api/me/totp", Some(&remove)).await.status, 503);
+    }
+    site.fault.set(Fault::None);
+    assert_eq!(post(&mut client, "/api/sign-in/totp", show).await.ok()["next"], "done");
+    assert_eq!(ask(&mut client, Some(&sid), "DELETE", "/api/me/totp", Some(&remove)).await.status, 204);
     site.stop().await;
 }
