@@ -32,6 +32,32 @@ pub fn client(peer: IpAddr, headers: &HeaderMap, trusted: &[IpNet]) -> IpAddr {
     client
 }
 
+/// Networks of proxies, as settings name them.
+///
+/// # Errors
+/// What is wrong with the first that is none.
+pub(crate) fn networks(texts: &[String]) -> Result<Vec<IpNet>, String> {
+    let network = |text: &String| {
+        let text = text.trim();
+        let network = text
+            .parse::<IpNet>()
+            .or_else(|_| text.parse::<IpAddr>().map(IpNet::from))
+            .map_err(|_| format!("must be a list of networks such as `10.0.0.0/8`, and `{text}` is none"))?;
+        // Whoever asks would then say themselves what address they have, past limits and what tokens are pinned to.
+        if network.prefix_len() == 0 {
+            return Err(format!("must name the networks of proxies, and `{text}` is every address there is"));
+        }
+        // Addresses are looked at as the IPv4 addresses that they are: such a network would hold none of them.
+        if let IpNet::V6(mapped) = network
+            && mapped.network().to_ipv4_mapped().is_some()
+        {
+            return Err(format!("must name IPv4 networks as such, and `{text}` is one written as IPv6"));
+        }
+        Ok(network)
+    };
+    texts.iter().map(network).collect()
+}
+
 impl From<IpAddr> for RateAddress {
     fn from(address: IpAddr) -> Self {
         match address.to_canonical() {

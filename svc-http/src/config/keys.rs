@@ -8,13 +8,13 @@ use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ipnet::IpNet;
 use svc_core::state::people::Plan;
 use svc_core::value::secret::Secret;
 use url::Url;
 
 use super::mail::{self, MailServer};
 use super::{Allowed, BaseUrl, Config, DATABASE, LogFormat, LogLevel, within};
+use crate::address::networks;
 use crate::callback_secret;
 
 /// One setting: what it is called, what it is for, and how its value is taken in.
@@ -486,22 +486,6 @@ fn master_key(text: &str) -> Result<String, String> {
     } else {
         Err("must be 32 bytes in base64url (43 characters) or hexadecimal (64)".to_owned())
     }
-}
-
-fn networks(texts: &[String]) -> Result<Vec<IpNet>, String> {
-    let network = |text: &String| {
-        let text = text.trim();
-        let network = text
-            .parse::<IpNet>()
-            .or_else(|_| text.parse::<std::net::IpAddr>().map(IpNet::from))
-            .map_err(|_| format!("must be a list of networks such as `10.0.0.0/8`, and `{text}` is none"))?;
-        // Whoever asks would then say themselves what address they have, past limits and what tokens are pinned to.
-        if network.prefix_len() == 0 {
-            return Err(format!("must name the networks of proxies, and `{text}` is every address there is"));
-        }
-        Ok(network)
-    };
-    texts.iter().map(network).collect()
 }
 
 /// Prices and the plans that they are of.

@@ -269,6 +269,11 @@ fn values_are_refused_with_what_they_must_be() {
             "0.0.0.0/0",
             " is `0.0.0.0/0` and must name the networks of proxies, and `0.0.0.0/0` is every address there is",
         ),
+        (
+            "SVC_TRUSTED_PROXIES",
+            "::ffff:127.0.0.0/104",
+            " is `::ffff:127.0.0.0/104` and must name IPv4 networks as such, and `::ffff:127.0.0.0/104` is one written as IPv6",
+        ),
         ("SVC_LIMITS_GATE_PER_MINUTE", "0", " is `0` and must be a whole number from 1 to 1000000"),
         ("SVC_LIMITS_BODY_BYTES", "1e6", " is `1e6` and must be a whole number from 1024 to 33554432"),
         ("SVC_TIMEOUTS_DRAIN_MS", "99", " is `99` and must be a whole number from 100 to 3600000"),
