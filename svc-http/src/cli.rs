@@ -10,6 +10,7 @@ mod dev;
 mod doctor;
 mod erase;
 mod evidence;
+mod handles;
 mod hook;
 mod init;
 mod key;

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use svc_http::config::{Config, ConfigError, Loaded};
 
 use super::output::{Problem, named_data, print, print_json};
-use super::serve;
+use super::{handles, serve};
 
 /// One thing that was looked at.
 struct Check {
@@ -70,6 +70,7 @@ fn everything(loaded: &Loaded) -> Vec<Check> {
     ];
     checks.extend(disk::unwritable(config).map(|it| check("database files", it)));
     checks.extend(proxies(config).map(|it| check("trusted proxies", it)));
+    checks.extend(file_handles(config).map(|it| check("file handles", it)));
     checks.extend(data::workspace(config, &named_data(config)).map(|it| check("workspace", it)));
     checks.extend(net::metrics(config).map(|it| check("metrics address", it)));
     checks.extend(roots(config).map(|it| check("root certificates", it)));
@@ -130,6 +131,12 @@ fn proxies(config: &Config) -> Option<Finding> {
     let advice =
         "Set `trustedProxies` to the address of the proxy, such as `127.0.0.1`, if it sends `x-forwarded-for`.";
     Some(Odd(seen, advice.to_owned()))
+}
+
+/// Whether a server that is started from here may have as many connections as its settings say.
+fn file_handles(config: &Config) -> Option<Finding> {
+    let advice = "Raise the hard limit where the server is started (`LimitNOFILE`, `ulimit -Hn`), or lower `limits.connections`.";
+    handles::lacking(config).map(|seen| Odd(seen, advice.to_owned()))
 }
 
 fn as_text(checks: &[Check], is_well: bool) -> String {

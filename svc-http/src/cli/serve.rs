@@ -15,7 +15,7 @@ use super::database::{place, schema_of, unopened};
 use super::listen::{Bound, Stops, bind, try_metrics};
 use super::output::{Problem, named_data};
 use super::store::{Use, open_alone};
-use super::{reached, setup};
+use super::{handles, reached, setup};
 
 /// Serves until a signal.
 ///
@@ -71,7 +71,7 @@ pub(crate) fn unknown_clients(config: &Config, base_url: &BaseUrl) -> Option<Str
     })
 }
 
-/// Starts the log and tells in it what the settings' sources had to say.
+/// Starts the log and tells in it what the settings' sources had to say; takes as many file handles as there are.
 pub(crate) fn begin(loaded: Loaded) -> Config {
     log::start(loaded.config.log);
     for warning in &loaded.warnings {
@@ -80,7 +80,9 @@ pub(crate) fn begin(loaded: Loaded) -> Config {
     if let Some(name) = telemetry::unheeded() {
         tracing::warn!("`{name}` is set and nothing is sent there: this program was built without the feature `otel`");
     }
-    loaded.config
+    let mut config = loaded.config;
+    handles::raise(&mut config);
+    config
 }
 
 /// Serves on `bound` until SIGTERM, SIGINT or SIGHUP, then drains; a second signal ends it at once. `announce` runs once requests

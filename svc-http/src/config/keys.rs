@@ -206,10 +206,15 @@ pub const KEYS: &[Key] = &[
         config.limits.billing_body_bytes = given.within(1_024, 67_108_864)?;
         Ok(())
     }),
-    key("limits.connections", "10000", "connections open at once", |config, given| {
-        config.limits.connections = given.within(1, 1_000_000)?;
-        Ok(())
-    }),
+    key(
+        "limits.connections",
+        "10000",
+        "connections open at once; no more than three quarters of the files that the process may have open",
+        |config, given| {
+            config.limits.connections = given.within(1, 1_000_000)?;
+            Ok(())
+        },
+    ),
     key("timeouts.headerMs", "10000", "milliseconds a client has to send a request's header", |config, given| {
         config.timeouts.header = given.span()?;
         Ok(())

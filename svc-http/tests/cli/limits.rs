@@ -1,6 +1,7 @@
 use std::io::{BufRead as _, Read as _, Write as _};
 use std::net::TcpStream;
 use std::path::Path;
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
@@ -186,4 +187,50 @@ fn until_closed(home: &Value) {
     while TcpStream::connect(address).is_ok() {
         assert!(Instant::now() < until, "connections are taken still");
     }
+}
+
+/// `svc` by a shell that sets its limits of open files.
+fn limited(folder: &Path, (soft, hard): (u32, u32), arguments: &str) -> Command {
+    let program = svc(folder).get_program().to_owned();
+    let mut command = Command::new("/bin/sh");
+    command.env_clear().current_dir(folder).arg("-c");
+    command.arg(format!("ulimit -Sn {soft} && ulimit -Hn {hard} && exec \"$0\" {arguments}")).arg(program);
+    command
+}
+
+/// A server takes as many file handles as the system allows it, and where these are too few for its connections it says so, leaves the
+/// rest of them to everything else and refuses the connections beyond; the doctor tells of it beforehand.
+#[test]
+fn connections_leave_file_handles_to_the_rest() {
+    let folder = tempfile::tempdir().unwrap();
+    let (_server, home) = {
+        let mut server = Server::spawn(&mut limited(folder.path(), (48, 200), "dev --listen 127.0.0.1:0 --json"));
+        let home: Value = serde_json::from_str(&server.line()).unwrap();
+        (server, home)
+    };
+    let ready = |stream: &mut TcpStream| {
+        stream.write_all(b"GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n").unwrap();
+        let mut first = [0; 12];
+        stream.read_exact(&mut first).unwrap();
+        String::from_utf8_lossy(&first).into_owned()
+    };
+    let mut all: Vec<TcpStream> = Vec::new();
+    for place in 0..150 {
+        let mut stream = connect(&home);
+        assert_eq!(ready(&mut stream), "HTTP/1.1 200", "{place}");
+        all.push(stream);
+    }
+    assert_eq!(ready(&mut connect(&home)), "HTTP/1.1 503");
+    all.pop();
+    let doctor = |handles, settings: &[(&str, &str)]| {
+        let output = limited(folder.path(), handles, "doctor").envs(settings.iter().copied()).output().unwrap();
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let told = doctor((48, 200), &[]);
+    assert!(
+        told.contains("look  file handles: a process may have 200 files open here, which is room for 150"),
+        "{told}"
+    );
+    let told = doctor((48, 200), &[("SVC_LIMITS_CONNECTIONS", "150")]);
+    assert!(!told.contains("file handles"), "{told}");
 }

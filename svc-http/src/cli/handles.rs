@@ -1,0 +1,38 @@
+//! File handles: how many this process may have open, and how many of them connections leave to everything else.
+
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use svc_http::config::Config;
+
+/// The part of all handles that connections do not get: the database, its readers and calls to the outside need some too.
+const OTHERS: u64 = 4;
+
+/// Lets this process have as many files open as the system allows it, and no more connections than that has room for: one beyond it would
+/// neither be answered nor refused.
+pub(crate) fn raise(config: &mut Config) {
+    let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
+    // Where the system takes no such limit the one that is in force stays.
+    let _ = setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum });
+    let Some(handles) = getrlimit(Resource::Nofile).current else { return };
+    let room = connections_of(handles);
+    if config.limits.connections > room {
+        tracing::warn!(
+            "this process may have {handles} files open, so {room} connections are open at once and not the {} of `limits.connections`: give it more (`LimitNOFILE`, `ulimit -n`), or lower the setting",
+            config.limits.connections
+        );
+        config.limits.connections = room;
+    }
+}
+
+/// What is wrong where a process that is started from here may not have as many files open as its connections take.
+pub(crate) fn lacking(config: &Config) -> Option<String> {
+    let handles = getrlimit(Resource::Nofile).maximum?;
+    let room = connections_of(handles);
+    let wanted = config.limits.connections;
+    (wanted > room).then(|| {
+        format!("a process may have {handles} files open here, which is room for {room} connections and not for the {wanted} of `limits.connections`")
+    })
+}
+
+fn connections_of(handles: u64) -> usize {
+    usize::try_from(handles.saturating_sub(handles.div_ceil(OTHERS))).unwrap_or(usize::MAX).max(1)
+}
