@@ -54,7 +54,7 @@ pub enum StoreError {
         known: i64,
     },
     /// An older release's schema, on which a server works: it would go on with what it does not know.
-    #[error("the database in `{}` has the older schema {found}, and a server works on it: {}", path.display(), self.advice())]
+    #[error("the database in `{}` has the older schema {found}, and something holds a lock on the directory, as a server that works on it does: {}", path.display(), self.advice())]
     Served {
         /// The directory.
         path: PathBuf,
@@ -74,6 +74,12 @@ pub enum StoreError {
     #[error("`{}` was moved, removed or replaced while it was in use: {}", path.display(), self.advice())]
     Replaced {
         /// Where the file was.
+        path: PathBuf,
+    },
+    /// Something holds the directory as a server does, and a file is not there that a server has.
+    #[error("`{}` is not there, and something holds a lock on its directory, as a server does for as long as it runs: {}", path.display(), self.advice())]
+    WithoutLog {
+        /// Where the file would be.
         path: PathBuf,
     },
     /// The file has a second name, a hard link.
@@ -219,7 +225,8 @@ impl StoreError {
             Self::ForeignSchema => "name a database of its own",
             Self::NoTables => "run `svc migrate`, or start a server of this release",
             Self::Served { .. } => {
-                "stop that server and start this release's instead, or run the command of the release that serves"
+                "stop that server and start this release's instead, or run the command of the release that serves; a program that locks the \
+                 directory itself, such as `flock`, is to lock another file"
             }
             Self::NewerSchema { .. } => "run the newer release again, or restore a backup",
             Self::Full(_) => "make room and decisions go on by themselves",
@@ -228,6 +235,10 @@ impl StoreError {
             }
             Self::Corrupt(_) => "stop, keep a copy of the files, and restore the last backup",
             Self::Replaced { .. } => "stop, see that the right file is there, and start again",
+            Self::WithoutLog { .. } => {
+                "if that is a server, the file was moved or removed: stop it, see that the right file is there, and start again; a program \
+                 that locks the directory itself, such as `flock`, is to lock another file"
+            }
             Self::Linked { .. } => {
                 "take the other one away (`find … -samefile` finds it), since what is answered by one name is lost for the other; a copy of \
                  a database is made with `svc backup`"

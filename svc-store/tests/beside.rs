@@ -18,7 +18,7 @@ use svc_core::state::people::Settings as WorkspaceSettings;
 use svc_core::store::CommitError;
 use svc_core::value::id::WorkspaceId;
 use svc_core::value::text::Note;
-use svc_store::sqlite::{DATABASE, SCHEMA, schema_of};
+use svc_store::sqlite::{DATABASE, SCHEMA, backup, schema_of};
 use svc_store::{Gate, SqliteStore, StoreError};
 
 const AT: &str = "https://gate.example.com";
@@ -94,6 +94,34 @@ fn an_older_schema_is_left_to_the_server_that_runs() {
     drop(older());
     drop(server);
     drop(SqliteStore::existing(directory.path()).unwrap());
+    assert!(matches!(schema_of(directory.path()), Ok(SCHEMA)));
+}
+
+/// A lock on the directory without a log beside the database is told as what it is: nobody says that a file was moved, which may be
+/// another program's lock. Nothing is copied or read meanwhile.
+#[test]
+fn a_lock_without_a_log_is_told_as_that() {
+    let directory = tempfile::tempdir().unwrap();
+    drop(SqliteStore::open(directory.path()).unwrap());
+    assert!(!directory.path().join("svc.db-wal").exists());
+    let lock = File::open(directory.path()).unwrap();
+    lock.try_lock().unwrap();
+    let copy = directory.path().join("copy.db");
+    for told in [
+        backup(directory.path(), &copy, &mut |_| ()).map(drop).unwrap_err(),
+        schema_of(directory.path()).map(drop).unwrap_err(),
+    ] {
+        assert!(matches!(told, StoreError::WithoutLog { .. }), "{told:?}");
+        let text = told.to_string();
+        assert!(
+            text.contains("`flock`")
+                && text.contains("holds a lock")
+                && !text.contains("was moved, removed or replaced"),
+            "{text}"
+        );
+    }
+    assert!(!copy.exists());
+    drop(lock);
     assert!(matches!(schema_of(directory.path()), Ok(SCHEMA)));
 }
 

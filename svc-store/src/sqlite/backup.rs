@@ -45,7 +45,7 @@ pub struct Progress {
 /// how far it is.
 ///
 /// # Errors
-/// [`StoreError::NoData`]; [`StoreError::Replaced`] where a server works on it and its log was removed; [`StoreError::File`] where `to` is there already or cannot be made; [`StoreError::Corrupt`] where
+/// [`StoreError::NoData`]; [`StoreError::WithoutLog`] where a server works on it and its log was removed; [`StoreError::File`] where `to` is there already or cannot be made; [`StoreError::Corrupt`] where
 /// the copy does not check, which says that the database itself is damaged. No file is left then.
 pub fn backup(directory: &Path, to: &Path, told: &mut dyn FnMut(Progress)) -> Result<Copied, StoreError> {
     let path = directory.join(DATABASE);

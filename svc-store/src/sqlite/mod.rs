@@ -97,7 +97,7 @@ impl SqliteStore {
     ///
     /// # Errors
     /// [`StoreError::ForeignDirectory`], [`StoreError::ForeignDatabase`], [`StoreError::NewerSchema`], [`StoreError::Served`]
-    /// where the schema is an older one and a server works on it, [`StoreError::Replaced`] where a server works on it and its log was
+    /// where the schema is an older one and a server works on it, [`StoreError::WithoutLog`] where a server works on it and its log was
     /// removed, [`StoreError::Linked`], or whatever keeps the files from being used; nothing was changed then.
     pub fn open(directory: impl AsRef<Path>) -> Result<Self, StoreError> {
         Self::start(place_in(directory.as_ref())?, false, Limits::default(), Folding::default())
@@ -179,7 +179,7 @@ impl Backend for SqliteStore {
 ///
 /// # Errors
 /// [`StoreError::NoData`], [`StoreError::ForeignDatabase`], [`StoreError::NewerSchema`], [`StoreError::Linked`],
-/// [`StoreError::Replaced`] where a server works on it and its log was removed, or whatever keeps the file from being read.
+/// [`StoreError::WithoutLog`] where a server works on it and its log was removed, or whatever keeps the file from being read.
 pub fn schema_of(directory: impl AsRef<Path>) -> Result<i64, StoreError> {
     let directory = directory.as_ref();
     let path = directory.join(DATABASE);

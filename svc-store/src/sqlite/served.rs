@@ -30,11 +30,11 @@ pub(super) fn keep_out(path: &Path, found: Option<i64>) -> Result<Option<File>, 
     }
 }
 
-/// That the log and its index lie beside the database at `path` if a server works on it. They are made anew by the first read that does
+/// That the log and its index lie beside the database at `path` if a server works on it, or whatever else holds the directory as one does. They are made anew by the first read that does
 /// not find them: what the server has committed is not in those, and what is committed to them it never sees.
 ///
 /// # Errors
-/// [`StoreError::Replaced`].
+/// [`StoreError::WithoutLog`].
 pub(super) fn is_whole(path: &Path) -> Result<(), StoreError> {
     let began = Instant::now();
     while let Some(missing) = place::missing(path) {
@@ -43,7 +43,7 @@ pub(super) fn is_whole(path: &Path) -> Result<(), StoreError> {
             return Ok(());
         }
         if began.elapsed() >= PASSING {
-            return Err(StoreError::Replaced { path: missing });
+            return Err(StoreError::WithoutLog { path: missing });
         }
         // One that begins or ends has the lock, and these files not yet or no more.
         thread::park_timeout(SET_UP_AGAIN);
