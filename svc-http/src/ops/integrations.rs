@@ -97,7 +97,7 @@ impl Place<'_> {
         // A body that is read in vain is told of before that there is nothing to change.
         let found = self.find(call);
         let kind = found.as_ref().ok().map(|it| it.slot.kind);
-        let (enabled, config, secret) = wire::read_change(&call.body, kind, self.guards())?;
+        let wire::Change { enabled, config, secret } = wire::read_change(&call.body, kind, self.guards())?;
         let found = found?;
         let secret = secret.map(|it| self.secret(found.slot, Some(it))).transpose()?;
         let secret = secret.map(|(_, kept)| kept.at(self.service.gate.now()));

@@ -53,15 +53,22 @@ pub fn read_new(body: &[u8], guards: Guards<'_>) -> Result<NewIntegration, Refus
     fields.finish(kind.map(|kind| NewIntegration { kind, secret, config }))
 }
 
-/// Reads whether an integration of this kind, where that is known, is to be used, `None` where nothing is said, what of its configuration changes, and the secret that another provider of identity knows this server by.
+/// A wish that an integration be changed.
+#[derive(Debug)]
+pub struct Change {
+    /// Whether it is to be used; `None` where nothing is said.
+    pub enabled: Option<bool>,
+    /// What of its configuration changes.
+    pub config: Configured,
+    /// The secret that another provider of identity knows this server by.
+    pub secret: Option<Secret<String>>,
+}
+
+/// Reads a change of an integration of this kind, where that is known.
 ///
 /// # Errors
 /// `invalid_json`, or `invalid_request` naming every fault.
-pub fn read_change(
-    body: &[u8],
-    kind: Option<IntegrationKind>,
-    guards: Guards<'_>,
-) -> Result<(Option<bool>, Configured, Option<Secret<String>>), Refusal> {
+pub fn read_change(body: &[u8], kind: Option<IntegrationKind>, guards: Guards<'_>) -> Result<Change, Refusal> {
     let json = parse_or_empty(body)?;
     let mut fields = Fields::of(&json)?;
     fields.only(&["enabled", "config", "secret"]);
@@ -72,7 +79,7 @@ pub fn read_change(
         None | Some(IntegrationKind::Oidc) => callback_secret::parse_given(text(it)?),
         Some(_) => Err(Invalid::new("is changed with `POST …/rotate`: this kind shows its own to nobody")),
     });
-    fields.finish(Some((enabled, config, secret)))
+    fields.finish(Some(Change { enabled, config, secret }))
 }
 
 /// The secret that was sent. An identity provider draws its own, of whatever length, and none here is of use to it.
@@ -225,7 +232,7 @@ mod tests {
                 Guards { receivers: &guard, providers: &guard },
             )
             .unwrap()
-            .0
+            .enabled
         });
         assert_eq!(told, [Some(true), Some(false), None]);
     }
