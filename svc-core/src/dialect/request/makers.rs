@@ -20,6 +20,11 @@ const DRAWS_ITSELF: u32 = 6;
 const DRAWS_ITSELF_MESSAGES: ((u32, u32), &str, (u32, u32)) = ((5, 0), "opus", (4, 7));
 /// Numbers of lines below this are written with a point; two digits together are a line and its number.
 const TOGETHER: u32 = 20;
+/// Digits that a line, or a number within it, has at most.
+const LINE_DIGITS_MAX: usize = 2;
+/// Numbers of the maker's first models that think, and the first of them that takes no text at which to end.
+const O_LINES: [u32; 3] = [1, 3, 4];
+const TAKES_NO_STOP: u32 = 3;
 
 /// What is told beside tools of how much to think.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,8 +77,7 @@ pub(super) fn draws_itself(target: Target<'_>) -> bool {
 /// Whether a model refuses a text at which its answer is to end: left out it would be another answer, so that another model is asked.
 pub(super) fn takes_no_stop(target: Target<'_>) -> bool {
     let refuses = |model: &str| {
-        ["o3", "o4"].iter().any(|it| last(model).starts_with(it))
-            || numbered(model).is_some_and(|it| it.0 >= DRAWS_ITSELF)
+        o_line(model).is_some_and(|it| it >= TAKES_NO_STOP) || numbered(model).is_some_and(|it| it.0 >= DRAWS_ITSELF)
     };
     !target.is_its_own && is_makers(target, Dialect::Chat) && refuses(target.model)
 }
@@ -156,22 +160,44 @@ fn draws_itself_in_messages(model: &str) -> bool {
 
 /// Whether a name is one of the maker's first models that think.
 pub(super) fn is_o_line(model: &str) -> bool {
-    last(model).strip_prefix('o').is_some_and(|it| it.starts_with(|it: char| it.is_ascii_digit()))
+    o_line(model).is_some()
 }
 
-/// The line and the number of one of the chat maker's models, wherever its name has them.
+/// The number of one of the maker's first models that think; another behind the same letter is a name of anybody's.
+fn o_line(model: &str) -> Option<u32> {
+    let rest = last(model).strip_prefix('o')?;
+    let number = digits(rest)?.parse().ok()?;
+    let is_whole = !rest.trim_start_matches(is_digit).starts_with(char::is_alphanumeric);
+    (O_LINES.contains(&number) && is_whole).then_some(number)
+}
+
+/// The line and the number of one of the chat maker's models, wherever its name has them. A year, or the size of another's, is none.
 pub(super) fn numbered(model: &str) -> Option<(u32, u32)> {
-    let digits = |text: &str| -> Option<u32> { text.split(|it: char| !it.is_ascii_digit()).next()?.parse().ok() };
     let (_, rest) = last(model).split_once("gpt-")?;
-    let line = digits(rest)?;
+    let line: u32 = digits(rest).filter(|it| it.len() <= LINE_DIGITS_MAX)?.parse().ok()?;
+    let rest = rest.trim_start_matches(is_digit);
+    if rest.starts_with(['b', 'B']) {
+        return None;
+    }
     if line >= TOGETHER {
         // Where a point may not stand, 5.4 is written 54.
         return Some((line / 10, line % 10));
     }
-    let point = rest.trim_start_matches(|it: char| it.is_ascii_digit()).strip_prefix('.');
-    Some((line, point.and_then(digits).unwrap_or(0)))
+    let number = rest.strip_prefix('.').and_then(digits).filter(|it| it.len() <= LINE_DIGITS_MAX);
+    Some((line, number.and_then(|it| it.parse().ok()).unwrap_or(0)))
 }
 
+/// The digits that a text begins with.
+fn digits(text: &str) -> Option<&str> {
+    text.split(|it| !is_digit(it)).next().filter(|it| !it.is_empty())
+}
+
+const fn is_digit(sign: char) -> bool {
+    sign.is_ascii_digit()
+}
+
+/// A model's own name, behind its provider's and what says that it was tuned.
 fn last(model: &str) -> &str {
-    model.rsplit('/').next().unwrap_or(model)
+    let own = model.rsplit('/').next().unwrap_or(model);
+    own.strip_prefix("ft:").unwrap_or(own)
 }

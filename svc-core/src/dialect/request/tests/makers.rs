@@ -63,6 +63,8 @@ fn tools_go_out_without_thinking_where_they_have_to() {
         "gpt-4.1",
         "gpt-41",
         "gpt-oss-120b",
+        "gpt-2025-prod",
+        "gpt-70b",
         "prod-1",
         "o3",
         "mygpt",
@@ -127,7 +129,9 @@ fn chances_are_left_out_where_they_are_refused() {
         assert!(told(CHAT, r#""temperature":1.7"#, claude(model), "model").is_some(), "it is left out, however high");
     }
     let gpt = |model| routed(maker(model));
-    for model in ["gpt-6-sol", "gpt-6.1-sol", "gpt-5", "gpt-5-mini", "o4-mini"] {
+    for model in
+        ["gpt-6-sol", "gpt-6.1-sol", "gpt-5", "gpt-5-mini", "o4-mini", "ft:o4-mini-2025-04-16:us::x", "openai/o3"]
+    {
         for dialect in [CHAT, MESSAGES] {
             assert_eq!(told(dialect, chances, gpt(model), "temperature"), None, "{model}");
             assert_eq!(told(dialect, chances, gpt(model), "top_p"), None, "{model}");
@@ -154,8 +158,11 @@ fn chances_are_left_out_where_they_are_refused() {
             assert_eq!(told(dialect, chances, claude(of_before), "temperature"), kept, "{of_before}");
         }
     }
-    for of_before in ["gpt-4o", "gpt-5.2", "gpt-4.1-mini", "prod-1"] {
+    for of_before in
+        ["gpt-4o", "gpt-5.2", "gpt-4.1-mini", "prod-1", "o365-mail", "o3x", "gpt-2025-prod", "ft:gpt-4o:us::o3"]
+    {
         assert_eq!(told(CHAT, chances, gpt(of_before), "temperature"), kept, "{of_before}");
+        assert!(told(CHAT, r#""stop":["x"]"#, gpt(of_before), "stop").is_some(), "{of_before}");
     }
     assert_eq!(
         told(MESSAGES, chances, target(MESSAGES, "claude-sonnet-5"), "temperature"),
