@@ -30,7 +30,8 @@ pub fn input_bound(model: &Model, demand: &Demand) -> u64 {
     beside_pages(model, demand).saturating_add(pages)
 }
 
-/// How many tokens are likely to go in: a quarter of the bound, by the pages that documents are likely to have.
+/// How many tokens are likely to go in: a quarter of the bound, by the pages that documents are likely to have. Nothing is charged by
+/// it, as a document says of itself what its writer likes.
 #[must_use]
 pub fn likely_input(model: &Model, demand: &Demand) -> u64 {
     tokens_of(beside_pages(model, demand).saturating_add(counted(demand.pages_likely, model.figures.page)))
@@ -75,12 +76,13 @@ pub fn worst_case(model: &Model, at: Dialect, demand: &Demand) -> Result<MicroUs
 }
 
 /// What is charged for where a call ended without its final usage (CONTRACT part 2, "No final usage"): the provider's
-/// own figure of the input, else what is likely; and as output the tokens received, or what the model makes in
-/// the time since it was sent, at most all that the call's answers may have, if that is more. Whoever posts its cost takes at
-/// most the reservation.
+/// own figure of the input, else a quarter of its bound, of which a model takes in no more than it takes in at all; and as output
+/// the tokens received, or what the model makes in the time since it was sent, at most all that the call's answers may have, if that
+/// is more. Whoever posts its cost takes at most the reservation.
 #[must_use]
 pub fn estimate(model: &Model, demand: &Demand, received: &Received) -> Usage {
-    let guess = Usage { input: likely_input(model, demand), ..Usage::default() };
+    let guess = tokens_of(input_bound(model, demand)).min(model.context_window);
+    let guess = Usage { input: guess, ..Usage::default() };
     let input = received.reported.filter(|it| it.all_input() > 0).unwrap_or(guess);
     let made = u128::from(received.elapsed_ms).saturating_mul(u128::from(received.tokens_per_second)).div_ceil(1_000);
     let told = received.reported.unwrap_or_default();

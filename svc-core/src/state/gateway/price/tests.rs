@@ -488,16 +488,20 @@ fn a_call_without_final_usage_is_charged_the_contracts_estimate() {
     assert_eq!(estimate(&model, &demand(), &passed).output, 120, "what came came");
 }
 
-/// A document is bounded by the most pages that it can have, of which no model takes in more than it takes in at all; what is
-/// estimated goes by the pages that it is likely to have.
+/// A document is bounded by the most pages that it can have, of which no model takes in more than it takes in at all. Whether it finds
+/// room goes by the pages that it is likely to have; what is charged without final usage does not, as it may lie about them, and is
+/// no more than the model takes in.
 #[test]
 fn a_document_has_a_bound_and_an_estimate() {
     let model = model(plain(1, 1));
     let few = Demand { pages: 60, pages_likely: 3, ..demand() };
     assert_eq!((input_bound(&model, &few), likely_input(&model, &few)), (121_000, 250 + 1_500));
-    let many = Demand { pages: 600, ..few };
+    let many = Demand { pages: 600, ..few.clone() };
     assert_eq!((input_bound(&model, &many), likely_input(&model, &many)), (129_000, 250 + 1_500));
-    assert_eq!(estimate(&model, &many, &Received::default()).input, 250 + 1_500);
+    let charged = |demand: &Demand| estimate(&model, demand, &Received::default()).input;
+    assert_eq!((charged(&few), charged(&many)), (121_000 / 4, 129_000 / 4));
+    assert_eq!(charged(&Demand { pages_likely: 600, ..many }), 129_000 / 4, "whatever it says");
+    assert_eq!(charged(&Demand { images: 1_000, text_bytes: 9_000_000, ..demand() }), 128_000);
 }
 
 /// Prices that are none name every fault with its path.
