@@ -4,6 +4,8 @@
 //! it is ranked again as any other, and the first call that asks [`Health::admits`] is the probe: others go elsewhere until
 //! that came back. A probe that fails opens the circuit again, for twice as long.
 
+mod waits;
+
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -11,6 +13,8 @@ use svc_core::state::gateway::route::{Circuit, Health as Seen, Standing};
 use svc_core::value::id::UpstreamId;
 use svc_core::value::text::ModelName;
 use svc_core::value::{Span, Timestamp};
+
+use self::waits::Waits;
 
 /// Failures in a row that open a circuit.
 const FAILURES_MAX: u32 = 5;
@@ -22,11 +26,6 @@ const PROBE: Span = Span::minutes(2);
 const PICTURE: Span = Span::millis(250);
 /// Models that are remembered; of more, the one not called for the longest is forgotten.
 const MODELS_MAX: usize = 4_096;
-/// First tokens that were waited for before a usual wait is told: one slow answer is not yet a slow model.
-const WAITS_MIN: u32 = 3;
-/// After how long without another one waits tell nothing any more. Whoever is called by none for being slow may be fast again: the
-/// next calls show it.
-const WAITS_LAST: Span = Span::minutes(2);
 /// Tokens that an answer has at least for its pace to say something.
 const PACED_TOKENS: u64 = 8;
 /// Characters of an error that are remembered.
@@ -58,21 +57,14 @@ struct Inner {
 
 #[derive(Clone, Debug)]
 struct Model {
-    waits: Option<Waits>,
+    first_tokens: Waits,
+    wholes: Waits,
     pace: Option<u64>,
     answered: u64,
     failed: u64,
     in_a_row: u32,
     open: Option<Open>,
     called_at: Timestamp,
-}
-
-/// How long first tokens were waited for of late.
-#[derive(Clone, Copy, Debug)]
-struct Waits {
-    mean_ms: u64,
-    count: u32,
-    last_at: Timestamp,
 }
 
 /// An open circuit.
@@ -133,29 +125,31 @@ impl Health {
         }
     }
 
-    /// Notes after how many milliseconds the first token of a stream came. Of a whole answer nobody knows when it began, so that it
-    /// says nothing here. A model that is not known to have answered is passed over.
-    pub fn record_latency(&self, upstream: UpstreamId, model: &ModelName, ms: u64, now: Timestamp) {
-        if let Some(known) = self.lock().models.get_mut(&(upstream, model.clone())) {
-            let before = known.waits.filter(|it| it.hold(now));
-            known.waits = Some(Waits {
-                mean_ms: mean(before.map(|it| it.mean_ms), ms),
-                count: before.map_or(0, |it| it.count).saturating_add(1),
-                last_at: now,
-            });
-        }
+    /// Notes after how many milliseconds the first token of a stream came. A model that is not known to have been called is passed
+    /// over, here and below.
+    pub fn record_first_token(&self, upstream: UpstreamId, model: &ModelName, ms: u64, now: Timestamp) {
+        self.with(upstream, model, |it| it.first_tokens.came(ms, now));
+    }
+
+    /// Notes that the first token of a stream was waited for so many milliseconds, and did not come.
+    pub fn record_given_up(&self, upstream: UpstreamId, model: &ModelName, ms: u64, now: Timestamp) {
+        self.with(upstream, model, |it| it.first_tokens.given_up(ms, now));
+    }
+
+    /// Notes after how many milliseconds an answer was there that came as a whole. When it began nobody knows, so that it says
+    /// nothing of first tokens.
+    pub fn record_whole(&self, upstream: UpstreamId, model: &ModelName, ms: u64, now: Timestamp) {
+        self.with(upstream, model, |it| it.wholes.came(ms, now));
     }
 
     /// Notes how fast a model that answered to its end was: so many tokens in so many milliseconds since it was asked. What is
-    /// too little to measure by is passed over, and so is a model that is not known to have answered.
+    /// too little to measure by is passed over.
     pub fn record_pace(&self, upstream: UpstreamId, model: &ModelName, tokens: u64, ms: u64) {
         if tokens < PACED_TOKENS {
             return;
         }
         let pace = tokens.saturating_mul(1_000) / ms.max(1);
-        if let Some(known) = self.lock().models.get_mut(&(upstream, model.clone())) {
-            known.pace = Some(mean(known.pace, pace));
-        }
+        self.with(upstream, model, |it| it.pace = Some(mean(it.pace, pace)));
     }
 
     /// The tokens that a model makes in a second, as [`Standing::pace`] tells it.
@@ -195,6 +189,12 @@ impl Health {
         self.lock().models.get(&(upstream, model.clone())).map_or((0, 0), |it| (it.answered, it.failed))
     }
 
+    fn with(&self, upstream: UpstreamId, model: &ModelName, change: impl FnOnce(&mut Model)) {
+        if let Some(known) = self.lock().models.get_mut(&(upstream, model.clone())) {
+            change(known);
+        }
+    }
+
     /// A panic elsewhere leaves figures that are still figures.
     fn lock(&self) -> MutexGuard<'_, Inner> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
@@ -221,16 +221,10 @@ fn mean(old: Option<u64>, new: u64) -> u64 {
     old.map_or(new, |old| (old.saturating_mul(7).saturating_add(new)) / 8)
 }
 
-impl Waits {
-    /// Whether they still say how long one is waited for.
-    fn hold(&self, now: Timestamp) -> bool {
-        now.since(self.last_at) < WAITS_LAST
-    }
-}
-
 impl Model {
-    const fn new(now: Timestamp) -> Self {
-        Self { waits: None, pace: None, answered: 0, failed: 0, in_a_row: 0, open: None, called_at: now }
+    fn new(now: Timestamp) -> Self {
+        let (first_tokens, wholes) = (Waits::default(), Waits::default());
+        Self { first_tokens, wholes, pace: None, answered: 0, failed: 0, in_a_row: 0, open: None, called_at: now }
     }
 
     fn note(&mut self, outcome: Outcome, now: Timestamp) {
@@ -273,8 +267,13 @@ impl Model {
             None if self.in_a_row > 0 => Circuit::Degraded,
             None => Circuit::Ok,
         };
-        let waits = self.waits.filter(|it| it.count >= WAITS_MIN && it.hold(now));
-        Standing { circuit, latency_ms: waits.map(|it| it.mean_ms), tokens_per_second: self.pace }
+        Standing {
+            circuit,
+            latency_ms: self.first_tokens.of_late(now),
+            first_token_ms: self.first_tokens.lasting(now),
+            whole_ms: self.wholes.lasting(now),
+            tokens_per_second: self.pace,
+        }
     }
 }
 
@@ -388,55 +387,35 @@ mod tests {
         assert!(health.admits(upstream, &model, at(10_000)));
     }
 
-    /// A model that has answered, and its latency as it is told at some time.
-    fn answering(health: &Health) -> impl Fn(i64) -> Option<u64> {
-        let (upstream, model) = names();
-        health.record_latency(upstream, &model, 9, at(0));
+    /// Waits are told of a model that was called, in a picture that serves for a while: what is usual of late for limits, and what
+    /// lasts for ranks, of streams and of whole answers apart.
+    #[test]
+    fn waits_are_told_of_late_and_lasting() {
+        let (health, (upstream, model)) = (Health::default(), names());
+        let told = |now| {
+            let seen = health.snapshot(at(now)).of(upstream, &model);
+            (seen.latency_ms, seen.first_token_ms, seen.whole_ms)
+        };
+        health.record_first_token(upstream, &model, 9, at(0));
+        health.record_whole(upstream, &model, 9, at(0));
+        assert_eq!(told(0), (None, None, None), "nobody knows that it was called");
         health.record(upstream, &model, Outcome::Answered, None, at(0));
-        move |now| health.snapshot(at(now)).of(upstream, &model).latency_ms
+        health.record_whole(upstream, &model, 5_000, at(1_000));
+        (0..2).for_each(|it| health.record_first_token(upstream, &model, 800, at(1_000 + it)));
+        assert_eq!(told(1_002), (None, Some(800), Some(5_000)), "two are too few for a limit");
+        health.record_given_up(upstream, &model, 900, at(1_003));
+        assert_eq!((told(1_004).0, told(1_252).0), (None, Some(800)), "one picture serves for a while");
+        assert_eq!(told(130_000), (None, Some(800), Some(5_000)));
+        assert_eq!(told(3_700_000), (None, None, None));
     }
 
-    /// Latency is a mean that forgets; what answers as a whole says nothing of it, nor do too few that began.
-    #[test]
-    fn latency_is_a_mean_that_forgets() {
-        let (health, (upstream, model)) = (Health::default(), names());
-        let latency = answering(&health);
-        for at_ms in [1_000, 2_000] {
-            health.record_latency(upstream, &model, 800, at(at_ms));
-            health.record(upstream, &model, Outcome::Answered, None, at(at_ms));
-            assert_eq!(latency(at_ms + 500), None, "two are too few, and nobody knew of the first");
-        }
-        health.record_latency(upstream, &model, 800, at(3_000));
-        assert_eq!(latency(4_000), Some(800));
-        health.record_latency(upstream, &model, 0, at(4_001));
-        assert_eq!(latency(4_002), Some(800), "one picture serves for a while");
-        assert_eq!(latency(4_250), Some(700));
-    }
-
-    /// A model that is called no more, as it would be if it were too slow for all, is unknown again after two minutes, and what it
-    /// was before then weighs no more.
-    #[test]
-    fn latency_does_not_outlast_what_it_was_measured_by() {
-        let (health, (upstream, model)) = (Health::default(), names());
-        let latency = answering(&health);
-        let three =
-            |ms: u64, from: i64| (0..3_i64).for_each(|it| health.record_latency(upstream, &model, ms, at(from + it)));
-        three(9_000, 0);
-        assert_eq!((latency(120_001), latency(120_002)), (Some(9_000), Some(9_000)), "one picture serves for a while");
-        assert_eq!(latency(120_252), None);
-        health.record_latency(upstream, &model, 100, at(130_000));
-        assert_eq!(latency(130_500), None, "one is too few again");
-        three(100, 131_000);
-        assert_eq!(latency(132_000), Some(100));
-    }
-
-    /// How fast a model is is a mean that forgets as well; one that was not measured is taken for a usual one.
+    /// How fast a model is is a mean that forgets; one that was not measured is taken for a usual one.
     #[test]
     fn pace_is_a_mean_that_forgets() {
         let health = Health::default();
         let (upstream, model) = names();
         health.record_pace(upstream, &model, 1_000, 1_000);
-        assert_eq!(health.pace(upstream, &model), Standing::default().pace(), "nobody knows that it answered");
+        assert_eq!(health.pace(upstream, &model), Standing::default().pace(), "nobody knows that it was called");
         health.record(upstream, &model, Outcome::Answered, None, at(0));
         health.record_pace(upstream, &model, 7, 1);
         assert_eq!(health.pace(upstream, &model), Standing::default().pace(), "seven tokens measure nothing");

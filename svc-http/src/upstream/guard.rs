@@ -16,6 +16,10 @@ pub trait Finish: Send + 'static {
     /// What was heard of the answer.
     type Heard: Send + 'static;
 
+    /// Takes note that the first token of a stream has come, so many milliseconds after it was asked for: as it comes, as the rest may
+    /// take long.
+    fn first_token(&mut self, _ms: u64) {}
+
     /// Keeps what came of the call, and tells what it came to where that is known. `heard` is there once an answer had begun. It
     /// is called once, and what it gives runs to its end even if nobody waits for it.
     fn finish(self, heard: Option<Self::Heard>, ended: Ended)

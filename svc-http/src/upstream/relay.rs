@@ -174,6 +174,10 @@ impl<T: Translate> Begun<T> {
         wants_cost: bool,
     ) -> RelayBody<T, F> {
         let Self { incoming, translator, out, is_ended, first_ms } = self;
+        let mut guard = guard;
+        if let (Some(ms), Some(sink)) = (first_ms, guard.sink()) {
+            sink.first_token(ms);
+        }
         let (times, started) = (incoming.times, incoming.started);
         let running = Running {
             first_ms,
@@ -278,7 +282,11 @@ impl<T: Translate, F: Finish<Heard = T>> RelayBody<T, F> {
                 Poll::Ready(Ok(more)) => {
                     running.is_ended = !more;
                     if running.first_ms.is_none() && translator.has_token() {
-                        running.first_ms = Some(millis(incoming.started));
+                        let ms = millis(incoming.started);
+                        running.first_ms = Some(ms);
+                        if let Some(sink) = running.guard.sink() {
+                            sink.first_token(ms);
+                        }
                     }
                     let (now, pieces) = (Instant::now(), translator.pieces());
                     if pieces != running.pieces {

@@ -4,7 +4,11 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 use svc_core::value::Span;
-use svc_tests::desk::{CHAT, Desk, MESSAGES, chat, streamed};
+use svc_tests::client::PATIENCE;
+use svc_tests::desk::{CHAT, Desk, Hand, MESSAGES, chat, streamed};
+use tokio::io::AsyncReadExt as _;
+use tokio::net::TcpStream;
+use tokio::time::timeout;
 
 /// The newest request that a provider heard.
 fn heard(desk: &Desk) -> Value {
@@ -71,6 +75,92 @@ async fn a_slow_model_is_called_again() {
     assert_eq!(error.json()["error"]["bindingConstraint"], "latency");
     desk.site.shift(Span::minutes(2));
     desk.chat("auto").await.ok();
+}
+
+/// The models of a preview, each with its time to the first token.
+async fn latencies(desk: &mut Desk) -> Vec<Value> {
+    desk.site.shift(Span::seconds(1));
+    let asked = json!({ "taskClass": "support.reply" }).to_string();
+    let told = desk.send("/v1/route/preview", &[], asked.as_bytes()).await.json();
+    told["candidates"].as_array().unwrap().iter().map(|it| it["latencyMs"].clone()).collect()
+}
+
+/// Reads until a token was heard.
+async fn hear_token(socket: &mut TcpStream) {
+    let (mut heard, mut piece) = (String::new(), [0; 4_096]);
+    let is_token = |it: &str| !it.is_empty() && !it.starts_with('"');
+    while !heard.split(r#""content":""#).skip(1).any(is_token) {
+        let count = timeout(PATIENCE, socket.read(&mut piece)).await.unwrap().unwrap();
+        assert_ne!(count, 0, "{heard}");
+        heard.push_str(&String::from_utf8_lossy(&piece[..count]));
+    }
+}
+
+/// How long a first token was waited for is known as it comes, while its stream runs on; and where it never came, it was waited for at
+/// least until its client hung up.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_slow_model_is_known_by_its_first_tokens() {
+    let mut desk = Desk::bare(|_| {}).await;
+    let url = desk.mock.chat_url();
+    let id = desk.upstream("own", "chat", &url).await;
+    desk.model(&id, "only", 50, 1, 2).await;
+    desk.enforce().await;
+    desk.api("PATCH", "task-classes/support.reply", Some(&json!({ "maxLatencyMs": 5 }))).await.ok();
+    desk.mock.turn("head-20--stall-3").unwrap();
+    let mut open = Vec::new();
+    for _ in 0..3 {
+        assert_eq!(latencies(&mut desk).await, [Value::Null]);
+        let mut socket = desk.begin(CHAT, &[], &streamed("auto")).await;
+        hear_token(&mut socket).await;
+        open.push(socket);
+    }
+    assert!(latencies(&mut desk).await[0].as_u64().unwrap() >= 20);
+    let error = desk.chat("auto").await;
+    assert_eq!((error.status, &error.json()["error"]["bindingConstraint"]), (409, &json!("latency")));
+    assert_eq!(desk.mock.counts().running, 3, "they run");
+
+    let mut desk = Desk::bare(|_| {}).await;
+    let provider = Hand::new();
+    let id = desk.upstream("hand", "messages", &provider.url()).await;
+    desk.model(&id, "only", 50, 1, 2).await;
+    desk.enforce().await;
+    for number in 1..=3 {
+        assert_eq!(latencies(&mut desk).await, [Value::Null]);
+        let client = desk.begin(CHAT, &[], &streamed("auto")).await;
+        let mut asked = provider.asked().await;
+        if number == 3 {
+            // Who speaks is known, and no token has come.
+            asked.tell_input(70).await;
+        }
+        drop(client);
+        asked.let_go().await;
+        let hung_up =
+            || desk.site.memory().dump().iter().filter(|(.., it)| format!("{it:?}").contains("HungUp")).count();
+        desk.site.until(|| hung_up() >= number).await;
+    }
+    assert!(latencies(&mut desk).await[0].is_u64(), "three have given up");
+}
+
+/// Where latency is favoured the faster model is called for whole answers too: each is asked once, the faster one from then on, be it
+/// that no stream has told of it or that what streams told is long ago.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_faster_model_is_called_for_whole_answers() {
+    let mut desk = Desk::bare(|_| {}).await;
+    let url = desk.mock.chat_url();
+    let id = desk.upstream("own", "chat", &url).await;
+    desk.model(&id, "slow--head-400", 50, 1, 2).await;
+    desk.model(&id, "fast", 50, 1, 2).await;
+    desk.enforce().await;
+    let models = json!({ "models": ["own/slow--head-400", "own/fast"] });
+    desk.api("PATCH", "task-classes/support.reply", Some(&models)).await.ok();
+    let mut routed = Vec::new();
+    for minutes in [0, 1, 1, 1, 10] {
+        desk.site.shift(Span::minutes(minutes));
+        let got = desk.chat_with(&[("x-svc-objective", "latency")], &chat("auto")).await;
+        assert_eq!(got.status, 200, "{}", got.text());
+        routed.push(got.header("x-svc-routed-to").unwrap().to_owned());
+    }
+    assert_eq!(routed, ["own/slow--head-400", "own/fast", "own/fast", "own/fast", "own/fast"]);
 }
 
 /// Where policy sends a call to a model that refuses what its client said to another, that is left out and told; to the very model

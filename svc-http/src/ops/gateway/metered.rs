@@ -247,6 +247,12 @@ pub(super) async fn admit(
 impl Finish for Sink {
     type Heard = Heard;
 
+    fn first_token(&mut self, ms: u64) {
+        if let Some((upstream, model)) = self.place.and_then(|it| self.model(it)) {
+            self.health.record_first_token(upstream.id, &model.name, ms, self.gate.now());
+        }
+    }
+
     async fn finish(self, heard: Option<Heard>, ended: Ended) -> Option<Charged> {
         let end = match (ended.how, &heard) {
             (How::Done, Some(_)) => CallEnd::Done,
@@ -255,11 +261,12 @@ impl Finish for Sink {
             (How::Done, None) => self.end.unwrap_or(CallEnd::Failed),
         };
         match (self.place, &heard) {
-            (Some(place), Some(Heard::Stream(..))) => self.judge(place, &ended),
+            (Some(place), Some(Heard::Stream(..))) => self.judge(place, ended.how),
             // It was given up before an answer began: if it was a probe, another call is to be one.
             (Some(place), None) => self.note(place, Outcome::Neither, None),
             (Some(_), Some(Heard::Whole { .. })) | (None, _) => {}
         }
+        self.note_given_up(&ended);
         let place = self.place.filter(|_| self.left.load(Ordering::Relaxed));
         let served = place.map(|place| self.served(place, heard, end));
         let Self { gate, call, failed, told, overhead_ms, before_ms, before, metrics, telemetry, trace, seat, .. } =
@@ -326,14 +333,21 @@ impl Sink {
 
     /// Notes how a stream of the model at `place` came to its end. What a client or this server ended says nothing of the model,
     /// nor does the time for the whole call, which a slow client uses up as well.
-    fn judge(&self, place: Place, ended: &Ended) {
-        if let (Some((upstream, model)), Some(ms)) = (self.model(place), ended.first_ms) {
-            self.health.record_latency(upstream.id, &model.name, ms, self.gate.now());
-        }
-        match ended.how {
+    fn judge(&self, place: Place, how: How) {
+        match how {
             How::Done => self.note(place, Outcome::Answered, None),
             How::Cut(Reason::Total) | How::HungUp | How::Stopped(_) => {}
             How::Cut(reason) => self.note(place, Outcome::Failed, Some(reason.as_str())),
+        }
+    }
+
+    /// Notes that the first token of a stream was waited for in vain: its client had no more patience, or time ran out.
+    fn note_given_up(&self, ended: &Ended) {
+        let gave_up = matches!(ended.how, How::HungUp | How::Cut(Reason::FirstToken | Reason::Total));
+        let place = self.place.filter(|_| gave_up && self.demand.stream && ended.first_ms.is_none());
+        if let Some((upstream, model)) = place.and_then(|it| self.model(it)) {
+            let ms = u64::try_from(self.sent.elapsed().as_millis()).unwrap_or(u64::MAX);
+            self.health.record_given_up(upstream.id, &model.name, ms, self.gate.now());
         }
     }
 

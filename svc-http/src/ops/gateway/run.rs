@@ -60,7 +60,7 @@ pub(super) struct Wanted {
 
 /// A try that answered.
 enum Answered {
-    Whole { read: Box<Read>, status: u16, first_ms: u64 },
+    Whole { read: Box<Read>, status: u16, first_ms: u64, ms: u64 },
     Stream(Box<upstream::Begun<Heard>>),
 }
 
@@ -158,12 +158,12 @@ impl Run {
                     match made {
                         Err(stop) => return self.stopped(guard, stop).await,
                         Ok(Ok(answered)) => {
-                            self.note(&place, answered.outcome(), None);
+                            self.note_answered(&place, &answered);
                             self.tell_changes(&place);
                             return self.deliver(answered, guard, switch).await;
                         }
                         Ok(Err(failed)) => {
-                            self.note(&place, outcome(&failed), Some(&failed.error()));
+                            self.note_failed(&place, &failed);
                             failed
                         }
                     }
@@ -294,9 +294,9 @@ impl Run {
                         Reason::Unreadable
                     })
                 };
-                let (status, first_ms) = (whole.status, whole.first_ms);
+                let (status, first_ms, ms) = (whole.status, whole.first_ms, whole.ms);
                 read.map(|it| it.naming(self.body.names(target.dialect())).of_provider(provider))
-                    .map(|it| Answered::Whole { read: Box::new(it), status, first_ms })
+                    .map(|it| Answered::Whole { read: Box::new(it), status, first_ms, ms })
                     .map_err(failed)
             }
             Reply::Stream(incoming) => {
@@ -447,9 +447,22 @@ impl Run {
         self.admitted.at(place).map_or(0, |(upstream, model)| self.health.pace(upstream.id, &model.name))
     }
 
-    fn note(&self, place: &Place, outcome: Outcome, error: Option<&str>) {
-        if let Some((upstream, model)) = self.admitted.at(place) {
-            self.health.record(upstream.id, &model.name, outcome, error, self.gate.now());
+    /// Notes that a place's model has answered; of a stream the rest is told as it comes.
+    fn note_answered(&self, place: &Place, answered: &Answered) {
+        let Some((upstream, model)) = self.admitted.at(place) else { return };
+        let now = self.gate.now();
+        self.health.record(upstream.id, &model.name, answered.outcome(), None, now);
+        if let Answered::Whole { ms, .. } = answered {
+            self.health.record_whole(upstream.id, &model.name, *ms, now);
+        }
+    }
+
+    fn note_failed(&self, place: &Place, failed: &Failed) {
+        let Some((upstream, model)) = self.admitted.at(place) else { return };
+        let now = self.gate.now();
+        self.health.record(upstream.id, &model.name, outcome(failed), Some(&failed.error()), now);
+        if failed.reason == Reason::FirstToken {
+            self.health.record_given_up(upstream.id, &model.name, failed.ms, now);
         }
     }
 

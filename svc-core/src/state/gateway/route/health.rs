@@ -34,8 +34,12 @@ impl Circuit {
 pub struct Standing {
     /// Whether calls get through.
     pub circuit: Circuit,
-    /// Its usual time to the first token in milliseconds, where it was measured.
+    /// Its usual time to the first token in milliseconds, where enough of late have told it: limits are held against it.
     pub latency_ms: Option<u64>,
+    /// Its time to the first token in milliseconds, as far as it was ever told within the hour: models are ranked by it.
+    pub first_token_ms: Option<u64>,
+    /// Its time to an answer that comes as a whole, in the same way.
+    pub whole_ms: Option<u64>,
     /// The tokens that it makes in a second, the wait for the first among them, where that was measured.
     pub tokens_per_second: Option<u64>,
 }
@@ -44,6 +48,13 @@ pub struct Standing {
 const UNMEASURED_PACE: u64 = 50;
 
 impl Standing {
+    /// How long it usually lets wait for an answer that comes as a stream, or as a whole, in milliseconds. Of a model that has given
+    /// none as a whole it is known that it takes as long as the first token at least.
+    #[must_use]
+    pub fn wait_ms(&self, stream: bool) -> Option<u64> {
+        if stream { self.first_token_ms } else { self.whole_ms.or(self.first_token_ms) }
+    }
+
     /// The tokens a second that a call without its final usage is charged by: as measured, else those of a usual model.
     #[must_use]
     pub fn pace(&self) -> u64 {

@@ -51,6 +51,7 @@ fn judge<'a>(ask: &Ask<'a>, sides: &[Option<Side<'a>>; 2], model: &'a Model, ups
         cost: worst_case(model, upstream.dialect, ask.demand).ok(),
         quality: by_class.copied().unwrap_or(model.quality.general),
         latency_ms: standing.latency_ms,
+        wait_ms: standing.wait_ms(ask.demand.stream),
         circuit: standing.circuit,
         multiplier,
         preference: 0,

@@ -198,8 +198,10 @@ pub struct Candidate<'a> {
     pub cost: Option<MicroUsd>,
     /// How good it is at this class, 0 to 100.
     pub quality: u8,
-    /// Its usual time to the first token in milliseconds, where this node has measured it.
+    /// Its usual time to the first token in milliseconds, where this node has measured it of late.
     pub latency_ms: Option<u64>,
+    /// How long it lets wait for such an answer in milliseconds, where this node has measured that.
+    pub wait_ms: Option<u64>,
     /// Whether calls get through.
     pub circuit: Circuit,
     /// Its yield relative to its class, in thousandths, 500 to 2,000.

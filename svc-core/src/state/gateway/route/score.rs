@@ -4,15 +4,15 @@
 //!
 //! - *cost*: (least worst case + 1) ÷ (its worst case + 1);
 //! - *quality*: quality ÷ 100;
-//! - *latency*: (least latency + 1) ÷ (its latency + 1); a model never measured has the mean of those that were, and
-//!   where none was, all have all of it;
+//! - *latency*: (least wait + 1) ÷ (its wait + 1), for the first token of a stream or for a whole answer, as is asked; a model
+//!   that is not measured has the mean of those that are, and where none is, all have all of it;
 //! - *sovereign*: half for a law that is known; half where nothing is kept, else a tenth less and another tenth for every
 //!   100 days that it is kept, nothing where that is not known or above 400;
 //! - *preference*: the place in the lists of class and profile, in even steps from all to nothing;
 //! - *balanced*: 35 % quality, 30 % cost, 20 % preference, 15 % latency.
 //!
-//! Equal scores go by preference, then by the balanced part, then by name. Models with an open circuit come after all
-//! others, whatever their score.
+//! Equal scores go by preference, then by the balanced part, then by name; where latency is favoured those first that are not
+//! measured, or nobody would learn that one is faster. Models with an open circuit come after all others, whatever their score.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -39,7 +39,8 @@ pub(super) fn rank(models: &mut Vec<Candidate<'_>>, objective: Objective) {
     }
     models.sort_by_cached_key(|it| {
         let name = (&it.upstream.name, &it.model.name);
-        (it.circuit == Circuit::Open, Reverse(it.score), it.preference, Reverse(field.balanced(it)), name)
+        let is_measured = objective == Objective::Latency && it.wait_ms.is_some();
+        (it.circuit == Circuit::Open, Reverse(it.score), is_measured, it.preference, Reverse(field.balanced(it)), name)
     });
 }
 
@@ -53,7 +54,7 @@ struct Field {
 
 impl Field {
     fn of(models: &[Candidate<'_>]) -> Self {
-        let known: Vec<u64> = models.iter().filter_map(|it| it.latency_ms).collect();
+        let known: Vec<u64> = models.iter().filter_map(|it| it.wait_ms).collect();
         let sum: u128 = known.iter().copied().map(u128::from).sum();
         let count = u128::try_from(known.len()).unwrap_or(u128::MAX);
         let mean_ms = sum.checked_div(count).map(|it| u64::try_from(it).unwrap_or(u64::MAX));
@@ -71,7 +72,7 @@ impl Field {
     }
 
     fn latency(&self, it: &Candidate<'_>) -> u64 {
-        it.latency_ms.or(self.mean_ms).map_or(WHOLE, |ms| ratio(self.fastest, ms))
+        it.wait_ms.or(self.mean_ms).map_or(WHOLE, |ms| ratio(self.fastest, ms))
     }
 
     fn preference(&self, it: &Candidate<'_>) -> u64 {

@@ -301,7 +301,8 @@ prop_compose! {
         for (upstream, name, latency_ms, circuit) in standings {
             let circuit = [Circuit::Ok, Circuit::Degraded, Circuit::Open][usize::try_from(circuit).unwrap()];
             let name = ModelName::parse(name).unwrap();
-            case.health.set(UpstreamId::from_bits(upstream), name, Standing { circuit, latency_ms, tokens_per_second: None });
+            let standing = Standing { circuit, latency_ms, first_token_ms: latency_ms, ..Standing::default() };
+            case.health.set(UpstreamId::from_bits(upstream), name, standing);
         }
         let id = ClassId::parse("support.reply").unwrap();
         for (number, name, accepted, rejected) in reports {

@@ -20,7 +20,7 @@ fn objectives_favour_what_they_say() {
     });
     let mut case = Case::new(vec![good, own, fast, cheap]);
     for (name, ms) in [("cheap", 900), ("good", 1_000), ("fast", 90), ("own", 2_000)] {
-        let standing = Standing { latency_ms: Some(ms), ..Standing::default() };
+        let standing = Standing { first_token_ms: Some(ms), ..Standing::default() };
         case.health.set(UpstreamId::from_bits(1), ModelName::parse(name).unwrap(), standing);
     }
     for (objective, first) in [
@@ -35,6 +35,28 @@ fn objectives_favour_what_they_say() {
     case.objective = Some(Objective::Quality);
     case.downgrade = true;
     assert_eq!(case.ranked()[0], "one/cheap", "a budget asks for the cheapest, whatever the call wants");
+}
+
+/// Where latency is favoured a model that is known to be fast comes before one that is not known, once another is known to be slow;
+/// one that is not known is asked before one that is known alone, and whole answers and streams are measured apart.
+#[test]
+fn what_is_not_measured_is_asked_once() {
+    let models = vec!["one/b".into(), "one/a".into()];
+    let mut case = Case::new(vec![model("a"), model("b"), model("c")]);
+    case.class = Some(class(Constraints { models, ..Constraints::default() }));
+    case.objective = Some(Objective::Latency);
+    let known = |case: &mut Case, name: &str, first: Option<u64>, whole: Option<u64>| {
+        let standing = Standing { first_token_ms: first, whole_ms: whole, ..Standing::default() };
+        case.health.set(UpstreamId::from_bits(1), ModelName::parse(name).unwrap(), standing);
+        case.ranked()[0].clone()
+    };
+    assert_eq!(case.ranked()[0], "one/b", "nobody is known");
+    assert_eq!(known(&mut case, "b", None, Some(1_500)), "one/a", "it may be faster");
+    assert_eq!(known(&mut case, "a", Some(1), None), "one/a", "and at its best it is");
+    assert_eq!(known(&mut case, "a", Some(1), Some(9_000)), "one/b");
+    case.demand.stream = true;
+    assert_eq!(case.ranked()[0], "one/b", "its first token is not known");
+    assert_eq!(known(&mut case, "b", Some(100), None), "one/a");
 }
 
 /// The call's objective wins over the class's, that over the profile's, that over the workspace's.
