@@ -127,7 +127,7 @@ fn list(service: &GateService, caller: &Caller, call: &Call, index: Index) -> Re
 /// Carries a call to a model and its answer back.
 async fn carry(service: &GateService, dialect: Dialect, key: &CallKey, call: &Call) -> Result<Answer, Refusal> {
     let (asked, body) = match asked::read(dialect, &call.headers, &call.body) {
-        Ok(read) => read,
+        Ok((asked, body)) => (asked, Arc::new(body)),
         Err(fault) => return Err(service.fault_of(key, GatewayOp::Chat, fault).await),
     };
     // Before it is admitted, so that a freeze that comes right after finds it.
@@ -138,10 +138,11 @@ async fn carry(service: &GateService, dialect: Dialect, key: &CallKey, call: &Ca
     loop {
         // Each look is at what came: under another setting what was taken out counts again.
         let (seen, findings) = scan::look(setting, &body).await?;
-        let demand = Arc::new(seen.as_ref().unwrap_or(&body).demand());
+        let sent = seen.map_or_else(|| Arc::clone(&body), Arc::new);
+        let demand = scan::demand(&sent).await?;
         let command = command(service, key, &asked, &demand, findings, setting);
         let now = if asked.dry {
-            match rehearse(service, command, seen.as_ref().unwrap_or(&body), &asked).await? {
+            match rehearse(service, command, &sent, &asked).await? {
                 Rehearsed::Told(answer) => return Ok(*answer),
                 Rehearsed::Rescan(now) => now,
             }
@@ -155,7 +156,7 @@ async fn carry(service: &GateService, dialect: Dialect, key: &CallKey, call: &Ca
                 Ready::Admitted(admitted, guard) => {
                     // A whole answer is read to its end, whoever is there to hear it.
                     call.ends.set(demand.stream);
-                    let wanted = Wanted { asked, body: seen.unwrap_or(body), demand };
+                    let wanted = Wanted { asked, body: sent, demand };
                     return Ok(Run::new(service, key.clone(), wanted, *admitted, call).answer(*guard).await);
                 }
             }
@@ -252,7 +253,8 @@ fn dry(admitted: &Admitted, mut preview: Value, formless: &[(UpstreamId, ModelNa
 /// Counts a request's tokens where its provider counts, else estimates them and says so; what the provider says is wrong with the
 /// request is passed on.
 async fn count(service: &GateService, key: &CallKey, call: &Call) -> Result<Answer, Refusal> {
-    let read = asked::headers(Dialect::Messages, &call.headers).and_then(|it| Ok((it, Body::read_count(&call.body)?)));
+    let read = asked::headers(Dialect::Messages, &call.headers)
+        .and_then(|it| Ok((it, Arc::new(Body::read_count(&call.body)?))));
     let (asked, body) = match read {
         Ok(read) => read,
         Err(fault) => return Err(service.fault_of(key, GatewayOp::CountTokens, fault).await),
@@ -260,8 +262,8 @@ async fn count(service: &GateService, key: &CallKey, call: &Call) -> Result<Answ
     let mut setting = service.data_loss.of(key.binding.workspace);
     loop {
         let (seen, findings) = scan::look(setting, &body).await?;
-        let sent = seen.as_ref().unwrap_or(&body);
-        let demand = Arc::new(sent.demand());
+        let sent = seen.map_or_else(|| Arc::clone(&body), Arc::new);
+        let demand = scan::demand(&sent).await?;
         let command = AdmitCall { count: true, ..command(service, key, &asked, &demand, findings, setting) };
         let admission = match service.read(|scope| admit_call(scope, &command))? {
             // What it is refused with is kept; what is admitted leaves nothing, so it is not worth a commit.
@@ -275,7 +277,7 @@ async fn count(service: &GateService, key: &CallKey, call: &Call) -> Result<Answ
                 setting = now;
             }
             Admission::Admitted(admitted) => {
-                let why = match run::count(service, sent, &admitted, call).await? {
+                let why = match run::count(service, &sent, &admitted, call).await? {
                     Count::Told(tokens) => return Ok(Answer::json(format!("{{\"input_tokens\":{tokens}}}"))),
                     Count::Untold(why) => why,
                 };

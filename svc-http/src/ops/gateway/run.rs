@@ -40,7 +40,7 @@ pub(super) struct Run {
     targets: Arc<Targets>,
     caller: CallKey,
     asked: Asked,
-    body: Body,
+    body: Arc<Body>,
     demand: Arc<Demand>,
     admitted: Admitted,
     query: Option<Box<str>>,
@@ -53,7 +53,7 @@ pub(super) struct Wanted {
     /// What its headers ask.
     pub(super) asked: Asked,
     /// The request.
-    pub(super) body: Body,
+    pub(super) body: Arc<Body>,
     /// What deciding on it took.
     pub(super) demand: Arc<Demand>,
 }

@@ -1,11 +1,12 @@
-//! What goes out is looked through for data that must not, as the workspace has set.
+//! What goes out is looked through: for what deciding takes of it, and for data that must not, as the workspace has set.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use svc_core::dialect::Body;
 use svc_core::dlp;
 use svc_core::refusal::Refusal;
+use svc_core::state::gateway::Demand;
 use svc_core::state::people::DataLoss;
 use svc_core::value::id::WorkspaceId;
 
@@ -37,20 +38,36 @@ impl DataLossSettings {
     }
 }
 
+/// What deciding on a request takes. A document in it may be long, and is read for its pages.
+///
+/// # Errors
+/// `internal` where reading failed.
+pub(super) async fn demand(body: &Arc<Body>) -> Result<Arc<Demand>, Refusal> {
+    aside(body, |it| Arc::new(it.demand())).await
+}
+
 /// Looks through every text of a request: the request without what was found, where the setting asks for that, and how much
 /// was found of each kind.
 ///
 /// # Errors
 /// `internal` where looking failed: what was not looked through does not go out, whatever the setting.
-pub(super) async fn look(setting: DataLoss, body: &Body) -> Result<Looked, Refusal> {
+pub(super) async fn look(setting: DataLoss, body: &Arc<Body>) -> Result<Looked, Refusal> {
     if setting == DataLoss::Off {
         return Ok((None, BTreeMap::new()));
     }
+    aside(body, move |it| look_now(setting, it.clone())).await?
+}
+
+/// Does this with a request: beside the threads that serve requests where it is long.
+async fn aside<T: Send + 'static>(
+    body: &Arc<Body>,
+    work: impl FnOnce(&Body) -> T + Send + 'static,
+) -> Result<T, Refusal> {
     if body.as_bytes().len() <= INLINE_BYTES_MAX {
-        return look_now(setting, body.clone());
+        return Ok(work(body));
     }
-    let owned = body.clone();
-    tokio::task::spawn_blocking(move || look_now(setting, owned)).await.map_err(|_| Refusal::internal())?
+    let body = Arc::clone(body);
+    tokio::task::spawn_blocking(move || work(&body)).await.map_err(|_| Refusal::internal())
 }
 
 fn look_now(setting: DataLoss, mut body: Body) -> Result<Looked, Refusal> {
@@ -64,4 +81,43 @@ fn look_now(setting: DataLoss, mut body: Body) -> Result<Looked, Refusal> {
         (setting == DataLoss::Redact).then(|| dlp::redact(text)).flatten().map(|(text, _)| text)
     })?;
     Ok((if setting == DataLoss::Redact { Some(body) } else { None }, found))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test may panic")]
+    use std::pin::pin;
+    use std::task::{Context, Poll, Waker};
+
+    use svc_core::state::gateway::Dialect;
+
+    use super::*;
+
+    /// A request with a document of so many bytes in base64.
+    fn body(bytes: usize) -> Arc<Body> {
+        let text = format!(
+            r#"{{"model":"m","messages":[{{"role":"user","content":[{{"type":"file","file":{{"file_data":"{}"}}}}]}}]}}"#,
+            "QUJD".repeat(bytes / 4)
+        );
+        Arc::new(Body::read(Dialect::Chat, text.as_bytes()).unwrap())
+    }
+
+    /// A short request is read where it is served; for a long one whoever serves goes on with others meanwhile, whatever is looked for.
+    #[tokio::test]
+    async fn long_requests_are_read_aside() {
+        let (short, long) = (body(1_000), body(8 << 20));
+        for (body, is_aside) in [(&short, false), (&long, true)] {
+            let mut reading = pin!(demand(body));
+            let first = reading.as_mut().poll(&mut Context::from_waker(Waker::noop()));
+            assert_eq!(first.is_pending(), is_aside);
+            let read = match first {
+                Poll::Ready(read) => read,
+                Poll::Pending => reading.await,
+            };
+            assert_eq!(*read.unwrap(), body.demand());
+            let here = std::thread::current().id();
+            let there = aside(body, |_| std::thread::current().id()).await.unwrap();
+            assert_eq!(there != here, is_aside);
+        }
+    }
 }
