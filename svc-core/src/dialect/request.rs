@@ -19,6 +19,7 @@ use super::names::{ClientNames, taken};
 use super::write::{Out, quoted};
 use super::{survey, texts};
 use crate::refusal::{FieldError, Refusal};
+use crate::state::gateway::route::{AUTO, is_named};
 use crate::state::gateway::{Call, Capability, Demand, Dialect, Host, Mode, Model, Upstream, output_room};
 
 /// What the names of models have that refuse to think in the midst of a turn which began without; a deployment may have any name.
@@ -88,9 +89,9 @@ impl<'a> Target<'a> {
     /// speaks to whichever is chosen.
     #[must_use]
     pub fn of_call(upstream: &'a Upstream, model: &'a Model, call: &Call, demand: &Demand) -> Self {
-        let (provider, name) = (upstream.name.as_str(), model.name.as_str());
-        let behind = call.requested.strip_prefix(provider).and_then(|it| it.strip_prefix('/'));
-        let is_named = &*call.requested == name || behind == Some(name);
+        // Where policy acts this word names no model, be it one's alias.
+        let may_name = call.mode == Mode::Shadow || &*call.requested != AUTO;
+        let is_named = may_name && is_named(&call.requested, model, upstream);
         let is_held = call.mode == Mode::Enforce && !call.budgets.is_empty();
         Self {
             is_its_own: is_named && demand.dialect == upstream.dialect,

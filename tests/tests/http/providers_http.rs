@@ -196,6 +196,8 @@ async fn what_a_model_refuses_is_left_out_and_told() {
 /// reserved goes out. Without a budget, and in shadow, nothing is added.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_was_reserved_is_what_goes_out() {
+    let aliases = json!({ "aliases": ["sonnet", "auto"] });
+    desk.api("PATCH", "models/maker/claude-sonnet-5", Some(&aliases)).await.ok();
     let mut desk = Desk::bare(|_| {}).await;
     let url = desk.mock.chat_url();
     let id = desk.upstream("own", "chat", &url).await;
@@ -209,11 +211,18 @@ async fn what_was_reserved_is_what_goes_out() {
         desk.routing(json!({ "mode": mode, "defaultTaskClass": "support.reply" })).await;
         if is_budgeted && mode == "shadow" {
             desk.budget(1_000_000, json!([{ "at": 100, "step": "stop" }])).await;
+        (MESSAGES, "sonnet", true),
+        (MESSAGES, "maker/sonnet", true),
         }
         let got = desk.chat_with(&[], &open).await;
         assert_eq!(got.status, 200, "{}", got.text());
         assert_eq!(heard(&desk).get("max_tokens").cloned(), bound, "{mode}");
         desk.chat("only").await.ok();
         assert_eq!(heard(&desk)["max_tokens"], json!(100), "its client's own stays");
+    desk.routing(json!({ "mode": "shadow" })).await;
+    for model in ["sonnet", "auto"] {
+        let got = desk.send(MESSAGES, &[], with_chance(model).to_string().as_bytes()).await;
+        assert_eq!((got.status, heard(&desk).get("temperature").is_some()), (200, true), "{model}: {}", got.text());
+    }
     }
 }

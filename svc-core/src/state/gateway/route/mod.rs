@@ -16,7 +16,7 @@ mod yields;
 use std::fmt;
 
 pub use health::{Circuit, Health, Standing};
-pub use names::NotServed;
+pub use names::{NotServed, is_named};
 pub use relax::{Change, Relaxation};
 pub use tools::{ToolMeaning, is_default_table, name_of_mcp_tool};
 pub use why::thousandths;
@@ -28,7 +28,7 @@ use super::routing::{Mode, Objective, Profile, Routing, TaskClass};
 use crate::value::MicroUsd;
 
 /// The name that asks for whichever model policy chooses.
-const AUTO: &str = "auto";
+pub const AUTO: &str = "auto";
 
 /// What a call asks of routing.
 #[derive(Clone, Copy, Debug)]

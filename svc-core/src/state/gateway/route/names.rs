@@ -19,6 +19,19 @@ pub enum NotServed {
     Off,
 }
 
+/// Whether a name is one of this model at its provider: its id or an alias, with the provider before it or alone. Another model may
+/// have it too.
+#[must_use]
+pub fn is_named(name: &str, model: &Model, upstream: &Upstream) -> bool {
+    let is_own = |it: &str| it == model.name.as_str() || has_alias(model, it);
+    is_own(name) || bare(name, upstream).is_some_and(is_own)
+}
+
+/// What a name has behind this provider's own.
+fn bare<'a>(name: &'a str, upstream: &Upstream) -> Option<&'a str> {
+    name.strip_prefix(upstream.name.as_str())?.strip_prefix('/')
+}
+
 /// What a name means: `provider/model` first, else the bare id at every provider that has it, else an alias. Of several,
 /// those with an open circuit come last, else the workspace's order holds.
 pub(super) fn resolve<'a>(name: &str, mode: Mode, all: &[Candidate<'a>]) -> Result<Vec<Candidate<'a>>, NotServed> {
@@ -27,8 +40,7 @@ pub(super) fn resolve<'a>(name: &str, mode: Mode, all: &[Candidate<'a>]) -> Resu
         (!found.is_empty()).then_some(found)
     };
     let found = meant(|name, model, upstream| {
-        let bare = name.strip_prefix(upstream.name.as_str()).and_then(|it| it.strip_prefix('/'));
-        bare.is_some_and(|bare| bare == model.name.as_str() || has_alias(model, bare))
+        bare(name, upstream).is_some_and(|bare| bare == model.name.as_str() || has_alias(model, bare))
     })
     .or_else(|| meant(|name, model, _| name == model.name.as_str()))
     .or_else(|| meant(|name, model, _| has_alias(model, name)));
