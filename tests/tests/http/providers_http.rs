@@ -3,6 +3,8 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
+use svc_core::state::people::{Plan, Role, Workspace};
+use svc_core::store::{Row as _, Store as _};
 use svc_core::value::Span;
 use svc_tests::client::PATIENCE;
 use svc_tests::desk::{CHAT, Desk, Hand, MESSAGES, chat, streamed};
@@ -161,6 +163,29 @@ async fn the_faster_model_is_called_for_whole_answers() {
         routed.push(got.header("x-svc-routed-to").unwrap().to_owned());
     }
     assert_eq!(routed, ["own/slow--head-400", "own/fast", "own/fast", "own/fast", "own/fast"]);
+}
+
+/// What a request was told otherwise is told after what a plan and budgets have to say, however much that is.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_days_of_grace_are_told_before_all_else() {
+    let mut desk = Desk::bare(|plan| (plan.config.plans.free.people, plan.config.plans.free.requests) = (1, 0)).await;
+    let found = desk.site.memory().load(&[Workspace::key(desk.site.workspace())]).unwrap().remove(0).record;
+    let row = Workspace::clone(found.as_ref().and_then(Workspace::peel).unwrap());
+    desk.site.plant(Workspace { plan: Plan::Free, ..row });
+    let url = desk.mock.messages_url();
+    let id = desk.upstream("maker", "messages", &url).await;
+    let long = format!("claude-opus-4-7-{}", "x".repeat(60));
+    desk.model(&id, &long, 50, 1, 2).await;
+    desk.enforce().await;
+    let mut body = chat("auto");
+    (body["temperature"], body["top_p"]) = (json!(0.5), json!(0.5));
+    let got = desk.chat_with(&[], &body).await;
+    let line = format!("left out, as {long} refuses it: temperature, top_p");
+    assert_eq!(got.header("x-svc-advisory"), Some(&*line), "{}", got.text());
+    let person = desk.site.member(Role::Member).principal.to_string();
+    (desk.key, _) = desk.key_with(json!({ "principalId": person })).await;
+    let got = desk.chat_with(&[], &body).await;
+    assert!(got.header("x-svc-advisory").unwrap().starts_with("the plan's people of this month are used"), "{got:?}");
 }
 
 /// Where policy sends a call to a model that refuses what its client said to another, that is left out and told; to the very model

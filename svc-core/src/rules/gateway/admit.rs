@@ -103,8 +103,10 @@ pub struct Notes {
     pub step: Option<Step>,
     /// The budget that it is of, as `kind:id`.
     pub budget_scope: Option<String>,
-    /// Lines for people.
+    /// Lines for people, the gravest first.
     pub advisories: Vec<String>,
+    /// Further lines for people, told where there is room.
+    pub asides: Vec<String>,
     /// What policy said, in words.
     pub why: Vec<String>,
     /// What each budget said.
@@ -257,7 +259,7 @@ impl Policy<'_> {
             Err(refusal) => return refuse(scope, asked, refusal),
         };
         let mut notes = self.notes(&choice, admissions, advisory);
-        notes.advisories.extend(full.iter().map(|it| format!("a budget has no room for a call of {it}")));
+        notes.asides.extend(full.iter().map(|it| format!("a budget has no room for a call of {it}")));
         let places: Vec<Place> = targets.iter().filter_map(|it| place(self.routing, it)).collect();
         let first_place = *places.first().ok_or_else(Refusal::internal)?;
         show(&choice);
@@ -342,6 +344,7 @@ impl Policy<'_> {
     }
 }
 
+            asides: Vec::new(),
 /// The least that the call can cost at a model that does as well at this class.
 fn cheapest(choice: &Choice<'_>, first: &Candidate<'_>) -> Option<MicroUsd> {
     let as_good = choice.ranked.iter().filter(|it| it.multiplier >= first.multiplier);

@@ -52,7 +52,9 @@ pub(super) fn onto(answer: Answer, admitted: &Admitted, asked: &Asked) -> Answer
     let unpriced = call.target.as_ref().filter(|_| admitted.place.worst.is_none());
     let unpriced = unpriced.map(|it| format!("{} has no price for this call, which budgets cannot see", routed(it)));
     let found = Some(&call.data_loss).filter(|it| !it.is_empty()).map(|it| format!("sensitive data: {}", counted(it)));
-    let advisories: Vec<String> = found.into_iter().chain(unpriced).chain(notes.advisories.iter().cloned()).collect();
+    // What ends with a day, and what budgets say or cannot see, comes before what may be left out.
+    let (first, last) = (notes.advisories.iter().cloned(), notes.asides.iter().cloned());
+    let advisories: Vec<String> = first.chain(unpriced).chain(found).chain(last).collect();
     if !advisories.is_empty() {
         tell(X_SVC_ADVISORY, &advisory(&advisories));
     }

@@ -260,7 +260,7 @@ impl Run {
         let Some((upstream, model)) = self.admitted.at(place) else { return };
         let wanted = dialect::Target::of_call(upstream, model, &self.admitted.call, &self.demand);
         let changed = self.body.changed(wanted);
-        self.admitted.notes.advisories.splice(0..0, changed);
+        self.admitted.notes.asides.splice(0..0, changed);
     }
 
     /// One try, which sets `left` once a byte has; what its provider tells of its use before an answer begins is put into
@@ -335,7 +335,7 @@ impl Run {
                     return self.told_stopped(charged).await;
                 }
                 if charged.is_some_and(|it| it.unpriced) && self.admitted.place.worst.is_some() {
-                    self.admitted.notes.advisories.insert(0, UNPRICED.to_owned());
+                    self.admitted.notes.advisories.push(UNPRICED.to_owned());
                 }
                 costing(self.noted(Answer::json(body)), charged)
             }
