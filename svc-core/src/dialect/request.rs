@@ -85,14 +85,13 @@ impl<'a> Target<'a> {
         }
     }
 
-    /// The same for a call: what budgets hold for it has to be all that it can cost, and where policy chose the model its client
-    /// speaks to whichever is chosen.
+    /// The same for a call: where a budget holds it (`is_held`), what is reserved has to be all that it can cost, and where policy
+    /// chose the model its client speaks to whichever is chosen.
     #[must_use]
-    pub fn of_call(upstream: &'a Upstream, model: &'a Model, call: &Call, demand: &Demand) -> Self {
+    pub fn of_call(upstream: &'a Upstream, model: &'a Model, call: &Call, demand: &Demand, is_held: bool) -> Self {
         // Where policy acts this word names no model, be it one's alias.
-        let may_name = call.mode == Mode::Shadow || &*call.requested != AUTO;
-        let is_named = may_name && is_named(&call.requested, model, upstream);
-        let is_held = call.mode == Mode::Enforce && !call.budgets.is_empty();
+        let is_named =
+            (call.mode == Mode::Shadow || &*call.requested != AUTO) && is_named(&call.requested, model, upstream);
         Self {
             is_its_own: is_named && demand.dialect == upstream.dialect,
             bound: is_held.then(|| output_room(model, demand)),
@@ -261,6 +260,11 @@ impl Body {
             if !left_out.is_empty() {
                 lines.push(format!("left out, as {model} refuses it: {}", left_out.join(", ")));
             }
+        }
+        if let (Dialect::Chat, Dialect::Chat, Some(held)) = (self.dialect, target.dialect, bound::set(root, target)) {
+            lines.push(format!(
+                "without a bound of its own, it was sent with one of {held} tokens, which a budget holds"
+            ));
         }
         lines
     }

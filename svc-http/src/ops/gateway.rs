@@ -201,7 +201,8 @@ async fn rehearse(service: &GateService, command: AdmitCall, body: &Body, asked:
             (Admission::Admitted(admitted), _) => admitted,
         };
         let (upstream, model) = admitted.at(&admitted.place).ok_or_else(Refusal::internal)?;
-        match body.to_upstream(dialect::Target::of_call(upstream, model, &admitted.call, &command.demand)) {
+        let is_held = admitted.is_held();
+        match body.to_upstream(dialect::Target::of_call(upstream, model, &admitted.call, &command.demand, is_held)) {
             Ok(_) => return Ok(Rehearsed::Told(Box::new(dry(&admitted, preview, &formless, asked)))),
             Err(refusal) if admitted.places.len() < 2 => return Err(refusal),
             Err(refusal) => {

@@ -196,6 +196,8 @@ async fn what_a_model_refuses_is_left_out_and_told() {
     let url = desk.mock.messages_url();
     let id = desk.upstream("maker", "messages", &url).await;
     desk.model(&id, "claude-sonnet-5", 50, 1, 2).await;
+    let aliases = json!({ "aliases": ["sonnet", "auto"] });
+    desk.api("PATCH", "models/maker/claude-sonnet-5", Some(&aliases)).await.ok();
     desk.enforce().await;
     let with_chance = |model: &str| {
         let mut body = chat(model);
@@ -209,20 +211,25 @@ async fn what_a_model_refuses_is_left_out_and_told() {
         (MESSAGES, "auto", false),
         (MESSAGES, "claude-sonnet-5", true),
         (MESSAGES, "maker/claude-sonnet-5", true),
+        (MESSAGES, "sonnet", true),
+        (MESSAGES, "maker/sonnet", true),
     ] {
         let got = desk.send(path, &[], with_chance(model).to_string().as_bytes()).await;
         assert_eq!(got.status, 200, "{}", got.text());
         assert_eq!(got.header("x-svc-advisory"), (!is_kept).then_some(line), "{path} {model}");
         assert_eq!(heard(&desk).get("temperature").is_some(), is_kept, "{path} {model}");
     }
+    desk.routing(json!({ "mode": "shadow" })).await;
+    for model in ["sonnet", "auto"] {
+        let got = desk.send(MESSAGES, &[], with_chance(model).to_string().as_bytes()).await;
+        assert_eq!((got.status, heard(&desk).get("temperature").is_some()), (200, true), "{model}: {}", got.text());
+    }
 }
 
-/// What budgets hold for a call is the most that it can cost: where policy is enforced and its client set no bound, the one that was
-/// reserved goes out. Without a budget, and in shadow, nothing is added.
+/// What budgets hold for a call is the most that it can cost: where policy is enforced, a budget could refuse the call and its client
+/// set no bound, the one that was reserved goes out, and that is told, also beside a provider's refusal. Elsewhere nothing is added.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_was_reserved_is_what_goes_out() {
-    let aliases = json!({ "aliases": ["sonnet", "auto"] });
-    desk.api("PATCH", "models/maker/claude-sonnet-5", Some(&aliases)).await.ok();
     let mut desk = Desk::bare(|_| {}).await;
     let url = desk.mock.chat_url();
     let id = desk.upstream("own", "chat", &url).await;
@@ -230,24 +237,28 @@ async fn what_was_reserved_is_what_goes_out() {
     let mut open = chat("only");
     open.as_object_mut().unwrap().remove("max_tokens");
     desk.post("task-classes", json!({ "id": "support.reply" })).await.made();
-    for (mode, is_budgeted, bound) in
-        [("enforce", false, None), ("shadow", true, None), ("enforce", true, Some(json!(1_000)))]
-    {
+    let line = "without a bound of its own, it was sent with one of 1000 tokens, which a budget holds";
+    for (mode, step, bound) in [
+        ("enforce", None, None),
+        ("enforce", Some("observe"), None),
+        ("enforce", Some("downgrade"), None),
+        ("shadow", Some("stop"), None),
+        ("enforce", None, Some(json!(1_000))),
+    ] {
         desk.routing(json!({ "mode": mode, "defaultTaskClass": "support.reply" })).await;
-        if is_budgeted && mode == "shadow" {
-            desk.budget(1_000_000, json!([{ "at": 100, "step": "stop" }])).await;
-        (MESSAGES, "sonnet", true),
-        (MESSAGES, "maker/sonnet", true),
+        if let Some(step) = step {
+            desk.budget(1_000_000, json!([{ "at": 100, "step": step }])).await;
         }
         let got = desk.chat_with(&[], &open).await;
         assert_eq!(got.status, 200, "{}", got.text());
-        assert_eq!(heard(&desk).get("max_tokens").cloned(), bound, "{mode}");
-        desk.chat("only").await.ok();
+        assert_eq!(heard(&desk).get("max_tokens").cloned(), bound, "{mode} {step:?}");
+        let told = got.header("x-svc-advisory");
+        assert_eq!(told, bound.map(|_| line), "{mode} {step:?}");
+        let got = desk.chat("only").await;
+        assert_eq!((got.status, got.header("x-svc-advisory")), (200, None));
         assert_eq!(heard(&desk)["max_tokens"], json!(100), "its client's own stays");
-    desk.routing(json!({ "mode": "shadow" })).await;
-    for model in ["sonnet", "auto"] {
-        let got = desk.send(MESSAGES, &[], with_chance(model).to_string().as_bytes()).await;
-        assert_eq!((got.status, heard(&desk).get("temperature").is_some()), (200, true), "{model}: {}", got.text());
     }
-    }
+    desk.mock.turn("status-400").unwrap();
+    let got = desk.chat_with(&[], &open).await;
+    assert_eq!((got.kind().as_str(), got.header("x-svc-advisory")), ("upstream_rejected", Some(line)));
 }

@@ -21,7 +21,7 @@ pub(super) fn name(target: Target<'_>) -> &'static str {
 /// What a request of the chat shape has to be changed by so that its one bound goes out once, under one name: two are refused by
 /// some, and of two one is read. Where it has none it gets the one that its target has: a reservation holds what was reserved.
 pub(super) fn spoken_as(root: Value<'_>, target: Target<'_>) -> Vec<Splice> {
-    let Some(bound) = root.given(NEW).or_else(|| root.given(OLD)) else {
+    let Some(bound) = given(root) else {
         return target.bound.map(|it| bounded(root, target, it)).unwrap_or_default();
     };
     let mut splices: Vec<_> = servers_own(root, bound.raw()).into_iter().collect();
@@ -36,6 +36,15 @@ pub(super) fn spoken_as(root: Value<'_>, target: Target<'_>) -> Vec<Splice> {
         splices.push(Splice::over(named, format!("\"{OLD}\"")));
     }
     splices
+}
+
+/// The bound that a request goes out with which sets none.
+pub(super) fn set(root: Value<'_>, target: Target<'_>) -> Option<u64> {
+    target.bound.filter(|_| given(root).is_none())
+}
+
+fn given<'a>(root: Value<'a>) -> Option<Value<'a>> {
+    root.given(NEW).or_else(|| root.given(OLD))
 }
 
 /// What sets a bound where there is none.

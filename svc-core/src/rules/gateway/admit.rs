@@ -114,6 +114,12 @@ pub struct Notes {
 }
 
 impl Admitted {
+    /// Whether a budget holds the call to what it reserves for it: where policy acts, and a budget could refuse one.
+    #[must_use]
+    pub fn is_held(&self) -> bool {
+        self.call.mode == Mode::Enforce && self.notes.budgets.iter().any(|it| it.may_refuse)
+    }
+
     /// The provider and the model at a place.
     #[must_use]
     pub fn at(&self, place: &Place) -> Option<(&Upstream, &Model)> {
@@ -338,13 +344,13 @@ impl Policy<'_> {
             step: gravest.and_then(|it| it.step),
             budget_scope: gravest.filter(|it| it.step.is_some()).map(|it| it.scope.header(self.workspace.id)),
             advisories,
+            asides: Vec::new(),
             why: choice.why(),
             budgets,
         }
     }
 }
 
-            asides: Vec::new(),
 /// The least that the call can cost at a model that does as well at this class.
 fn cheapest(choice: &Choice<'_>, first: &Candidate<'_>) -> Option<MicroUsd> {
     let as_good = choice.ranked.iter().filter(|it| it.multiplier >= first.multiplier);

@@ -14,7 +14,7 @@ use svc_core::rules::gateway::admit::{Admitted, Place};
 use svc_core::rules::gateway::finish::Tried;
 use svc_core::rules::gateway::payer::{CallKey, may_call};
 use svc_core::rules::gateway::retry::{Retry, RetryCall};
-use svc_core::state::gateway::{Attempt, Call as CallRow, CallEnd, Demand, Dialect, Usage};
+use svc_core::state::gateway::{Attempt, Call as CallRow, CallEnd, Demand, Dialect, Model, Upstream, Usage};
 use svc_core::value::id::HoldId;
 use svc_store::Gate;
 
@@ -176,6 +176,7 @@ impl Run {
             };
             let attempt = self.tried(&place, &failed, !fits);
             if failed.is_the_clients() {
+                self.tell_changes(&place);
                 return self.rejected(guard, tried, attempt, &failed).await;
             }
             if let Some(sink) = guard.sink() {
@@ -248,18 +249,20 @@ impl Run {
         let (upstream, model) = self.admitted.at(place).ok_or(Unsendable::Failed(Failed::new(Reason::Address)))?;
         let is_other = |it: &Missed| it.was_tried && it.attempt.provider != upstream.name;
         let is_elsewhere = tried.iter().any(is_other);
-        let wanted = dialect::Target::of_call(upstream, model, &self.admitted.call, &self.demand);
-        let wanted = dialect::Target { is_elsewhere, ..wanted };
+        let wanted = dialect::Target { is_elsewhere, ..self.wanted(upstream, model) };
         let sent = self.body.to_upstream(wanted).map_err(Unsendable::Unfit)?;
         let target = self.targets.of(&self.gate, &self.upstreams, upstream).map_err(Unsendable::Failed)?;
         Ok((target, sent))
     }
 
-    /// Tells what of the request the model that answers was told otherwise.
+    fn wanted<'a>(&self, upstream: &'a Upstream, model: &'a Model) -> dialect::Target<'a> {
+        dialect::Target::of_call(upstream, model, &self.admitted.call, &self.demand, self.admitted.is_held())
+    }
+
+    /// Tells what of the request the model that answers was told otherwise: the provider's refusal may be about that.
     fn tell_changes(&mut self, place: &Place) {
         let Some((upstream, model)) = self.admitted.at(place) else { return };
-        let wanted = dialect::Target::of_call(upstream, model, &self.admitted.call, &self.demand);
-        let changed = self.body.changed(wanted);
+        let changed = self.body.changed(self.wanted(upstream, model));
         self.admitted.notes.asides.splice(0..0, changed);
     }
 

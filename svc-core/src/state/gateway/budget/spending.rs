@@ -67,6 +67,8 @@ pub struct Admission {
     pub step: Option<Step>,
     /// Whether the call is refused for it. Never in shadow, where [`step`](Self::step) says what would have been.
     pub refuses: bool,
+    /// Whether the budget ever refuses a call.
+    pub may_refuse: bool,
     /// What was spent before the call.
     pub spent: MicroUsd,
     /// What was reserved before the call.
@@ -134,6 +136,7 @@ impl BudgetUse {
             scope: budget.scope.clone(),
             step,
             refuses: mode == Mode::Enforce && step.is_some_and(Step::refuses),
+            may_refuse: budget.ladder.refuses(),
             spent: self.spent,
             reserved: self.reserved,
             allocation,
