@@ -4,6 +4,7 @@ want to mislead, at twice the size of letters, and without script.
 """
 
 import contextlib
+import hashlib
 import json
 import shutil
 import urllib.parse
@@ -453,6 +454,16 @@ def what_a_tool_is_given(chromium, dev, cookie):
         assert page.locator("#rest").is_hidden()
         page.get_by_role("button", name="Deny").click()
         says(page, "status", "You denied it.")
+        whole = {"10": "\u00e9", "9": [1e21, None, True], "Z": {"b": -0.5, "a": "\u2028\U0001f600"}, "ls": "la"}
+        text = '{"10":"\u00e9","9":[1e+21,null,true],"Z":{"a":"\u2028\U0001f600","b":-0.5},"ls":"la"}'.encode()
+        right = f"sha256:{hashlib.sha256(text).hexdigest()}"
+        for n, (digest, is_told) in enumerate([(right, False), (f"sha256:{'0' * 64}", True)]):
+            tool = {"name": "shell", "server": f"sum-{n}", "input": whole, "inputDigest": digest, "inputBytes": len(text)}
+            decision = authorize(dev, desk.asker(dev), {"type": "tool.call", "summary": "Look around", "tool": tool})
+            page.goto(decision["approval"]["url"])
+            page.get_by_role("button", name="Deny").wait_for()
+            told = page.locator("#rest").inner_text()
+            assert told == (f"Not all of what the tool is given is here: it is {len(text)} bytes in all. Approving lets all of it through." if is_told else ""), told
         for n, left in enumerate([{"input": {"command": "ls"}, "inputBytes": 4216}, {"inputDigest": f"sha256:{'0' * 64}", "inputBytes": 4216}]):
             cut = {"name": "shell", "server": f"box-{n}"} | left
             decision = authorize(dev, desk.asker(dev), {"type": "tool.call", "summary": "Look around", "tool": cut})

@@ -118,8 +118,8 @@ async function gather(approval) {
   const people = [approval.requestedBy, approval.decidedBy, ...approval.approvals.map((it) => it.by)].filter(Boolean);
   const called = new Map((approval.people || []).map((it) => [it.id, it.name]));
   const names = new Map(await Promise.all(people.map(async (by) => [by, await who(by, called)])));
-  const matter = await about(approval);
-  return { approval, action, agent, names, matter, me, key: JSON.stringify([approval, action, agent, me]) };
+  const [matter, told] = await Promise.all([about(approval), unseen((action && action.tool) || {})]);
+  return { approval, action, agent, names, matter, unseen: told, me, key: JSON.stringify([approval, action, agent, me]) };
 }
 
 // What the kinds of approval that are about no action ask.
@@ -154,10 +154,17 @@ async function about({ kind, subject }) {
   return [["More", ...dollars(subject.moreMicros)], ...(told || []), ["Budget", quoted(subject.budgetId)]];
 }
 
-/** Whether a tool is given more than was sent here: its digest and length may stand for it, or beside what is left of it. */
-function isCut({ input, inputDigest, inputBytes }) {
-  if (!input) return Boolean(inputDigest || inputBytes);
-  return inputBytes !== undefined && inputBytes !== new TextEncoder().encode(JSON.stringify(input)).length;
+// What is said where a tool may be given something else than stands here: digest and length may stand for an input that was not
+// sent, or beside what is left of one.
+async function unseen({ input, inputDigest, inputBytes }) {
+  if (!inputDigest && inputBytes === undefined) return "";
+  const text = new TextEncoder().encode(input ? canonical(input) : "");
+  const isOfLength = inputBytes === undefined || inputBytes === text.length;
+  const sum = isOfLength && inputDigest && input && crypto.subtle && (await crypto.subtle.digest("SHA-256", text));
+  if (isOfLength && (!inputDigest || (sum && inputDigest === `sha256:${hex(sum)}`))) return "";
+  const all = `it is ${inputBytes ?? "an unknown number of"} bytes in all. Approving lets all of it through.`;
+  if (isOfLength && input && !sum) return `Without https this page cannot tell whether what stands here is all that the tool is given: ${all}`;
+  return `Not all of what the tool is given is here: ${all}`;
 }
 
 function facts({ approval, action, agent, names }) {
@@ -217,7 +224,7 @@ function paint() {
   const isReason = approval.reasons.some((it) => it.code === "untrusted_provenance");
   put("input", ...(tool.input ? [quoted(JSON.stringify(tool.input, null, 2), "ltr")] : []));
   part("given").hidden = !tool.input;
-  put("rest", ...(isCut(tool) ? [`Not all of what the tool is given is here: it is ${tool.inputBytes ?? "an unknown number of"} bytes in all. Approving lets all of it through.`] : []));
+  put("rest", ...(shown.unseen ? [shown.unseen] : []));
   put("origin", ...(strange && !isReason ? [strange] : []));
   put("reasons", ...approval.reasons.map((it) => item(quoted(sentence(it.message)))));
   if (approval.exceptions && waits) part("reasons").append(item("Approving makes an exception to its limits, this once."));

@@ -1,4 +1,4 @@
-// How the page of an approval shows texts, amounts and instants; a part of its script, before approval.js.
+// How the page of an approval shows texts, amounts and instants, and writes JSON; a part of its script, before approval.js.
 // What agents, strangers and members have written becomes text alone, each in a <bdi> of its own: none of it can be markup,
 // turn round what stands beside it, or hide in it.
 // Signs that nobody sees, each by itself; what joins those beside it or chooses their form is found first, with the one before it.
@@ -28,6 +28,18 @@ function entries(list) {
     entry.append(quoted(it));
     return place ? [", ", entry] : [entry];
   });
+}
+
+// JSON in the one writing that digests are of (RFC 8785).
+function canonical(value) {
+  if (Array.isArray(value)) return `[${value.map(canonical).join()}]`;
+  if (value === null || typeof value !== "object") return JSON.stringify(value);
+  const members = Object.keys(value).sort();
+  return `{${members.map((it) => `${JSON.stringify(it)}:${canonical(value[it])}`).join()}}`;
+}
+
+function hex(bytes) {
+  return Array.from(new Uint8Array(bytes), (it) => it.toString(16).padStart(2, "0")).join("");
 }
 
 function put(id, ...nodes) {
