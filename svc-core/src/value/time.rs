@@ -1,6 +1,7 @@
 //! Instants and spans, in milliseconds, UTC.
 
 use std::fmt;
+use std::ops::RangeInclusive;
 
 use serde::{Deserialize, Serialize};
 
@@ -8,6 +9,8 @@ use super::Invalid;
 
 /// Milliseconds of a day.
 pub(crate) const DAY_MS: i64 = 86_400_000;
+/// The instants that RFC 3339 has a writing for: years of four digits, by UTC.
+const WRITTEN: RangeInclusive<i64> = -62_167_219_200_000..=253_402_300_799_999;
 /// No RFC 3339 text of any use is longer.
 const TEXT_MAX: usize = 64;
 
@@ -173,7 +176,8 @@ fn parse_rfc_3339(text: &str) -> Option<i64> {
     let real =
         (1..=12).contains(&month) && civil(days) == (year, month, day) && hour < 24 && minute < 60 && second < 60;
     let local = ((days * 24 + hour) * 60 + minute) * 60 + second;
-    real.then_some((local - offset_seconds(zone)?) * 1_000 + millis)
+    let instant = (local - offset_seconds(zone)?) * 1_000 + millis;
+    (real && WRITTEN.contains(&instant)).then_some(instant)
 }
 
 /// The digits of a fraction as milliseconds, rounded down, and what stands behind them.
@@ -237,6 +241,8 @@ mod tests {
             ("1969-12-31T23:59:59.999Z", -1),
             ("0000-01-01T00:00:00-00:00", -62_167_219_200_000),
             ("9999-12-31T23:59:59.999Z", 253_402_300_799_999),
+            ("9999-12-31T23:59:59.999+23:59", 253_402_300_799_999 - 86_340_000),
+            ("0000-01-01T00:00:00-23:59", -62_167_219_200_000 + 86_340_000),
         ] {
             assert_eq!(Timestamp::parse(text).unwrap().as_millis(), ms, "{text}");
         }
@@ -258,6 +264,8 @@ mod tests {
             "2026-04-31T00:00:00Z",
             "2026-10-00T00:00:00Z",
             "2026-10-01T24:00:00Z",
+            "9999-12-31T23:59:59.999-00:01",
+            "0000-01-01T00:00:00+00:01",
             "2026-10-01T09:60:00Z",
             "2026-10-01T09:30:60Z",
             "2026-10-01T09:30:00.Z",

@@ -364,10 +364,11 @@ const GIVEN: [&str; 5] = ["headers", "inferenceGeos", "quality", "serviceTiers",
 
 fn is_of_interface(name: &str, value: &Json) -> bool {
     match value {
-        Json::Object(members) => members.iter().all(|(inner, value)| {
-            let sound = !inner.contains('_') || inner.contains('/') || GIVEN.contains(&name);
-            sound && is_of_interface(inner, value)
-        }),
+        // The names within are no members of the interface.
+        Json::Object(members) if GIVEN.contains(&name) => members.iter().all(|(_, value)| is_of_interface("", value)),
+        Json::Object(members) => members
+            .iter()
+            .all(|(inner, value)| (!inner.contains('_') || inner.contains('/')) && is_of_interface(inner, value)),
         Json::List(items) => items.iter().all(|it| is_of_interface(name, it)),
         Json::Text(text) => !name.ends_with("At") || Timestamp::parse(text).is_ok(),
         Json::Number(_) => !name.ends_with("At"),
@@ -433,6 +434,24 @@ mod tests {
                     assert_eq!(body.contains(r#""actor":"agt_00000000000000000000000003","#), is_agent, "{body}");
                 }
             }
+        }
+    }
+
+    /// Names and times of rows are found wherever they stand; names that somebody gave are theirs.
+    #[test]
+    fn what_only_a_row_says_is_found() {
+        for (data, sound) in [
+            (r#"{"expiresAt":"2026-10-01T09:30:00.000Z","prices":{"tools":{"lookAt":5,"read_file":1}}}"#, true),
+            (r#"{"headers":{"x_at":"y"},"svc/kind":{"cost/in_micros":1}}"#, true),
+            (r#"{"expiresAt":1790847000000}"#, false),
+            (r#"{"expiresAt":"10000-01-01T00:00:00.000Z"}"#, false),
+            (r#"{"list":[{"cost_micros":1}]}"#, false),
+            (r#"{"tools":{"lookAt":{"cost_micros":1}}}"#, false),
+            ("{", false),
+        ] {
+            let subject = Subject::Action(ActionId::from_bits(5));
+            let fact = Fact { kind: "action.allowed", actor: Actor::Policy, subject, data: data.into() };
+            assert_eq!(fact.is_of_interface(), sound, "{data}");
         }
     }
 }
