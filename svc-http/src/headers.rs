@@ -8,7 +8,7 @@ use svc_core::refusal::{FieldError, Refusal};
 
 use crate::entropy;
 use crate::other_kind;
-use crate::routes::Auth;
+use crate::routes::{Auth, CSV};
 use crate::secrets::{ACCESS_PREFIX, KEY_PREFIX, TOKEN_PREFIX, is_drawn, is_key};
 use crate::trace::push_hex;
 
@@ -308,7 +308,7 @@ fn split_port(authority: &str) -> (&str, Option<&str>) {
 /// Whether a body says that it is CSV.
 #[must_use]
 pub fn is_csv(headers: &HeaderMap) -> bool {
-    single(headers, &CONTENT_TYPE).is_ok_and(|it| it.is_some_and(|it| has_essence(it, "text/csv")))
+    single(headers, &CONTENT_TYPE).is_ok_and(|it| it.is_some_and(|it| has_essence(it, CSV)))
 }
 
 fn has_essence(value: &HeaderValue, essence: &str) -> bool {
@@ -324,7 +324,7 @@ fn has_essence(value: &HeaderValue, essence: &str) -> bool {
 pub fn body_is_json(headers: &HeaderMap, csv: bool) -> Result<(), FieldError> {
     match single(headers, &CONTENT_TYPE) {
         Ok(Some(value)) if has_essence(value, "application/json") => Ok(()),
-        Ok(Some(value)) if csv && has_essence(value, "text/csv") => Ok(()),
+        Ok(Some(value)) if csv && has_essence(value, CSV) => Ok(()),
         _ if csv => Err(FieldError::new(CONTENT_TYPE.as_str(), "must be `application/json` or `text/csv`")),
         _ => Err(FieldError::new(CONTENT_TYPE.as_str(), "must be `application/json`")),
     }

@@ -6,7 +6,9 @@ pub(crate) mod webhooks;
 use serde_json::{Map, Value, json};
 use svc_core::refusal::Kind;
 
-use crate::routes::{self, Auth, Content, GatewayOp, HooksOp, Limit, MeOp, NOWHERE, OAuthOp, Op, Route, Shape};
+use crate::routes::{
+    self, Auth, CSV, Content, GatewayOp, HooksOp, Limit, McpOp, MeOp, NOWHERE, OAuthOp, Op, Route, Shape,
+};
 use crate::schemas::{self, reference};
 
 /// The document, as [`served`] begins with it: what [`text`] writes, kept in the repository, where a test keeps it equal. Writing it anew takes
@@ -72,12 +74,22 @@ fn operation(route: &Route) -> Value {
     }
     if let Some(schema) = route.request {
         operation.insert("requestBody".to_owned(), {
-            let kind = route.takes();
-            json!({ "required": true, "content": { kind: { "schema": reference(schema) } } })
+            let schema_of = |kind: &str| if kind == CSV { json!({ "type": "string" }) } else { reference(schema) };
+            let content: Map<String, Value> =
+                route.takes().iter().map(|it| ((*it).to_owned(), json!({ "schema": schema_of(it) }))).collect();
+            json!({ "required": needs_body(route, schema), "content": content })
         });
     }
     operation.insert("responses".to_owned(), Value::Object(responses(route)));
     Value::Object(operation)
+}
+
+/// Whether there has to be a body: where all members are optional, none at all is as good.
+fn needs_body(route: &Route, schema: &str) -> bool {
+    let schema = schemas::all().remove(schema).unwrap_or_default();
+    let asks = |it: &Value| it["required"].as_array().is_some_and(|it| !it.is_empty());
+    let asks_either = |it: &Value| it["anyOf"].as_array().is_some_and(|it| it.iter().all(asks));
+    route.auth == Auth::Signature || schema["type"] != "object" || asks(&schema) || asks_either(&schema)
 }
 
 /// The variant's name, as clients of generated code expect it: `readAction`, of a family `agentsList`.
@@ -105,6 +117,15 @@ const CALL_HEADERS: [&str; 11] = [
 /// Whether it calls a model, whole or as a stream.
 fn calls_model(route: &Route) -> bool {
     matches!(route.op, Op::Gateway(GatewayOp::Chat | GatewayOp::Messages))
+}
+
+/// What it answers by where that comes as events.
+fn streams(route: &Route) -> Option<&'static str> {
+    match route.op {
+        _ if calls_model(route) => Some("The same in pieces, where `stream` is true."),
+        Op::Mcp(McpOp::Proxied) => Some("The same behind what the server says on the way."),
+        _ => None,
+    }
 }
 
 /// Whether it asks a model for nothing but a count, under the same budgets.
@@ -154,9 +175,9 @@ fn responses(route: &Route) -> Map<String, Value> {
             Content::Json("Member") if *status == 202 => {
                 json!({ "application/json": { "schema": reference("PendingMember") } })
             }
-            Content::Json(schema) if calls_model(route) => json!({
+            Content::Json(schema) if streams(route).is_some() => json!({
                 "application/json": { "schema": reference(schema) },
-                "text/event-stream": { "schema": { "type": "string", "description": "The same in pieces, where `stream` is true." } },
+                "text/event-stream": { "schema": { "type": "string", "description": streams(route) } },
             }),
             Content::Json(schema) => json!({ "application/json": { "schema": reference(schema) } }),
             // Whoever has the file is sent nothing.
@@ -323,6 +344,7 @@ fn security(auth: Auth) -> Value {
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a test may panic")]
     use super::*;
+    use crate::routes::{FORM, JSON};
 
     /// What is committed is what is served. After a change that is meant: `UPDATE_EXPECTED=1 cargo test openapi`.
     #[test]
@@ -386,6 +408,30 @@ mod tests {
             let headers = at(&format!("/paths/{path}/post/responses/403/headers"));
             assert_eq!(headers.get("www-authenticate").is_some(), is_challenged, "{path}");
         }
+    }
+
+    /// Every media type that is taken or answered is told, and a body is asked for only where the server asks for one.
+    #[test]
+    fn kinds_of_bodies_are_told() {
+        let document = document();
+        let at = |pointer: &str| document.pointer(pointer).unwrap_or_else(|| panic!("{pointer}"));
+        for (path, kinds, is_needed) in [
+            ("~1hooks~1slack~1{wid}", &[FORM][..], true),
+            ("~1hooks~1github~1{wid}", &[JSON, FORM], true),
+            ("~1hooks~1ssf~1{wid}", &["application/secevent+jwt"], true),
+            ("~1api~1w~1{wid}~1billing-imports", &[JSON, CSV], true),
+            ("~1oauth~1token", &[FORM], true),
+            ("~1v1~1actions~1authorize", &[JSON], true),
+            ("~1v1~1actions~1{id}~1ran", &[JSON], false),
+            ("~1api~1w~1{wid}~1keys", &[JSON], false),
+            ("~1api~1w~1{wid}~1agents~1{aid}~1mandates", &[JSON], true),
+        ] {
+            let body = at(&format!("/paths/{path}/post/requestBody"));
+            let told: Vec<_> = body["content"].as_object().unwrap().keys().map(String::as_str).collect();
+            assert_eq!((told.as_slice(), &body["required"]), (kinds, &json!(is_needed)), "{path}");
+        }
+        let answer = at("/paths/~1mcp~1proxy~1{server}/post/responses/200/content");
+        assert!(answer.get("text/event-stream").is_some() && answer.get(JSON).is_some());
     }
 
     /// Where no model qualifies, the answer is a preview that says so beside the error; nowhere else is it one.

@@ -228,6 +228,13 @@ pub enum Content {
     Empty,
 }
 
+/// The media type of JSON.
+pub(crate) const JSON: &str = "application/json";
+/// The media type of a form.
+pub(crate) const FORM: &str = "application/x-www-form-urlencoded";
+/// The media type of a table of values.
+pub(crate) const CSV: &str = "text/csv";
+
 /// One route.
 #[derive(Clone, Debug)]
 pub struct Route {
@@ -247,6 +254,8 @@ pub struct Route {
     pub body_max: BodyMax,
     /// The name of its body's schema in the OpenAPI document, where it takes a body.
     pub request: Option<&'static str>,
+    /// The media types that its body may have, where they are others than those of its shape.
+    pub media: &'static [&'static str],
     /// What a success answers.
     pub content: Content,
     /// The statuses of successes.
@@ -303,13 +312,14 @@ impl Route {
         self.shape == Shape::Flat && self.path != "/oauth/register"
     }
 
-    /// The media type of its body.
+    /// The media types of its body.
     #[must_use]
-    pub fn takes(&self) -> &'static str {
+    pub fn takes(&self) -> &'static [&'static str] {
         match self.shape {
-            Shape::SecurityEvent => "application/secevent+jwt",
-            _ if self.takes_form() => "application/x-www-form-urlencoded",
-            Shape::Plain | Shape::Messages | Shape::Flat | Shape::Rpc => "application/json",
+            _ if !self.media.is_empty() => self.media,
+            Shape::SecurityEvent => &["application/secevent+jwt"],
+            _ if self.takes_form() => &[FORM],
+            Shape::Plain | Shape::Messages | Shape::Flat | Shape::Rpc => &[JSON],
         }
     }
 
@@ -459,6 +469,7 @@ pub const OPEN: Route = Route {
     shape: Shape::Plain,
     body_max: BodyMax::Plain,
     request: None,
+    media: &[],
     content: Content::Html,
     success: &[200],
     refusals: &[],

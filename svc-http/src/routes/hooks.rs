@@ -3,7 +3,7 @@
 use http::Method;
 use svc_core::refusal::Kind;
 
-use super::{Auth, BodyMax, Content, Limit, OPEN, Op, Route, Shape};
+use super::{Auth, BodyMax, Content, FORM, JSON, Limit, OPEN, Op, Route, Shape};
 
 /// What these routes do: which kind of integration each receives for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -59,6 +59,7 @@ pub(super) const ROUTES: &[Route] = &[
         op: Op::Hooks(HooksOp::Github),
         path: "/hooks/github/{wid}",
         request: Some("CodeHostEvent"),
+        media: &[JSON, FORM],
         content: Content::Json("EventReceived"),
         headers: &["x-github-event", "x-hub-signature-256"],
         summary: "A code host tells what became of pull requests, whose tasks are accepted or rejected with them",
@@ -68,6 +69,7 @@ pub(super) const ROUTES: &[Route] = &[
         op: Op::Hooks(HooksOp::Slack),
         path: "/hooks/slack/{wid}",
         request: Some("SlackInteraction"),
+        media: &[FORM],
         content: Content::Json("SlackAnswer"),
         headers: &["x-slack-signature", "x-slack-request-timestamp"],
         summary: "Slack tells of a button that somebody has pressed, and their word on an approval is taken",

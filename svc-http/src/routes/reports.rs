@@ -4,7 +4,7 @@ use http::Method;
 use svc_core::refusal::Kind;
 use svc_core::state::people::Right;
 
-use super::{Auth, BodyMax, CONSOLE, Content, Limit, OPEN, Op, PAGE, Route};
+use super::{Auth, BodyMax, CONSOLE, CSV, Content, JSON, Limit, OPEN, Op, PAGE, Route};
 
 /// What these routes do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -100,6 +100,7 @@ pub(super) const ROUTES: &[Route] = &[
         body_max: BodyMax::Billing,
         query: &["upstreamId", "from", "to"],
         request: Some("NewBillingImport"),
+        media: &[JSON, CSV],
         content: Content::Json("BillingImport"),
         success: &[201],
         summary: "Compare a provider's bill, JSON or CSV with the parameters beside it, with what was metered; changes no record",

@@ -217,11 +217,11 @@ pub struct Registration {
 /// # Errors
 /// `invalid_client_metadata`, `invalid_redirect_uri`.
 pub fn registration(body: &[u8], named: &[Box<str>]) -> Result<Registration, Refusal> {
-    let bad = |why: &'static str| Refusal::oauth(Kind::InvalidClientMetadata, why);
+    let bad = |why: &str| Refusal::oauth(Kind::InvalidClientMetadata, why.to_owned());
     if body.len() > REGISTRATION_MAX {
         return Err(bad("the registration must be at most 16 KiB"));
     }
-    let json = Json::parse(body).map_err(|_| bad("the body must be a JSON object"))?;
+    let json = Json::parse(body).map_err(|it| bad(&format!("the body must be JSON: {it}")))?;
     if json.as_object().is_none() {
         return Err(bad("the body must be a JSON object"));
     }
@@ -236,10 +236,12 @@ pub fn registration(body: &[u8], named: &[Box<str>]) -> Result<Registration, Ref
     };
     let holds = |name: &str, word: &str| match member(name) {
         None => true,
-        Some(list) => list.as_list().is_some_and(|it| it.iter().any(|it| it.as_str() == Some(word))),
+        Some(list) => list.as_list().is_some_and(|it| {
+            it.iter().all(|it| it.as_str().is_some()) && it.iter().any(|it| it.as_str() == Some(word))
+        }),
     };
     if !holds("grant_types", "authorization_code") || !holds("response_types", "code") {
-        return Err(bad("grant_types must hold authorization_code, and response_types code"));
+        return Err(bad("grant_types must be strings with authorization_code, and response_types with code"));
     }
     let host = redirects.first().map(|it| it.host().to_owned()).unwrap_or_default();
     let name = match member("client_name") {

@@ -173,6 +173,7 @@ async fn registration_takes_what_may_be_sent_to() {
     for (name, bad) in [
         ("token_endpoint_auth_method", json!("private_key_jwt")),
         ("grant_types", json!(["implicit"])),
+        ("grant_types", json!(["authorization_code", 5])),
         ("response_types", json!(["token"])),
         ("client_name", json!("x".repeat(101))),
         ("client_name", json!("a\u{7}b")),
@@ -182,8 +183,14 @@ async fn registration_takes_what_may_be_sent_to() {
         body[name] = bad;
         assert_eq!(flat(&register(&mut client, &body).await), refused(400, "invalid_client_metadata"), "{name}");
     }
-    let got = client.ask("POST", "/oauth/register", &[("host", HOST)], b"{").await;
-    assert_eq!(flat(&got), refused(400, "invalid_client_metadata"));
+    for (bad, why) in
+        [("{", "EOF while parsing"), (r#"{"a":1,"a":2}"#, "the member name `a` twice"), ("[]", "must be a JSON object")]
+    {
+        let got = client.ask("POST", "/oauth/register", &[("host", HOST)], bad.as_bytes()).await;
+        assert_eq!(flat(&got), refused(400, "invalid_client_metadata"));
+        let told = got.json()["error_description"].as_str().unwrap_or_default().to_owned();
+        assert!(told.contains(why), "{told}");
+    }
 }
 
 /// A bad client or redirect is a page and leads nowhere; anything else that is wrong is told to the client.
