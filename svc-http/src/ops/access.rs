@@ -37,7 +37,7 @@ pub(super) async fn answer(
     let place = Place { service, by, workspace, now: service.gate.now() };
     match op {
         AccessOp::Keys => place.keys(call, None),
-        AccessOp::AgentKeys => place.keys(call, Some(call.param_id("aid")?)),
+        AccessOp::AgentKeys => place.keys(call, Some(call.param("aid"))),
         AccessOp::CreateKey => place.create_key(call).await.map(Answer::created),
         AccessOp::AdminCreateKey => place.create_key(call).await,
         AccessOp::CreateAgentKey => {
@@ -83,10 +83,11 @@ struct Place<'a> {
 }
 
 impl Place<'_> {
-    fn keys(&self, call: &Call, agent: Option<AgentId>) -> Result<Answer, Refusal> {
+    fn keys(&self, call: &Call, of: Option<&str>) -> Result<Answer, Refusal> {
         let mut query = Query::of(&call.uri);
-        let page = query.page("keys", agent.map_or_else(|| self.workspace.to_string(), |it| it.to_string()));
+        let page = query.page("keys", of.map_or_else(|| self.workspace.to_string(), str::to_owned));
         query.finish()?;
+        let agent: Option<AgentId> = of.map(|_| call.param_id("aid")).transpose()?;
         let all = Range::all(Index::KeysOf, self.workspace.bits(), page.limit);
         let (mut data, mut after, mut next) = (Vec::new(), page.after, None);
         // An agent's keys lie among all others.

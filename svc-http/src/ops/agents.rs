@@ -225,9 +225,9 @@ impl Place<'_> {
 
     fn versions(&self, call: &Call) -> Result<Answer, Refusal> {
         let mut query = Query::of(&call.uri);
-        let id: MandateId = call.param_id("mnd")?;
-        let page = query.page("versions of a mandate", id);
+        let page = query.page("versions of a mandate", call.param("mnd"));
         query.finish()?;
+        let id: MandateId = call.param_id("mnd")?;
         let held = self.held(id)?;
         let all = Range::all(Index::VersionsOf, id.bits(), LOOK);
         let found = self.service.scan(&page.of(Range { newest_first: true, ..all }))?;

@@ -128,6 +128,12 @@ async fn a_token_registers_from_templates_alone() {
     }
     let other = desk.ask("GET", &format!("agents?cursor={cursor}"), Value::Null).await;
     assert_eq!(fields(&other), ["cursor"], "a cursor of another list");
+    // What is wrong with the request is told before what it names is looked for.
+    for path in ["agents/nope/keys?limit=0", "agents/nope/mandates?limit=0", "mandates/nope/versions?limit=0"] {
+        assert_eq!(fields(&desk.ask("GET", path, Value::Null).await), ["limit"], "{path}");
+        let named = path.trim_end_matches("?limit=0");
+        assert_eq!(kind(&desk.ask("GET", named, Value::Null).await), (404, "not_found".to_owned()), "{named}");
+    }
 }
 
 /// A mandate's versions are immutable; what broadens asks for confirmation; a revoked one stays readable.
