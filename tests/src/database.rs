@@ -77,16 +77,38 @@ impl Database {
         let port = TcpListener::bind("127.0.0.1:0").and_then(|it| it.local_addr()).expect("a free port").port();
         let settings = settings.iter().map(|it| (*it).to_owned()).collect();
         let mut database = Self { directory, programs: programs(), port, server: None, settings };
-        let data = database.data();
-        let made = database
-            .program("initdb")
-            .args(["--no-sync", "--auth=trust", "--username=svc", "--encoding=UTF8", "--locale=C", "--pgdata"])
-            .arg(&data)
-            .output();
-        told("initdb", &made.expect("initdb runs"));
+        let kept = database.kept();
+        if !is_copied(&kept, &database.data()) {
+            database.make();
+            // Another test may be first, and does the same.
+            let own = kept.with_extension(std::process::id().to_string());
+            if is_copied(&database.data(), &own) && fs::rename(&own, &kept).is_err() {
+                fs::remove_dir_all(&own).expect("the second copy goes");
+            }
+        }
         database.resume();
-        database.sql_in("postgres", "CREATE DATABASE svc");
         database
+    }
+
+    /// Makes its files, with the empty database, and leaves it at rest.
+    fn make(&mut self) {
+        let data = self.data();
+        let options = ["--no-sync", "--auth=trust", "--username=svc", "--encoding=UTF8", "--locale=C", "--pgdata"];
+        told("initdb", &self.program("initdb").args(options).arg(&data).output().expect("initdb runs"));
+        self.resume();
+        self.sql_in("postgres", "CREATE DATABASE svc");
+        self.stop("fast");
+    }
+
+    /// Where the files of a new server are kept for the tests that follow: to make them anew takes longer than most tests. Each release,
+    /// and each user that they belong to, has its own.
+    fn kept(&self) -> PathBuf {
+        let told = self.program("postgres").arg("--version").output().expect("postgres runs");
+        let release: String =
+            String::from_utf8_lossy(&told.stdout).chars().filter(char::is_ascii_alphanumeric).collect();
+        let owner = fs::metadata(self.directory.path()).expect("the directory").uid();
+        let test = std::env::current_exe().expect("the test's own path");
+        test.parent().and_then(Path::parent).expect("the target directory").join(format!("{release}-{owner}"))
     }
 
     /// Starts it again after [`halt`](Self::halt), and waits until it answers.
@@ -114,8 +136,12 @@ impl Database {
     /// # Panics
     /// Where it cannot be ended.
     pub fn halt(&mut self) {
+        self.stop("immediate");
+    }
+
+    fn stop(&mut self, mode: &str) {
         let Some(mut server) = self.server.take() else { return };
-        let asked = self.program("pg_ctl").args(["stop", "-m", "immediate", "-D"]).arg(self.data()).output();
+        let asked = self.program("pg_ctl").args(["stop", "-m", mode, "-D"]).arg(self.data()).output();
         told("pg_ctl", &asked.expect("pg_ctl runs"));
         server.wait().expect("it is waited for");
     }
@@ -241,6 +267,11 @@ fn programs() -> PathBuf {
     let debian = fs::read_dir(DEBIAN).into_iter().flatten().flatten().map(|it| it.path());
     let newest = debian.filter(|it| has(&it.join("bin"))).max_by_key(|it| release(it)).map(|it| it.join("bin"));
     on_path.or(newest).expect("these tests need PostgreSQL: install Debian's package `postgresql`")
+}
+
+/// Copies a server's files with their owners, where there are any.
+fn is_copied(from: &Path, to: &Path) -> bool {
+    from.is_dir() && Command::new("cp").arg("-a").arg(from).arg(to).status().expect("cp runs").success()
 }
 
 fn told(what: &str, output: &Output) {

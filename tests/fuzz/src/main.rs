@@ -8,6 +8,7 @@ use std::hash::{BuildHasher, Hasher, RandomState};
 use std::panic::catch_unwind;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::time::{Duration, Instant};
 use std::{env, fs, io, thread};
@@ -60,7 +61,7 @@ fn main() -> ExitCode {
         artifacts: env::var_os("FUZZ_ARTIFACTS").map_or_else(|| PathBuf::from("target/fuzz"), PathBuf::from),
     };
     println!("FUZZ_SEED={} FUZZ_SECONDS={}", plan.seed, plan.time.as_secs_f64());
-    let failed = chosen.iter().filter(|it| !passes(it, &plan)).count();
+    let failed = failing(&chosen, &plan);
     println!("fuzz: {} passed, {failed} failed", chosen.len() - failed);
     if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
@@ -90,17 +91,33 @@ fn write_corpus(folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
+/// How many of the targets find something; as many run at once as there are processors.
+fn failing(chosen: &[&Target], plan: &Plan) -> usize {
+    let (next, failed) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    let take = || {
+        while let Some(target) = chosen.get(next.fetch_add(1, Ordering::Relaxed)) {
+            failed.fetch_add(usize::from(!passes(target, plan)), Ordering::Relaxed);
+        }
+    };
+    thread::scope(|scope| {
+        for _ in 0..thread::available_parallelism().map_or(1, usize::from) {
+            scope.spawn(take);
+        }
+    });
+    failed.into_inner()
+}
+
 fn passes(target: &Target, plan: &Plan) -> bool {
     let outcome = run(target, plan);
-    print!("{:12} {:>7} inputs, slowest {:?}", target.name, outcome.inputs, outcome.slowest);
+    let told = format!("{:12} {:>7} inputs, slowest {:?}", target.name, outcome.inputs, outcome.slowest);
     let Some((what, input)) = outcome.broken else {
-        println!();
+        println!("{told}");
         return true;
     };
     let path = plan.artifacts.join(format!("{}-{}", target.name, plan.seed));
     let kept = fs::create_dir_all(&plan.artifacts).and_then(|()| fs::write(&path, &input));
     let begin = input.get(..SHOWN).unwrap_or(&input);
-    println!(", {what} with FUZZ_SEED={}: {}", plan.seed, String::from_utf8_lossy(begin).escape_debug());
+    println!("{told}, {what} with FUZZ_SEED={}: {}", plan.seed, String::from_utf8_lossy(begin).escape_debug());
     match kept {
         Ok(()) => println!("kept in {}; move it to tests/fuzz/corpus/{}/", path.display(), target.name),
         Err(error) => println!("it cannot be kept in {}: {error}", path.display()),
