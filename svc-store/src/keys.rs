@@ -258,12 +258,14 @@ impl Signer for KeyRing {
         signer.is_some_and(|it| it.made(kid, message, signature))
     }
 
-    /// Where the key whose turn it was is compromised, the newest stands in for it.
+    /// Where the key whose turn it was is compromised, the one that took its place stands in for it: the first sound one behind, which was
+    /// made in that moment, and never one whose turn is still to come. Where none is behind, as by a clock that was set, it is the newest.
     fn of(&self, purpose: Purpose, at: Timestamp) -> Option<Arc<dyn Signer>> {
         let held = self.held.read().unwrap_or_else(PoisonError::into_inner);
         let own = || held.rows.iter().zip(&held.signers).filter(|(row, _)| row.id.purpose == purpose);
         let sound = || own().filter(|(row, _)| row.compromised_at.is_none());
-        let turn = own().rfind(|(row, _)| row.signs_at(at)).or_else(|| sound().next_back());
+        let stands_in = || sound().find(|(row, _)| row.not_before > at).or_else(|| sound().next_back());
+        let turn = own().rfind(|(row, _)| row.signs_at(at)).or_else(stands_in);
         turn.map(|(_, signer)| Arc::clone(signer))
     }
 

@@ -8,7 +8,7 @@ use svc_core::rules::people::signing_key::Leaked;
 use svc_core::state::evidence::bundle::{NotComparable, Verdict, seal_text};
 use svc_core::state::evidence::note::Checkpoint;
 use svc_core::state::gate::Action;
-use svc_core::state::gate::receipt::{Claims, DalekSigner, write};
+use svc_core::state::gate::receipt::{Claims, DalekSigner, Signer as _, write};
 use svc_core::state::people::{Purpose, SigningKey, SigningUse};
 use svc_core::testing::world::{payment, terms};
 use svc_core::value::digest::Digest;
@@ -131,7 +131,7 @@ fn a_retired_receipt_key_is_told() {
     ledger.world.advance(Span::hours(50));
     assert!(told(&ledger));
     let report = check(text(&ledger).as_bytes());
-    let kid = svc_core::state::gate::receipt::Signer::kid(&kid).to_owned();
+    let kid = kid.kid().to_owned();
     assert!(report.not_proven.iter().any(|it| it.contains(&kid)), "{:?}", report.not_proven);
 }
 
@@ -185,6 +185,30 @@ fn a_rewritten_ledger_is_found_by_what_is_held() {
     assert_eq!(refused.unwrap_err(), NotComparable::OtherSize(size));
     let refused = report.against(&Checkpoint { origin: "gate.example.org/wsp_1".into(), ..held });
     assert!(matches!(refused, Err(NotComparable::OtherLedger(_))), "{refused:?}");
+}
+
+/// Nothing is signed by a key whose turn is still to come, as whoever has the key set does not know it yet: the one that took the place of
+/// a compromised one stands in for it, also once another waits.
+#[test]
+fn a_key_that_waits_stands_in_for_none() {
+    let mut ledger = lived();
+    let at = ledger.gate.now();
+    let kid = |ledger: &Ledger, at| {
+        // What writes a bundle looks at the keys anew.
+        drop(ledger.bundle(&ledger.all()));
+        ledger.gate.signer().of(Purpose::Receipt, at).unwrap().kid().to_owned()
+    };
+    assert_eq!(kid(&ledger, at), opened(&ledger, Purpose::Receipt, 0).kid());
+    ledger.world.advance(Span::seconds(2));
+    ledger.gate.rotate_key(Purpose::Receipt, Leaked::Current).unwrap();
+    let took_over = opened(&ledger, Purpose::Receipt, 1).kid().to_owned();
+    assert_eq!(kid(&ledger, at), took_over);
+    ledger.gate.rotate_key(Purpose::Receipt, Leaked::None).unwrap();
+    for hours in [0, 2, 30] {
+        ledger.world.advance(Span::hours(hours));
+        assert_eq!(kid(&ledger, at), took_over, "after {hours} h");
+    }
+    assert_eq!(kid(&ledger, ledger.gate.now()), opened(&ledger, Purpose::Receipt, 2).kid());
 }
 
 /// A receipt of just before a compromise is signed anew by a key that stands in, whichever that is: it stays genuine when others follow.
