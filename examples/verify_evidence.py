@@ -1,7 +1,8 @@
 """Checks an evidence bundle with nothing of svc: Python's standard library and `cryptography`, for Ed25519 alone.
 
-    python verify_evidence.py BUNDLE      exit 0 whole, 1 tampered, 2 incomplete, 3 malformed
+    python verify_evidence.py BUNDLE [JWKS]      exit 0 whole, 1 tampered, 2 incomplete, 3 malformed
 
+Anybody can write a bundle that fits in itself. JWKS is a file of the service's `/.well-known/jwks.json`: what keys that are not in it signed is tampered.
 A bundle is one JSON text, signed as it stands without white space around its tokens and with no escape that it can do without. Its records form a chain of SHA-256
 hashes and the leaves of an RFC 6962 tree, whose root a signed checkpoint names (C2SP tlog-checkpoint); a seal at its end signs the digest of all before it.
 """
@@ -82,20 +83,21 @@ def signed(key, message, signature):
 def thumbprint(x):
     return base64.urlsafe_b64encode(sha(b'{"crv":"Ed25519","kty":"OKP","x":"%s"}' % x.encode())).rstrip(b"=").decode()
 
-def open_note(note, origin, keys):
-    """Size and root of a checkpoint that one of `keys` signed under its own origin."""
+def open_note(note, origin, keys, signers):
+    """Size and root of a checkpoint that one of `keys` signed under its own origin; whose these are is noted."""
     body, _, lines = note.rpartition("\n\n")
     body += "\n"
     name, size, root = body.split("\n")[:3]
-    found = False
+    found = set()
     for line in lines.rstrip("\n").split("\n"):
         dash, signer, signature = line.split(" ")
         raw = b64(signature, url=False)
-        for key in keys:
+        for kid, key in keys.items():
             if dash == "\u2014" and signer == name == origin and raw[:4] == sha(name.encode(), b"\n\x01", key)[:4]:
                 need(signed(key, body.encode(), raw[4:]), "the checkpoint's signature does not fit")
-                found = True
+                found.add(("checkpoint", kid))
     need(found, "no known key signed the checkpoint")
+    signers |= found
     need(len(b64(root, url=False)) == 32, "the root is no hash")
     return int(size), b64(root, url=False)
 
@@ -162,10 +164,11 @@ def commitments(seq, path, value, found):
         for name, inner in value.items():
             commitments(seq, f"{path}.{name}", inner, found)
 
-def verify_receipt(receipt, keys, allowed):
-    """A receipt that one of `keys` signed says what a record allowed."""
+def verify_receipt(receipt, keys, allowed, signers):
+    """A receipt that one of `keys` signed says what a record allowed; whose that is is noted."""
     head, payload, signature = receipt["jws"].split(".")
     key = keys.get(json.loads(b64(head))["kid"])
+    signers.add(("receipt", json.loads(b64(head))["kid"]))
     need(key and signed(key, f"{head}.{payload}".encode(), b64(signature)), "a receipt's signature does not fit")
     claims = json.loads(b64(payload))
     data = allowed.get((receipt["id"], claims["iat"]), {})
@@ -174,7 +177,14 @@ def verify_receipt(receipt, keys, allowed):
     need(data and all(claims.get(a) == data.get(b) for a, b in pairs), "no record allowed what a receipt says")
     need(claims.get("merchant", {}).get("domain") == data.get("domain"), "a receipt is for another merchant")
 
-def check(raw):
+def published(jwks):
+    """The names of the keys in a key set, each that of its own bytes."""
+    names = {it["kid"]: thumbprint(it["x"]) for it in json.loads(jwks)["keys"] if it.get("use", "sig") == "sig"}
+    if not names or any(kid != name for kid, name in names.items()):
+        raise SystemExit("the second file is no key set")
+    return set(names)
+
+def check(raw, trusted=None):
     bundle = json.loads(raw.decode(), object_pairs_hook=members, parse_int=integer, parse_float=int, parse_constant=int)
     raw, names = text_of(bundle).encode(), list(bundle)
     if names != [it for it in MEMBERS if it in names] \
@@ -186,9 +196,10 @@ def check(raw):
     origin, first, end = bundle["origin"], bundle["range"]["fromSeq"], bundle["range"]["toSeq"]
     whole = bundle["range"]["complete"]
     need(origin.endswith("/" + bundle["workspaceId"]), "the origin is another ledger's")
-    size, root = within("the checkpoint", open_note, bundle["checkpoint"], origin, keys["checkpoint"].values())
+    signers = set()
+    size, root = within("the checkpoint", open_note, bundle["checkpoint"], origin, keys["checkpoint"], signers)
     if "previous" in bundle:
-        old, old_root = within("the previous one", open_note, bundle["previous"], origin, keys["checkpoint"].values())
+        old, old_root = within("the previous one", open_note, bundle["previous"], origin, keys["checkpoint"], signers)
         continues(old, old_root, size, root, [hexes(it, 32) for it in bundle["consistency"]])
     hashes, allowed, actions, stopped, found, before, expected = {}, {}, {}, set(), set(), None, first
     for record in bundle["records"]:
@@ -218,7 +229,7 @@ def check(raw):
         leaf = sha(b"\x00", hashes[proof["seq"]])
         need(climb(proof["seq"], size - 1, [leaf], path) == [root], f"record {proof['seq']}: it is not in the checkpoint's tree")
     for receipt in bundle.get("receipts", []):
-        within("a receipt", verify_receipt, receipt, keys["receipt"], allowed)
+        within("a receipt", verify_receipt, receipt, keys["receipt"], allowed, signers)
     cut = raw.rindex(b',"seal":')
     seal, digest = bundle["seal"], sha(raw[:cut]).hex()
     sealed = f"svc-evidence/1\n{digest}\n".encode()
@@ -226,15 +237,20 @@ def check(raw):
     if len(signature) != 64:
         raise ValueError("a seal that is none")
     need(seal["digest"] == digest and key and signed(key, sealed, signature), "the seal")
+    # A receipt key that has retired is published for a day after that alone: it is the service's on the word of whoever sealed.
+    retired = {("receipt", it["kid"]) for it, _ in known if it["use"] == "receipt" and "retiredAt" in it}
+    for _, kid in sorted((signers | {("checkpoint", seal["kid"])}) - retired):
+        need(trusted is None or kid in trusted, f"the key {kid}, which signed, is not in the key set")
     proved = {it["seq"] for it in bundle["inclusionProofs"]}
     if not whole or not {min(hashes, default=0), max(hashes, default=0)} & set(hashes) <= proved:
         raise Incomplete("records or proofs were left out")
-    return f"whole: {len(hashes)} records of {origin}, checkpoint {size}"
+    told = "signed by keys of the key set" if trusted is not None else "signers not checked against a key set"
+    return f"whole; {told}: {len(hashes)} records of {origin}, checkpoint {size}"
 
-def judge(raw):
+def judge(raw, trusted=None):
     """Exit code and what to say."""
     try:
-        return 0, check(raw)
+        return 0, check(raw, trusted)
     except Tampered as fault:
         return 1, f"tampered: {fault}"
     except Incomplete as fault:
@@ -243,7 +259,7 @@ def judge(raw):
         return 3, f"malformed: {fault!r}"
 
 if __name__ == "__main__":
-    with open(sys.argv[1], "rb") as file:
-        code, said = judge(file.read())
+    texts = [open(name, "rb").read() for name in sys.argv[1:3]]
+    code, said = judge(texts[0], published(texts[1]) if texts[1:] else None)
     print(said)
     sys.exit(code)

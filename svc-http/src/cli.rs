@@ -319,10 +319,15 @@ enum ModelsCommand {
 enum EvidenceCommand {
     /// Check a bundle offline: exit 0 whole and unaltered, 1 tampered, 2 incomplete, 3 malformed, 4 not read, its verdict not
     /// written, or the command not understood
+    ///
+    /// Whose bundle it is, `--jwks` alone shows: anybody can write one that fits in itself.
     Verify {
         /// File with one bundle; `-` reads standard input
         #[arg(value_name = "FILE")]
         bundle: PathBuf,
+        /// File with the service's published keys, of `/.well-known/jwks.json`: what others signed is tampered
+        #[arg(long, value_name = "FILE")]
+        jwks: Option<PathBuf>,
         /// File with the checkpoint that you hold, an earlier bundle or a note: says whether the ledger is still that one
         #[arg(long, value_name = "FILE")]
         held: Option<PathBuf>,
@@ -514,8 +519,8 @@ fn run(cli: Cli) -> Result<ExitCode, Problem> {
         Command::Key(KeyCommand::Reseal(wish)) => reseal::run(&place.load(Flags::default())?.config, &wish),
         Command::Key(KeyCommand::Rotate(wish)) => key::rotate(&place.load(Flags::default())?.config, &wish),
         Command::Erase(wish) => erase::run(&place.load(Flags::default())?.config, &wish),
-        Command::Evidence(EvidenceCommand::Verify { bundle, held, json }) => {
-            Ok(evidence::verify(&bundle, held.as_deref(), json))
+        Command::Evidence(EvidenceCommand::Verify { bundle, jwks, held, json }) => {
+            Ok(evidence::verify(&bundle, evidence::Known { keys: jwks.as_deref(), held: held.as_deref() }, json))
         }
         Command::Models(ModelsCommand::Update { file, json }) => {
             models::update(&place.load(Flags::default())?.config, &file, json)

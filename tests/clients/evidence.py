@@ -39,18 +39,35 @@ def post(path, body, key=None):
         return json.load(answer)
 
 
-def svc(bundle):
-    with tempfile.NamedTemporaryFile() as file:
+def svc(bundle, jwks=None):
+    with tempfile.NamedTemporaryFile() as file, tempfile.NamedTemporaryFile() as keys:
         file.write(bundle)
         file.flush()
-        done = subprocess.run([SVC, "evidence", "verify", file.name, "--json"], capture_output=True, env={}, check=False)
-        return done.returncode
+        keys.write(jwks or b"")
+        keys.flush()
+        beside = ["--jwks", keys.name] if jwks else []
+        command = [SVC, "evidence", "verify", file.name, "--json", *beside]
+        return subprocess.run(command, capture_output=True, env={}, check=False).returncode
 
 
 def test_both_verifiers_find_a_bundle_whole():
     bundle = fetch()
     assert example.judge(bundle)[0] == 0, example.judge(bundle)
     assert svc(bundle) == 0
+
+
+def test_both_verifiers_find_by_the_published_keys_whose_a_bundle_is():
+    with urllib.request.urlopen(DEV["baseUrl"].rstrip("/") + "/.well-known/jwks.json", timeout=30) as answer:
+        jwks = answer.read()
+    bundle = fetch()
+    sealed_by = json.loads(bundle)["seal"]["kid"]
+    others = json.dumps({"keys": [it for it in json.loads(jwks)["keys"] if it["kid"] != sealed_by]}).encode()
+    assert jwks.count(sealed_by.encode()) == 1 and others != jwks
+    for keys, code in ((jwks, 0), (others, 1)):
+        found = example.judge(bundle, example.published(keys))
+        assert found[0] == svc(bundle, keys) == code, (found, code)
+    assert sealed_by in example.judge(bundle, example.published(others))[1]
+    assert "not checked" in example.judge(bundle)[1] and "not checked" not in example.judge(bundle, example.published(jwks))[1]
 
 
 def test_both_verifiers_find_a_used_receipt_genuine():

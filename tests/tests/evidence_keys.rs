@@ -5,10 +5,10 @@
 use serde_json::Value;
 use svc_core::engine::Failure;
 use svc_core::rules::people::signing_key::Leaked;
-use svc_core::state::evidence::bundle::{NotComparable, Verdict, seal_text};
+use svc_core::state::evidence::bundle::{NotComparable, Report, Signers, Verdict, seal_text};
 use svc_core::state::evidence::note::Checkpoint;
 use svc_core::state::gate::Action;
-use svc_core::state::gate::receipt::{Claims, DalekSigner, Signer as _, write};
+use svc_core::state::gate::receipt::{Claims, DalekSigner, PublicKey, PublicKeys, Signer as _, jwks_json, write};
 use svc_core::state::people::{Purpose, SigningKey, SigningUse};
 use svc_core::testing::world::{payment, terms};
 use svc_core::value::digest::Digest;
@@ -164,7 +164,7 @@ fn a_rewritten_ledger_is_found_by_what_is_held() {
     let bundle = ledger.bundle(&Wanted { since: Some(held.size), ..ledger.all() });
     let report = check(&bundle);
     assert_eq!((report.verdict, report.previous.as_ref()), (Verdict::Whole, Some(&held)));
-    let unproven = |report: &svc_core::state::evidence::bundle::Report| {
+    let unproven = |report: &Report| {
         report
             .not_proven
             .iter()
@@ -185,6 +185,96 @@ fn a_rewritten_ledger_is_found_by_what_is_held() {
     assert_eq!(refused.unwrap_err(), NotComparable::OtherSize(size));
     let refused = report.against(&Checkpoint { origin: "gate.example.org/wsp_1".into(), ..held });
     assert!(matches!(refused, Err(NotComparable::OtherLedger(_))), "{refused:?}");
+}
+
+/// The key set that the service publishes, as its readers have it.
+fn published(ledger: &Ledger) -> PublicKeys {
+    let (now, rows) = (ledger.gate.now(), ledger.gate.signing_keys().unwrap());
+    let keys = rows.iter().filter(|row| row.is_published(now)).map(|row| PublicKey::of(row).unwrap());
+    PublicKeys::from_jwks(&jwks_json(&keys.collect())).unwrap()
+}
+
+fn is_unproven(report: &Report, what: &str) -> bool {
+    report.not_proven.iter().any(|it| it.contains(what))
+}
+
+/// A bundle fits in itself whoever wrote it: that it is the service's, its published keys tell, and that a stranger's may not be an earlier
+/// one tells, which listed none of theirs.
+#[test]
+fn a_bundle_of_a_stranger_is_found_by_the_keys() {
+    // The stranger knows every record and has keys of their own.
+    let (mut ledger, mut stranger) = (lived(), lived());
+    let held = check(text(&ledger).as_bytes());
+    let since = |ledger: &mut Ledger| {
+        ledger.live();
+        ledger.world.advance(Span::seconds(1));
+        let size = held.checkpoint.as_ref().unwrap().size;
+        check(&ledger.bundle(&Wanted { since: Some(size), ..ledger.all() }))
+    };
+    let (genuine, forged) = (since(&mut ledger), since(&mut stranger));
+    for report in [&genuine, &forged] {
+        let against = report.clone().against(held.checkpoint.as_ref().unwrap()).unwrap();
+        assert_eq!((against.verdict, against.signers), (Verdict::Whole, Signers::Unknown), "{:?}", against.fault);
+        assert!(is_unproven(&against, "the keys are the service's own"));
+    }
+    let keys = published(&ledger);
+    let known = genuine.clone().signed_among(&keys);
+    assert_eq!((known.verdict, known.signers), (Verdict::Whole, Signers::KeySet), "{:?}", known.fault);
+    assert!(!is_unproven(&known, "the keys are the service's own"), "{:?}", known.not_proven);
+    let known = genuine.signed_as(&held);
+    assert_eq!((known.verdict, known.signers), (Verdict::Whole, Signers::Held));
+    assert!(is_unproven(&known, "the keys are the service's own"), "what is held is as good as it is");
+
+    let kid = opened(&stranger, Purpose::Checkpoint, 0).kid().to_owned();
+    for (found, verdict) in
+        [(forged.clone().signed_among(&keys), Verdict::Tampered), (forged.signed_as(&held), Verdict::Incomplete)]
+    {
+        assert_eq!((found.verdict, found.signers), (verdict, Signers::Unknown));
+        let what = found.fault.unwrap().what;
+        assert!(what.contains(&kid), "{what}");
+    }
+}
+
+/// What a key signed that is published no more as it retired a while ago stays good beside the key set, on the word of who sealed; what one
+/// signed that was found to be in other hands does not.
+#[test]
+fn a_key_set_need_not_have_a_retired_receipt_key() {
+    let mut ledger = lived();
+    let retiring = opened(&ledger, Purpose::Receipt, 0).kid().to_owned();
+    ledger.gate.rotate_key(Purpose::Receipt, Leaked::None).unwrap();
+    ledger.world.advance(Span::hours(50));
+    let keys = published(&ledger);
+    assert!(keys.get(&retiring).is_none());
+    let report = check(text(&ledger).as_bytes()).signed_among(&keys);
+    assert_eq!((report.verdict, report.receipts), (Verdict::Whole, 2), "{:?}", report.fault);
+    assert!(is_unproven(&report, &retiring), "{:?}", report.not_proven);
+
+    let before = check(text(&ledger).as_bytes());
+    ledger.gate.rotate_key(Purpose::Checkpoint, Leaked::Current).unwrap();
+    let report = before.signed_among(&published(&ledger));
+    assert_eq!(report.verdict, Verdict::Tampered, "{:?}", report.fault);
+}
+
+/// A ledger that has fewer records than its reader has seen is told as such, and how many it has.
+#[test]
+fn a_ledger_that_was_put_back_is_found_by_what_is_held() {
+    let mut ledger = lived();
+    let earlier = check(text(&ledger).as_bytes());
+    let has = earlier.checkpoint.as_ref().unwrap().size;
+    ledger.live();
+    ledger.world.advance(Span::seconds(1));
+    let held = check(text(&ledger).as_bytes()).checkpoint.unwrap();
+    let report = earlier.clone().against(&held).unwrap();
+    assert_eq!(report.verdict, Verdict::Incomplete);
+    let what = report.fault.unwrap().what;
+    assert!(what.contains(&format!("has {has} records")) && what.contains("put back"), "{what}");
+    let other = Checkpoint { origin: "gate.example.org/wsp_1".into(), ..held.clone() };
+    assert!(matches!(earlier.against(&other), Err(NotComparable::OtherLedger(_))));
+
+    let beyond = held.size + 4;
+    let refused = ledger.gate.bundle(&Wanted { since: Some(beyond), ..ledger.all() }).err().unwrap();
+    let told = format!("{refused:?}");
+    assert!(told.contains(&format!("more than the {} records", held.size)), "{told}");
 }
 
 /// Nothing is signed by a key whose turn is still to come, as whoever has the key set does not know it yet: the one that took the place of

@@ -1,4 +1,4 @@
-//! `svc evidence verify`: whether a bundle is whole and unaltered, by nothing but itself.
+//! `svc evidence verify`: whether a bundle is whole and unaltered, by nothing but itself and what its reader has.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -7,10 +7,12 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use svc_core::state::evidence::bundle::{Report, Verdict, Verifier};
+use svc_core::state::evidence::bundle::{Report, Signers, Verdict, Verifier};
 use svc_core::state::evidence::note::{Checkpoint, NOTE_BYTES_MAX};
+use svc_core::state::gate::receipt::PublicKeys;
 
 use super::output::{Problem, note, print, print_json};
+use super::receipt;
 
 /// Exit codes of what is not whole.
 const TAMPERED: u8 = 1;
@@ -20,29 +22,51 @@ const MALFORMED: u8 = 3;
 pub(super) const UNREAD: u8 = 4;
 /// What a bundle begins with, and no note: an opening brace.
 const OBJECT: u8 = 0x7b;
+/// What some programs put before a text.
+const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
 /// Bytes that are read at once.
 const READ_AT_ONCE: usize = 1 << 16;
 /// How often is told how far it is, where it takes long.
 const TOLD_EVERY: Duration = Duration::from_secs(1);
 
+/// Files with what a reader has, beside which a bundle is put.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Known<'a> {
+    /// The service's published keys.
+    pub(crate) keys: Option<&'a Path>,
+    /// A checkpoint: an earlier bundle, or a note.
+    pub(crate) held: Option<&'a Path>,
+}
+
+/// What is in such a file.
+struct Held {
+    checkpoint: Checkpoint,
+    /// The bundle that it is of, if it is of one.
+    bundle: Option<Report>,
+}
+
 /// Checks the bundle in a file; `-` is standard input. What is held of it does not grow with its texts. Where there is no verdict, the exit
 /// code is none of a verdict.
-///
-/// `held` is a file with the checkpoint that the reader has, an earlier bundle or a note, beside which the bundle is put.
-pub(crate) fn verify(path: &Path, held: Option<&Path>, json: bool) -> ExitCode {
-    checked(path, held, json).unwrap_or_else(|problem| {
+pub(crate) fn verify(path: &Path, known: Known<'_>, json: bool) -> ExitCode {
+    checked(path, known, json).unwrap_or_else(|problem| {
         problem.tell();
         ExitCode::from(UNREAD)
     })
 }
 
-fn checked(path: &Path, held: Option<&Path>, json: bool) -> Result<ExitCode, Problem> {
-    let held = held.map(held_in).transpose()?;
+fn checked(path: &Path, known: Known<'_>, json: bool) -> Result<ExitCode, Problem> {
+    let held = known.held.map(held_in).transpose()?;
+    let keys = known.keys.map(published).transpose()?;
     let report = if path == Path::new("-") { read(&mut io::stdin().lock(), None) } else { read_file(path) };
     let mut report = report.map_err(|error| unreadable(path, &error))?;
+    report = match (&keys, held.as_ref().and_then(|it| it.bundle.as_ref())) {
+        (Some(keys), _) => report.signed_among(keys),
+        (None, Some(earlier)) => report.signed_as(earlier),
+        (None, None) => report,
+    };
     if let Some(held) = held {
         // What is no bundle, or does not fit in itself, is beside nothing.
-        report = match (report.verdict, report.clone().against(&held)) {
+        report = match (report.verdict, report.clone().against(&held.checkpoint)) {
             (Verdict::Whole | Verdict::Incomplete, Err(why)) => {
                 return Err(Problem::plain(format!("it cannot be put beside the checkpoint that you hold: {why}")));
             }
@@ -72,9 +96,19 @@ fn unreadable(path: &Path, error: &io::Error) -> Problem {
     Problem::new(format!("{} cannot be read: {error}", path.display()), "Check the path and its permissions.")
 }
 
+/// The published keys in a file. A bundle lists keys too, and names none that is a published one: that it is no key set is to be said.
+fn published(path: &Path) -> Result<PublicKeys, Problem> {
+    let keys = receipt::key_set(path)?;
+    if keys.iter().next().is_none() {
+        let what = format!("{} has no key that signs", path.display());
+        return Err(Problem::new(what, "Fetch it anew from the service's `/.well-known/jwks.json`."));
+    }
+    Ok(keys)
+}
+
 /// The checkpoint that a reader has: that of an earlier bundle which fits in itself, or one that was kept as a note. Its signature says
 /// nothing here: it is theirs.
-fn held_in(path: &Path) -> Result<Checkpoint, Problem> {
+fn held_in(path: &Path) -> Result<Held, Problem> {
     let none = |why: &str| {
         let what = format!("{} holds no checkpoint: {why}", path.display());
         Problem::new(what, "Name an earlier bundle, or a file with the `checkpoint` of one.")
@@ -83,16 +117,20 @@ fn held_in(path: &Path) -> Result<Checkpoint, Problem> {
     let file = File::open(path).and_then(|file| file.take(NOTE_BYTES_MAX as u64 + 1).read_to_end(&mut start));
     file.map_err(|error| unreadable(path, &error))?;
     if start.first() != Some(&OBJECT) {
-        let text = String::from_utf8(start).map_err(|_| none("it is no text"))?;
+        let text = start.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&start);
+        let text = std::str::from_utf8(text).map_err(|_| none("it is no text"))?.replace("\r\n", "\n");
         let text = text
             .split_inclusive("\n\n")
             .next()
             .map(|it| it.strip_suffix('\n').filter(|cut| cut.ends_with('\n')).unwrap_or(it));
-        return Checkpoint::parse(text.unwrap_or_default()).map_err(|fault| none(&fault.to_string()));
+        let checkpoint = Checkpoint::parse(text.unwrap_or_default()).map_err(|fault| none(&fault.to_string()))?;
+        return Ok(Held { checkpoint, bundle: None });
     }
     let report = read_file(path).map_err(|error| unreadable(path, &error))?;
     let fits = matches!(report.verdict, Verdict::Whole | Verdict::Incomplete);
-    report.checkpoint.filter(|_| fits).ok_or_else(|| none("it is no bundle that fits in itself"))
+    let checkpoint = report.checkpoint.clone().filter(|_| fits);
+    let checkpoint = checkpoint.ok_or_else(|| none("it is no bundle that fits in itself"))?;
+    Ok(Held { checkpoint, bundle: Some(report) })
 }
 
 fn read(file: &mut dyn Read, length: Option<u64>) -> io::Result<Report> {
@@ -131,14 +169,36 @@ fn shown(text: &str) -> String {
     text.chars().map(|it| if it.is_control() { char::REPLACEMENT_CHARACTER } else { it }).collect()
 }
 
+/// What the keys that signed were held against, in the words of JSON.
+const fn known_by(signers: Signers) -> Option<&'static str> {
+    match signers {
+        Signers::Held => Some("held"),
+        Signers::KeySet => Some("jwks"),
+        Signers::Unknown => None,
+    }
+}
+
+/// The same for people, behind a verdict that says that all fits.
+const fn signers_told(signers: Signers) -> &'static str {
+    match signers {
+        Signers::Held => "signed by a key that the bundle you hold lists",
+        Signers::KeySet => "signed by keys of the key set",
+        Signers::Unknown => "signers not checked against a key set",
+    }
+}
+
 fn as_text(report: &Report) -> String {
     let mut lines = vec![match &report.fault {
-        None => word(report.verdict).to_owned(),
+        None => format!("{}: whole; {}", word(report.verdict), signers_told(report.signers)),
         Some(fault) => {
             let seq = fault.seq.map(|it| format!("record {it}")).unwrap_or_default();
             let id = fault.record.as_deref().map(|it| format!(" ({})", shown(it))).unwrap_or_default();
             let colon = if fault.seq.is_some() { ": " } else { "" };
-            format!("{}: {seq}{id}{colon}{}", word(report.verdict), shown(&fault.what))
+            let signers = match report.verdict {
+                Verdict::Incomplete => format!("; {}", signers_told(report.signers)),
+                Verdict::Whole | Verdict::Tampered | Verdict::Malformed => String::new(),
+            };
+            format!("{}: {seq}{id}{colon}{}{signers}", word(report.verdict), shown(&fault.what))
         }
     }];
     if let Some(checkpoint) = &report.checkpoint {
@@ -173,6 +233,7 @@ fn as_json(report: &Report) -> Value {
         "records": report.records,
         "disclosed": report.disclosed,
         "receipts": report.receipts,
+        "signersKnownBy": known_by(report.signers),
         "signedBy": report.signed_by.iter().map(|(purpose, kid)| json!({ "use": purpose, "kid": kid })).collect::<Vec<_>>(),
         "notProven": report.not_proven,
     })

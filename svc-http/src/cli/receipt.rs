@@ -36,12 +36,7 @@ fn checked(receipt: &Path, jwks: &Path, json: bool) -> Result<ExitCode, Problem>
     // White space around a receipt is the file's. What is read ends where none of any length could: a file that is longer is
     // read as one that holds no receipt.
     let text = read(receipt, FILE_BYTES_MAX)?;
-    let keys = PublicKeys::from_jwks(&read(jwks, JWKS_BYTES_MAX)?).map_err(|error| {
-        Problem::new(
-            format!("{} is {error}", jwks.display()),
-            "Fetch it anew from the issuer's `/.well-known/jwks.json`.",
-        )
-    })?;
+    let keys = key_set(jwks)?;
     let verdict = match text.trim() {
         whole if text.len() as u64 <= FILE_BYTES_MAX => check_offline(whole, &keys, clock::now()),
         _ => Err(Offline::Malformed),
@@ -55,6 +50,19 @@ fn checked(receipt: &Path, jwks: &Path, json: bool) -> Result<ExitCode, Problem>
         Ok(_) => ExitCode::SUCCESS,
         Err(Offline::Malformed) => ExitCode::from(MALFORMED),
         Err(Offline::UnknownKey | Offline::BadSignature | Offline::NotYetValid | Offline::Expired) => ExitCode::FAILURE,
+    })
+}
+
+/// The key set in a file.
+///
+/// # Errors
+/// [`Problem`] where it cannot be read, or is none.
+pub(super) fn key_set(path: &Path) -> Result<PublicKeys, Problem> {
+    PublicKeys::from_jwks(&read(path, JWKS_BYTES_MAX)?).map_err(|error| {
+        Problem::new(
+            format!("{} is {error}", path.display()),
+            "Fetch it anew from the issuer's `/.well-known/jwks.json`.",
+        )
     })
 }
 

@@ -1,6 +1,12 @@
 use std::fs;
 
 use serde_json::{Value, json};
+use svc_core::state::evidence::bundle::seal_text;
+use svc_core::state::evidence::note::Checkpoint;
+use svc_core::state::gate::receipt::{DalekSigner, PublicKeys, Signer as _, jwks_json};
+use svc_core::value::Timestamp;
+use svc_core::value::digest::Digest;
+use svc_core::value::secret::Secret;
 
 use crate::run;
 
@@ -14,10 +20,73 @@ fn a_whole_bundle_is_exit_0() {
     fs::write(folder.path().join("b.json"), WHOLE).unwrap();
     let ran = run(folder.path(), "evidence verify b.json");
     assert_eq!((ran.code, ran.err.as_str()), (0, ""));
-    assert!(ran.out.starts_with("ok\n") && ran.out.contains("Not proven:\n"), "{}", ran.out);
+    let first = "ok: whole; signers not checked against a key set\n";
+    assert!(ran.out.starts_with(first) && ran.out.contains("Not proven:\n"), "{}", ran.out);
     let ran = run(folder.path(), "evidence verify b.json --json");
     let told: Value = serde_json::from_str(&ran.out).unwrap();
     assert_eq!((&told["ok"], told["records"].as_u64()), (&Value::Bool(true), Some(18)));
+    assert_eq!(told["signersKnownBy"], Value::Null);
+}
+
+/// The same bundle as somebody else writes it, who has every record and a key of their own: it fits in itself.
+fn of_a_stranger(signer: &DalekSigner) -> String {
+    let bundle: Value = serde_json::from_str(WHOLE).unwrap();
+    let note = bundle["checkpoint"].as_str().unwrap();
+    let own = bundle["keys"].as_array().unwrap().iter().find(|it| it["use"] == "checkpoint").unwrap();
+    let key = signer.public_key(Timestamp::from_millis(0));
+    let text = note.split_inclusive('\n').take(3).collect::<String>();
+    let signed = Checkpoint::parse(&text).unwrap().sign(&key, signer).unwrap();
+    let x = jwks_json(&PublicKeys::from_iter([key.clone()]));
+    let x = serde_json::from_str::<Value>(&x).unwrap()["keys"][0]["x"].as_str().unwrap().to_owned();
+    let before = WHOLE[..WHOLE.rfind(r#","seal":"#).unwrap()]
+        .replace(&serde_json::to_string(note).unwrap(), &serde_json::to_string(&signed).unwrap())
+        .replace(own["kid"].as_str().unwrap(), key.kid())
+        .replace(own["x"].as_str().unwrap(), &x);
+    let seal = seal_text(&Digest::of(&before), signer);
+    before + &seal
+}
+
+/// The keys that a bundle lists, as the service publishes them.
+fn key_set(bundle: &str) -> String {
+    let bundle: Value = serde_json::from_str(bundle).unwrap();
+    let mut keys = bundle["keys"].as_array().unwrap().clone();
+    keys.iter_mut().for_each(|it| it["use"] = "sig".into());
+    json!({ "keys": keys }).to_string()
+}
+
+/// Whose a bundle is, the service's published keys tell: one that a stranger wrote fits in itself and is no more than that. Beside an
+/// earlier bundle that lists no such key it is told as what is not shown; beside the keys as tampered, by the key's name.
+#[test]
+fn a_bundle_of_a_stranger_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let signer = DalekSigner::new(&Secret::new([9; 32]), "");
+    let forged = of_a_stranger(&signer);
+    for (name, text) in
+        [("b.json", WHOLE), ("forged.json", &forged), ("keys", &key_set(WHOLE)), ("own", &key_set(&forged))]
+    {
+        fs::write(folder.path().join(name), text).unwrap();
+    }
+    for (arguments, code, first, known) in [
+        ("b.json --jwks keys", 0, "ok: whole; signed by keys of the key set\n", json!("jwks")),
+        ("b.json --held b.json", 0, "ok: whole; signed by a key that the bundle you hold lists\n", json!("held")),
+        ("b.json --jwks keys --held forged.json", 0, "ok: whole; signed by keys of the key set\n", json!("jwks")),
+        ("forged.json", 0, "ok: whole; signers not checked against a key set\n", Value::Null),
+        ("forged.json --jwks own", 0, "ok: whole; signed by keys of the key set\n", json!("jwks")),
+        ("forged.json --jwks keys", 1, "tampered: the key ", Value::Null),
+        ("forged.json --jwks keys --held b.json", 1, "tampered: the key ", Value::Null),
+        ("forged.json --held b.json", 2, "incomplete: the checkpoint's key ", Value::Null),
+    ] {
+        let ran = run(folder.path(), &format!("evidence verify {arguments}"));
+        assert!(ran.code == code && ran.out.starts_with(first), "{arguments}: {ran:?}");
+        assert!(code == 0 || ran.out.lines().next().unwrap().contains(signer.kid()), "{arguments}: {ran:?}");
+        let ran = run(folder.path(), &format!("evidence verify {arguments} --json"));
+        assert_eq!(serde_json::from_str::<Value>(&ran.out).unwrap()["signersKnownBy"], known, "{arguments}");
+    }
+    fs::write(folder.path().join("cut"), &WHOLE[..WHOLE.len() / 2]).unwrap();
+    for (keys, why) in [("none", "cannot be read"), ("b.json", "has no key that signs"), ("cut", "not a key set")] {
+        let ran = run(folder.path(), &format!("evidence verify b.json --jwks {keys}"));
+        assert!(ran.code == 4 && ran.out.is_empty() && ran.err.contains(why), "{keys}: {ran:?}");
+    }
 }
 
 /// The keys that signed checkpoint and receipts are named by their ids, so that they can be compared with the service's own.
@@ -102,7 +171,9 @@ fn a_bundle_is_put_beside_what_is_held() {
     let mut lines: Vec<&str> = note.split('\n').collect();
     put("note", note);
     put("text", &format!("{}\n", lines[..3].join("\n")));
-    for held in ["b.json", "note", "text"] {
+    put("crlf", &note.replace('\n', "\r\n"));
+    put("marked", &format!("\u{feff}{note}"));
+    for held in ["b.json", "note", "text", "crlf", "marked"] {
         let ran = run(folder.path(), &format!("evidence verify b.json --held {held}"));
         assert!(ran.code == 0 && !ran.out.contains("that you hold") && !ran.out.contains("`since`"), "{held}: {ran:?}");
     }
@@ -112,6 +183,10 @@ fn a_bundle_is_put_beside_what_is_held() {
     put("other", &lines.join("\n"));
     let ran = run(folder.path(), "evidence verify b.json --held other");
     assert!(ran.code == 1 && ran.out.starts_with("tampered: the checkpoint of ") && ran.err.is_empty(), "{ran:?}");
+    lines[1] = "1000";
+    put("longer", &lines.join("\n"));
+    let ran = run(folder.path(), "evidence verify b.json --held longer");
+    assert!(ran.code == 2 && ran.out.starts_with("incomplete: the ledger has 18 records here"), "{ran:?}");
     lines[1] = "7";
     put("smaller", &lines.join("\n"));
     for (held, why) in [

@@ -67,10 +67,17 @@ pub fn path(scope: &mut Scope<'_>, chain: &Chain, seq: u64) -> Result<Path, Halt
 /// What shows that the ledger continues the one of its first `old` records, and that one's root.
 ///
 /// # Errors
-/// `invalid_request` on `since` for a size of 0 or one that the ledger has not reached.
+/// `invalid_request` on `since` for a size of 0, and for more records than there are, which are told: whoever holds a checkpoint of
+/// so many then knows that the ledger has been put back.
 pub fn continues(scope: &mut Scope<'_>, chain: &Chain, old: u64) -> Result<(Digest, Vec<Digest>), Halt> {
-    let proof = consistency(old, chain.size);
-    let proof = proof.ok_or_else(|| Refusal::invalid_field("since", "must be the size of a checkpoint, from 1"))?;
+    let why = || match chain.size {
+        has if has < old => format!(
+            "is more than the {has} records that the ledger has: the checkpoint is another ledger's, or this one was put back to what it was \
+             before"
+        ),
+        _ => "must be the size of a checkpoint, from 1".to_owned(),
+    };
+    let proof = consistency(old, chain.size).ok_or_else(|| Refusal::invalid_field("since", why()))?;
     let mut spans = vec![Span::whole(old)];
     spans.extend(proof);
     let mut hashes = hashes(scope, chain, &spans)?;

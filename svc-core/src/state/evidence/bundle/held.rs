@@ -1,6 +1,6 @@
 //! A bundle beside the checkpoint that its reader holds: whether the ledger is still the one that they have seen.
 
-use super::verify::{Fault, Report, Verdict};
+use super::verify::{Report, Verdict};
 use crate::state::evidence::note::Checkpoint;
 
 /// Why a bundle tells nothing of a checkpoint.
@@ -16,7 +16,7 @@ pub enum NotComparable {
 
 impl Report {
     /// The report for a reader who holds `held`, from an earlier bundle or a note: it says that the ledger was rewritten where its root is
-    /// another for the same number of records, and else that it continues what they have.
+    /// another for the same number of records, that records are missing where it has fewer, and else that it continues what they have.
     ///
     /// # Errors
     /// [`NotComparable`] where the bundle does not speak of that checkpoint.
@@ -24,6 +24,14 @@ impl Report {
         let ends = [self.previous.as_ref(), self.checkpoint.as_ref()];
         if let Some(other) = ends.iter().flatten().find(|it| it.origin != held.origin) {
             return Err(NotComparable::OtherLedger(other.origin.clone()));
+        }
+        if let Some(newest) = self.checkpoint.as_ref().filter(|it| it.size < held.size) {
+            let what = format!(
+                "the ledger has {} records here, and you hold a checkpoint of {}: this is older than what you hold, or the ledger was put \
+                 back to what it was before, and what it had since is gone",
+                newest.size, held.size
+            );
+            return Ok(if self.fits() { self.judged(Verdict::Incomplete, what) } else { self });
         }
         let same = ends.into_iter().flatten().find(|it| it.size == held.size);
         let same = same.ok_or(NotComparable::OtherSize(held.size))?;
@@ -37,11 +45,7 @@ impl Report {
             held.size, held.root
         );
         // What else does not fit was found first, and stays.
-        if matches!(self.verdict, Verdict::Whole | Verdict::Incomplete) {
-            self.verdict = Verdict::Tampered;
-            self.fault = Some(Fault { verdict: Verdict::Tampered, seq: None, record: None, what });
-        }
-        Ok(self)
+        Ok(if self.fits() { self.judged(Verdict::Tampered, what) } else { self })
     }
 }
 

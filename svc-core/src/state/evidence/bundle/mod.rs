@@ -8,12 +8,14 @@ mod escapes;
 mod held;
 mod pieces;
 mod replay;
+mod signers;
 mod verify;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
 pub use held::NotComparable;
+pub use signers::Signers;
 pub use verify::{Fault, Report, Verdict, Verifier};
 
 use super::Entry;

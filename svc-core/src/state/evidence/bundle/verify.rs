@@ -9,6 +9,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
 use super::pieces::{NotABundle, Piece, Pieces};
 use super::replay::Replay;
+use super::signers::Signers;
 use super::{BundleKey, Disclosed, FORMAT, MEMBERS, OPTIONAL, Range, sealed_text};
 use crate::state::evidence::merkle::{leaf_hash, verify_consistency, verify_inclusion};
 use crate::state::evidence::note::Checkpoint;
@@ -91,6 +92,10 @@ pub struct Report {
     pub receipts: u64,
     /// The ids of the keys that signed what was checked, each with what it is for.
     pub signed_by: BTreeSet<(&'static str, String)>,
+    /// What those keys were held against: by themselves they are whoever's the bundle is.
+    pub signers: Signers,
+    /// The keys that it lists.
+    pub keys: Vec<BundleKey>,
     /// What these bytes cannot show.
     pub not_proven: Vec<String>,
 }
@@ -145,6 +150,8 @@ impl Verifier {
             disclosed: state.disclosed,
             receipts: state.receipts,
             signed_by: state.signed_by,
+            signers: Signers::default(),
+            keys: state.keys,
         }
     }
 }
@@ -509,19 +516,10 @@ impl Checked {
     }
 
     fn not_proven(&self) -> Vec<String> {
-        let mut out =
-            vec!["that the keys are the service's own: compare them with its `/.well-known/jwks.json`".to_owned()];
+        let mut out = vec![super::signers::NOT_COMPARED.to_owned()];
         // Times of keys are the bundle's own word as well, of which `docs/evidence.md` speaks.
-        let retired = self.keys_of(Purpose::Receipt).filter(|key| {
-            self.signed_by.contains(&(Purpose::Receipt.as_str(), key.kid().to_owned())) && key.retired_at.is_some()
-        });
-        out.extend(retired.filter_map(|key| {
-            let at = key.retired_at?;
-            Some(format!(
-                "that of the receipt key {}: it retires at {at}, and is published for a day after that",
-                key.kid()
-            ))
-        }));
+        let signed = |key: &&PublicKey| self.signed_by.contains(&(Purpose::Receipt.as_str(), key.kid().to_owned()));
+        out.extend(self.keys_of(Purpose::Receipt).filter(signed).filter_map(super::signers::retired));
         let range = self.range.unwrap_or(Range { from: 0, to: 0, complete: true });
         if !range.complete {
             out.push("that no record was left out: they were chosen by agent".to_owned());
