@@ -168,7 +168,7 @@ impl Gate {
             checkpoint: &checkpoint,
             previous: previous.as_ref().map(|(note, proof)| (note.as_str(), proof.as_slice())),
         };
-        let cursor = (to < end).then(|| cursor_of(wanted, to));
+        let cursor = (to < end).then(|| cursor_of(wanted, to, Some(chain.size)));
         Ok(Bundle {
             gate: self.clone(),
             wanted: *wanted,
@@ -296,34 +296,41 @@ fn refused(refusal: Refusal) -> Failed {
     Failure::Refused(refusal)
 }
 
-/// Where the next bundle begins, for the same question.
-fn cursor_of(wanted: &Wanted, next: u64) -> String {
+/// Where the bundle behind one with `size` records in its checkpoint begins, for the same question.
+fn cursor_of(wanted: &Wanted, next: u64, size: Option<u64>) -> String {
     let until = wanted.to.map_or_else(|| "-".to_owned(), |it| it.as_millis().to_string());
     let agent = wanted.agent.map_or_else(|| "-".to_owned(), |it| it.to_string());
-    format!("{next}.{until}.{agent}.{}", u8::from(wanted.redact))
+    let size = size.map_or_else(String::new, |it| format!(".{it}"));
+    format!("{next}.{until}.{agent}.{}{size}", u8::from(wanted.redact))
 }
 
 impl Wanted {
-    /// The question that a `nextCursor` continues, of this workspace.
+    /// The question that a `nextCursor` continues, of this workspace. The bundle shows that the ledger continues the checkpoint of the one
+    /// which named it; cursors of before said nothing of that.
     ///
     /// # Errors
     /// `invalid_request` on `cursor` for a text that is none.
     pub fn next(workspace: WorkspaceId, cursor: &str) -> Result<Self, Refusal> {
         let parts: Vec<&str> = cursor.split('.').collect();
         let read = || {
-            let &[next, until, agent, redact] = parts.as_slice() else { return None };
+            let (next, until, agent, redact, size) = match *parts.as_slice() {
+                [next, until, agent, redact] => (next, until, agent, redact, None),
+                [next, until, agent, redact, size] => (next, until, agent, redact, Some(size)),
+                _ => return None,
+            };
+            let since = size.map(str::parse).transpose().ok()?;
             let to = if until == "-" { None } else { Some(Timestamp::from_millis(until.parse().ok()?)) };
             let agent = if agent == "-" { None } else { Some(AgentId::parse(agent).ok()?) };
             let wanted = Self {
                 workspace,
                 from: Timestamp::default(),
                 to,
-                since: None,
+                since,
                 start: Some(next.parse().ok()?),
                 agent,
                 redact: redact == "1",
             };
-            (cursor_of(&wanted, wanted.start?) == cursor).then_some(wanted)
+            (cursor_of(&wanted, wanted.start?, since) == cursor).then_some(wanted)
         };
         read().ok_or_else(|| Refusal::invalid_field("cursor", "is not one that a bundle named"))
     }

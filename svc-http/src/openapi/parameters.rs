@@ -8,7 +8,7 @@ use svc_core::state::edge::IntegrationKind;
 use svc_core::state::gate::verify_key::KEY_CHARS_MIN;
 use svc_core::state::gate::{ApprovalKind, Status};
 
-use crate::routes::{self, Auth, Op, ReportsOp, Route, RoutingOp};
+use crate::routes::{self, Auth, EvidenceOp, Op, ReportsOp, Route, RoutingOp};
 use crate::schemas;
 use crate::wire::integration::STATES;
 use crate::wire::oauth::SCOPE;
@@ -88,6 +88,16 @@ fn of_family(op: Op, name: &str) -> Option<(&'static str, Value)> {
         "kind" if matches!(op, Op::Integrations(_)) => {
             Some((".deliveries", words(IntegrationKind::ALL.iter().filter(|it| it.is_called()).map(|it| it.as_str()))))
         }
+        "cursor"
+            if matches!(op, Op::Evidence(EvidenceOp::Bundle | EvidenceOp::TokenBundle | EvidenceOp::KeyBundle)) =>
+        {
+            Some((
+                ".bundle",
+                told(
+                    "`nextCursor` of the bundle before. It carries the whole question; what else is sent beside it has to be the same.",
+                ),
+            ))
+        }
         "kind" if matches!(op, Op::Evidence(_)) => {
             Some((".ledger", told("A kind of records such as `action.denied`, or what stands before its dot.")))
         }
@@ -115,7 +125,7 @@ fn anywhere(name: &str) -> Option<Value> {
         "by" => words(ReportBy::words()),
         "currency" => schemas::currency(),
         "since" => {
-            json!({ "type": "integer", "minimum": 1, "description": "The size of a checkpoint that the reader holds." })
+            json!({ "type": "integer", "minimum": 1, "description": "The size of a checkpoint that the reader holds. More than the ledger has is refused with how many it has: then it is another ledger, or was put back." })
         }
         "redact" => {
             json!({ "type": "boolean", "default": false, "description": "Without the texts that records commit to." })

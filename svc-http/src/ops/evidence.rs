@@ -136,6 +136,7 @@ impl Body for Pieces {
 
 async fn proof(service: &GateService, workspace: WorkspaceId, call: &Call) -> Result<Answer, Refusal> {
     let id: EvidenceId = call.param_id("evd")?;
+    evidence::alone(&call.uri)?;
     let gate = service.gate.clone();
     let proved = aside(move || gate.proof(workspace, id).map_err(refusal)).await?;
     Ok(Answer::json(proved.text()))

@@ -84,6 +84,7 @@ impl Listing {
 /// `invalid_request` with every fault.
 pub fn wanted(uri: &http::Uri, workspace: WorkspaceId, now: Timestamp) -> Result<Wanted, Refusal> {
     let mut query = Query::of(uri);
+    query.only(&["from", "to", "since", "agentId", "redact", "cursor"]);
     let (from, to) = (query.take("from", instant), query.take("to", instant));
     let since = query.take("since", |text| match text.parse::<u64>() {
         Ok(size) if size > 0 && size.to_string() == text => Ok(size),
@@ -94,11 +95,24 @@ pub fn wanted(uri: &http::Uri, workspace: WorkspaceId, now: Timestamp) -> Result
     if from.zip(to).is_some_and(|(from, to)| to < from) {
         query.fault("to", "must not be before `from`");
     }
-    let cursor = query.raw("cursor").map(str::to_owned);
-    query.finish()?;
-    if let Some(cursor) = cursor {
+    let next = query.raw("cursor").map(|it| Wanted::next(workspace, it)).transpose()?;
+    if let Some(next) = next {
         // A cursor carries the whole question: what is said beside it must not seem to count.
-        return Wanted::next(workspace, &cursor);
+        for (name, is_other) in [
+            ("from", from.is_some()),
+            ("to", to.is_some() && to != next.to),
+            ("since", since.is_some() && since != next.since),
+            ("agentId", agent.is_some() && agent != next.agent),
+            ("redact", redact.is_some_and(|it| it != next.redact)),
+        ] {
+            if is_other {
+                query.fault(name, "is not what `cursor` asks for, which carries the whole question: leave it out");
+            }
+        }
+    }
+    query.finish()?;
+    if let Some(next) = next {
+        return Ok(next);
     }
     let from = from.unwrap_or_else(|| to.unwrap_or(now).minus(DEFAULT_SPAN));
     Ok(Wanted { workspace, from, to, since, start: None, agent, redact: redact.unwrap_or(false) })
@@ -110,12 +124,23 @@ pub fn wanted(uri: &http::Uri, workspace: WorkspaceId, now: Timestamp) -> Result
 /// `invalid_request` with every fault.
 pub fn card(uri: &http::Uri, workspace: WorkspaceId) -> Result<Card, Refusal> {
     let mut query = Query::of(uri);
+    query.only(&["from", "to", "agentId"]);
     let (from, to, agent) = (query.take("from", instant), query.take("to", instant), query.take("agentId", agent));
     if from.zip(to).is_some_and(|(from, to)| to <= from) {
         query.fault("to", "must be after `from`");
     }
     query.finish()?;
     Ok(Card { workspace, agent, from, to })
+}
+
+/// That a proof is asked for with nothing but its path.
+///
+/// # Errors
+/// `invalid_request` with every parameter.
+pub fn alone(uri: &http::Uri) -> Result<(), Refusal> {
+    let mut query = Query::of(uri);
+    query.only(&[]);
+    query.finish()
 }
 
 /// A scorecard's answer.

@@ -56,6 +56,17 @@ impl Query {
         }
     }
 
+    /// Notes every parameter that is none of `names`: where a misspelt one would disclose or leave out what nobody asked to be.
+    pub fn only(&mut self, names: &[&str]) {
+        let known = names.iter().map(|it| format!("`{it}`")).collect::<Vec<_>>().join(", ");
+        let why = match names {
+            [] => "is no parameter here: there is none".to_owned(),
+            _ => format!("is no parameter here: there are {known}"),
+        };
+        let unknown = self.pairs.iter().map(|it| &it.0).filter(|it| !names.contains(&it.as_str()));
+        self.faults.extend(unknown.map(|name| FieldError::new(name.clone(), &why)));
+    }
+
     /// Notes a fault of a parameter.
     pub fn fault(&mut self, name: &str, why: &str) {
         self.faults.push(FieldError::new(name.to_owned(), why));

@@ -158,11 +158,39 @@ async fn what_is_asked_wrongly_is_named() {
         ("agentId=nobody", vec!["agentId"]),
         ("since=1000000", vec!["since"]),
         ("cursor=1.-.-.2", vec!["cursor"]),
+        ("cursor=1.-.-.0.02", vec!["cursor"]),
         ("cursor=x", vec!["cursor"]),
     ] {
         let mut named = ask(&mut client, &format!("/v1/evidence?{query}"), &key).await.fields();
         named.sort();
         assert_eq!(named, fields, "{query}");
+    }
+}
+
+/// What nobody reads is refused, where it would seem to count: a misspelt wish for a bundle without texts, and what contradicts a cursor,
+/// which carries the whole question.
+#[tokio::test]
+async fn what_nobody_reads_is_refused() {
+    let (site, mut client, evidence, key) = lived().await;
+    for (query, fields) in [
+        ("redacted=true", vec!["redacted"]),
+        ("Redact=true&agentid=agt_1", vec!["Redact", "agentid"]),
+        ("cursor=1.-.-.0&redact=true", vec!["redact"]),
+        ("cursor=1.-.-.1&redact=false", vec!["redact"]),
+        ("cursor=1.-.-.0.2&since=1&from=2026-10-01T00:00:00.000Z", vec!["from", "since"]),
+        ("cursor=1.-.-.0&to=2026-10-01T00:00:00.000Z&agentId=agt_01K6FN0001000000000000000E", vec!["agentId", "to"]),
+    ] {
+        let got = ask(&mut client, &format!("/v1/evidence?{query}"), &key).await;
+        assert_eq!((got.status, got.fields()), (400, fields.into_iter().map(str::to_owned).collect()), "{query}");
+    }
+    let proof = format!("/v1/evidence/{evidence}/proof?redact=true");
+    assert_eq!(ask(&mut client, &proof, &key).await.fields(), ["redact"]);
+    let token = site.token(&[TokenScope::EvidenceRead]);
+    assert_eq!(ask(&mut client, "/v1/admin/scorecard?agentID=x", &token).await.fields(), ["agentID"]);
+    // What says the same as the cursor contradicts nothing, and cursors of before are known.
+    for query in ["cursor=1.-.-.1&redact=true", "cursor=1.-.-.0.2&since=2&redact=false"] {
+        let report = check(ask(&mut client, &format!("/v1/evidence?{query}"), &key).await.text().as_bytes());
+        assert_eq!(report.verdict, Verdict::Whole, "{query}: {:?}", report.fault);
     }
 }
 
@@ -257,6 +285,7 @@ async fn a_long_ledger_is_taken_away_in_parts() {
     site.gate.tick().unwrap();
     let size = site.ledger().len();
     let (mut path, mut seqs, mut parts) = ("/v1/evidence".to_owned(), Vec::new(), 0);
+    let mut first = None;
     loop {
         let got = ask(&mut client, &path, &key).await;
         let report = check(got.text().as_bytes());
@@ -270,6 +299,17 @@ async fn a_long_ledger_is_taken_away_in_parts() {
         assert_eq!(bundle["truncated"], next.is_some());
         let Some(next) = next else { break };
         path = format!("/v1/evidence?cursor={next}");
+        first.get_or_insert_with(|| (path.clone(), report.checkpoint.unwrap()));
     }
     assert_eq!((seqs, parts), ((0..size as u64).collect(), size.div_ceil(4)));
+
+    // A part shows that the ledger continues what the one before it has shown, also once there is more.
+    let (second, held) = first.unwrap();
+    client.authorize(&agent.key, &payment(8)).await.ok();
+    let report = check(ask(&mut client, &second, &key).await.text().as_bytes());
+    assert!(
+        report.previous.as_ref() == Some(&held) && report.checkpoint.as_ref().unwrap().size > held.size,
+        "{report:?}"
+    );
+    assert_eq!(report.against(&held).unwrap().verdict, Verdict::Whole);
 }
