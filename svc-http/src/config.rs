@@ -78,7 +78,8 @@ pub struct Config {
     pub slack_api: Box<str>,
     /// The address that metrics are served on; `None` where they are not.
     pub metrics: Option<SocketAddr>,
-    /// Whether callbacks may go to private addresses; refused unless [`Config::listen`] is loopback.
+    /// Whether callbacks may go to private addresses; refused unless [`Config::listen`], and the socket that a
+    /// server is given, is loopback.
     pub allow_private_callbacks: bool,
 }
 

@@ -75,7 +75,7 @@ impl Server {
     /// A server over `gate`, whose receipts are checked with the keys that its store has. Needs a Tokio runtime.
     ///
     /// # Errors
-    /// The socket cannot be taken over, the store's keys cannot be read, or the file of root certificates is none.
+    /// The store's keys cannot be read; as [`with_keys`](Self::with_keys).
     pub fn new(listener: TcpListener, config: &Config, base_url: &BaseUrl, gate: Gate) -> io::Result<Self> {
         let keys = gate.public_keys().map_err(io::Error::other)?;
         Self::with_keys(listener, config, base_url, gate, keys)
@@ -84,7 +84,8 @@ impl Server {
     /// The same with other keys to check receipts with: for a gate over a store that keeps none.
     ///
     /// # Errors
-    /// The socket cannot be taken over, or the file of root certificates is none.
+    /// The socket cannot be taken over, or the file of root certificates is none. Where private callbacks are allowed, a socket that others
+    /// reach is none to take over: they could have this machine call what only it reaches.
     pub fn with_keys(
         listener: TcpListener,
         config: &Config,
@@ -92,6 +93,11 @@ impl Server {
         gate: Gate,
         keys: PublicKeys,
     ) -> io::Result<Self> {
+        let address = listener.local_addr()?;
+        if config.allow_private_callbacks && !address.ip().is_loopback() {
+            let what = format!("`allow_private_callbacks` needs a server on a loopback address, and {address} is none");
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, what));
+        }
         listener.set_nonblocking(true)?;
         let listener = net::TcpListener::from_std(listener)?;
         let (outbound, strangers) = guards(config, base_url);

@@ -13,6 +13,8 @@ use svc_core::state::gate::Via;
 use svc_core::state::people::Role;
 use svc_core::value::Span;
 use svc_core::value::id::{ApprovalId, CallbackId, DeliveryId};
+use svc_http::Server;
+use svc_http::config::{BaseUrl, Config};
 use svc_tests::client::{Client, Got, PATIENCE};
 use svc_tests::receiver::{self, Names, Receiver, Reply, SECRET, tls};
 use svc_tests::requests::{WIDE, payment};
@@ -31,6 +33,24 @@ async fn site(ca: Option<PathBuf>) -> (Site, Arc<Names>) {
     .await;
     receiver::connect(&site);
     (site, names)
+}
+
+/// A program's server that others reach is not begun where callbacks may go to private addresses, whatever its settings say of where it
+/// listens; one on loopback is.
+#[tokio::test]
+async fn a_socket_that_others_reach_goes_with_no_private_callbacks() {
+    let site = Site::start().await;
+    let base_url = BaseUrl::parse("http://127.0.0.1:8080").unwrap();
+    for (address, private, is_begun) in
+        [("0.0.0.0:0", true, false), ("0.0.0.0:0", false, true), ("127.0.0.1:0", true, true)]
+    {
+        let listener = std::net::TcpListener::bind(address).unwrap();
+        let config = Config { allow_private_callbacks: private, ..Config::default() };
+        let begun = Server::new(listener, &config, &base_url, site.gate.clone());
+        assert_eq!(begun.is_ok(), is_begun, "{address}, {private}");
+        let told = begun.err().map(|it| it.to_string()).unwrap_or_default();
+        assert!(is_begun || told.contains("loopback"), "{told}");
+    }
 }
 
 /// An agent, and an action of it that is allowed.
