@@ -8,8 +8,12 @@ import base64
 import hashlib
 import json
 import os
+import pathlib
 import re
 import secrets
+import subprocess
+import sys
+import tempfile
 import time
 import urllib.error
 import urllib.request
@@ -146,6 +150,30 @@ def test_a_jose_library_verifies_a_payment_receipt():
     assert all(type(claims[name]) is int for name in ("iat", "nbf", "exp", "amount"))
     assert claims["nbf"] == claims["iat"] - 60 and claims["exp"] - claims["iat"] == 900, claims
     assert abs(claims["iat"] - time.time()) < 60, claims
+
+
+def test_the_documented_program_finds_the_digest_of_what_was_sent():
+    document = pathlib.Path(__file__).resolve().parent.parent.parent / "docs" / "receipts.md"
+    programs = re.findall(r"```python\n(.*?)```", document.read_text(), re.DOTALL)
+    [program] = [it for it in programs if "import rfc8785" in it]
+    share = {"recipient": "A@Example.COM", "fields": ["name"], "purpose": "As agreed ", "note": 1}
+    tool = {"name": "read", "input": {"path": "größe", "b": 1}}
+    key = {"authorization": "Bearer " + DEV["agentKey"]}
+    with tempfile.TemporaryDirectory() as folder:
+        place = pathlib.Path(folder)
+        (place / "digest.py").write_text(program)
+        for asked in (
+            {"type": "data.share", "summary": "Send the list", "data": share},
+            {"type": "tool.call", "summary": " Read it ", "tool": tool, "details": {"z": 1, "a": [True]}},
+            {"type": "payment", "summary": "Pay", "payment": {"amount": 5, "currency": "eur", "merchant": {"name": "S", "domain": "Shop.Example.com"}}},
+        ):
+            status, _, decision = call("/v1/actions/authorize", asked, key)
+            assert status == 200, decision
+            (place / "request.json").write_text(json.dumps(asked))
+            (place / "decision.json").write_text(json.dumps(decision))
+            command = [sys.executable, "digest.py", "request.json", "decision.json"]
+            done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+            assert (done.returncode, done.stdout.strip()) == (0, decision["actionDigest"]), (asked, done)
 
 
 def test_the_header_has_three_members():
