@@ -7,7 +7,7 @@ use svc_http::config::{BaseUrl, Config, Loaded};
 use svc_http::upstream::Allowed;
 use svc_store::Gate;
 
-use super::listen::{Bound, bind, try_metrics};
+use super::listen::{Begun, Bound, bind, try_metrics};
 use super::output::{Problem, writable};
 use super::providers::{self, Providers};
 use super::store::{Use, open_alone};
@@ -46,14 +46,18 @@ pub(crate) fn run(loaded: Loaded, wish: Wish) -> Result<ExitCode, Problem> {
         config.outbound.allow = Allowed::loopback();
     }
     writable()?;
+    let mut begun = Begun::new().map_err(serve::no_runtime)?;
     let bound = bind(listen)?;
     try_metrics(&config)?;
     serve::roots(&config)?;
     let base_url = config.base_url(bound.address);
-    let (gate, _alone) = open_alone(&config, &base_url, Use::Dev)?;
+    let address = base_url.clone();
+    let opening = begun.unless_stopped(move || (open_alone(&config, &address, Use::Dev), config));
+    let Some((opened, config)) = opening.map_err(serve::no_runtime)? else { return Ok(ExitCode::SUCCESS) };
+    let (gate, _alone) = opened?;
     let home = setup::ensure(&gate, &config, &setup::default_owner()?, wish.new_keys)?;
     tell_unseen(&home);
-    let served = serve_home(config, &base_url, gate, bound, &home, wish.json);
+    let served = serve_home(config, &base_url, gate, (bound, begun), &home, wish.json);
     served.map_err(|problem| home.unseen(problem))
 }
 
@@ -62,7 +66,7 @@ fn serve_home(
     mut config: Config,
     base_url: &BaseUrl,
     gate: Gate,
-    bound: Bound,
+    (bound, begun): (Bound, Begun),
     home: &Home,
     json: bool,
 ) -> Result<ExitCode, Problem> {
@@ -72,7 +76,7 @@ fn serve_home(
         config.outbound.allow = config.outbound.allow.and(Ipv4Addr::LOCALHOST.into());
     }
     let here = format!("http://{}", bound.address);
-    serve::run(&config, base_url, gate, bound, || {
+    serve::run(&config, base_url, gate, bound, begun, || {
         if json {
             return home.print(&format!("{}\n", home.as_json(base_url.as_str())));
         }

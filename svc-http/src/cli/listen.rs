@@ -1,10 +1,13 @@
 //! The socket a server listens on, and the signals that end it.
 
-use std::io;
 use std::net::{SocketAddr, TcpListener};
+use std::{fs, io, thread};
 
 use svc_http::config::Config;
+use svc_http::serve::runtime;
+use tokio::runtime::Runtime;
 use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::oneshot;
 
 use super::output::Problem;
 
@@ -57,11 +60,61 @@ pub(crate) fn refused(key: &str, address: SocketAddr, error: &io::Error) -> Prob
     }
 }
 
-/// SIGTERM, SIGINT and SIGHUP, which a terminal that is closed sends, caught from the moment this is made.
+/// A server that has yet to open what it serves. The first process of a container is ended by no signal that it does not catch, so they
+/// are caught from here on.
+pub(crate) struct Begun {
+    /// What it is to be served on.
+    pub(crate) runtime: Runtime,
+    /// The signals.
+    pub(crate) stops: Stops,
+}
+
+impl Begun {
+    /// Begins to catch them.
+    ///
+    /// # Errors
+    /// Where the system gives no threads, or lets nobody catch them.
+    pub(crate) fn new() -> io::Result<Self> {
+        let runtime = runtime(None)?;
+        let stops = {
+            let _within = runtime.enter();
+            Stops::catch()?
+        };
+        Ok(Self { runtime, stops })
+    }
+
+    /// What `open` gives; `None` where a signal comes before it is done. Then the process is to end, as one that is killed does: what waits
+    /// for a database or a file cannot be broken off.
+    ///
+    /// # Errors
+    /// Where the system gives no thread.
+    pub(crate) fn unless_stopped<T: Send + 'static>(
+        &mut self,
+        open: impl FnOnce() -> T + Send + 'static,
+    ) -> io::Result<Option<T>> {
+        let (done, opened) = oneshot::channel();
+        // Where nobody waits any more, the process ends.
+        thread::Builder::new().name("svc-open".into()).spawn(move || drop(done.send(open())))?;
+        let stops = &mut self.stops;
+        self.runtime.block_on(async {
+            tokio::select! {
+                biased;
+                opened = opened => opened.map(Some).map_err(io::Error::other),
+                () = stops.next() => {
+                    tracing::info!("stopped before there was anything to serve");
+                    Ok(None)
+                }
+            }
+        })
+    }
+}
+
+/// SIGTERM, SIGINT and SIGHUP, which a terminal that is closed sends, caught from the moment this is made. SIGHUP is left alone where it was
+/// ignored when the process began, as `nohup` has it.
 pub(crate) struct Stops {
     terminate: Signal,
     interrupt: Signal,
-    hang_up: Signal,
+    hang_up: Option<Signal>,
 }
 
 impl Stops {
@@ -73,16 +126,30 @@ impl Stops {
         Ok(Self {
             terminate: signal(SignalKind::terminate())?,
             interrupt: signal(SignalKind::interrupt())?,
-            hang_up: signal(SignalKind::hangup())?,
+            hang_up: if is_hang_up_ignored() { None } else { Some(signal(SignalKind::hangup())?) },
         })
     }
 
     /// Waits for the next one.
     pub(crate) async fn next(&mut self) {
+        let hung_up = async {
+            match &mut self.hang_up {
+                Some(it) => it.recv().await,
+                None => std::future::pending().await,
+            }
+        };
         tokio::select! {
             _ = self.terminate.recv() => {}
             _ = self.interrupt.recv() => {}
-            _ = self.hang_up.recv() => {}
+            _ = hung_up => {}
         }
     }
+}
+
+/// Whether this process ignores SIGHUP, which is the first bit of the mask. Only Linux tells it without a call that is not safe; elsewhere
+/// it is caught whatever was wished.
+fn is_hang_up_ignored() -> bool {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    mask.and_then(|it| u64::from_str_radix(it.trim(), 16).ok()).is_some_and(|it| it & 1 == 1)
 }

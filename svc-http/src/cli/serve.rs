@@ -5,14 +5,14 @@ use std::time::Duration;
 
 use svc_http::config::{BaseUrl, Config, Loaded};
 use svc_http::outbound::Trust;
-use svc_http::serve::runtime;
 use svc_http::{Server, log, telemetry};
 use svc_store::{Gate, StoreError};
 use tokio::time::timeout;
 
 use super::barred::barred;
 use super::database::{place, schema_of, unopened};
-use super::listen::{Bound, Stops, bind, try_metrics};
+use super::listen::{Begun, Bound, bind, try_metrics};
+use super::occupancy::Occupancy;
 use super::output::{Problem, named_data};
 use super::store::{Use, open_alone};
 use super::{handles, reached, setup};
@@ -23,16 +23,15 @@ use super::{handles, reached, setup};
 /// [`Problem`] where the address or the data directory is not to be had.
 pub(crate) fn serve(loaded: Loaded) -> Result<ExitCode, Problem> {
     let config = begin(loaded);
+    let mut begun = Begun::new().map_err(no_runtime)?;
     let bound = bind(config.listen)?;
     try_metrics(&config)?;
     roots(&config)?;
     let base_url = config.base_url(bound.address);
-    let is_new = match schema_of(&config) {
-        // Else it would be waited for twice.
-        Err(error @ StoreError::Unreachable(_)) => return Err(unopened(&config, error)),
-        found => matches!(found, Ok(0) | Err(StoreError::NoData { .. })),
-    };
-    let (gate, _alone) = open_alone(&config, &base_url, Use::Server)?;
+    let address = base_url.clone();
+    let opening = begun.unless_stopped(move || (opened(&config, &address), config)).map_err(no_runtime)?;
+    let Some((opened, config)) = opening else { return Ok(ExitCode::SUCCESS) };
+    let Opened { gate, is_new, _alone } = opened?;
     if config.may_lose && config.postgres.is_some() {
         tracing::warn!(
             "`store.mayLose` is set: the database may lose what it has confirmed, and single use and ceilings with it; it is for tests alone"
@@ -59,7 +58,25 @@ pub(crate) fn serve(loaded: Loaded) -> Result<ExitCode, Problem> {
     if let Some(seen) = unknown_clients(&config, &base_url) {
         tracing::warn!("{seen}: set `trustedProxies` to the address of the proxy, if it sends `x-forwarded-for`");
     }
-    run(&config, &base_url, gate, bound, || Ok(()))
+    run(&config, &base_url, gate, bound, begun, || Ok(()))
+}
+
+/// What a server works on.
+struct Opened {
+    gate: Gate,
+    /// Whether there was nothing before.
+    is_new: bool,
+    _alone: Option<Occupancy>,
+}
+
+fn opened(config: &Config, base_url: &BaseUrl) -> Result<Opened, Problem> {
+    let is_new = match schema_of(config) {
+        // Else it would be waited for twice.
+        Err(error @ StoreError::Unreachable(_)) => return Err(unopened(config, error)),
+        found => matches!(found, Ok(0) | Err(StoreError::NoData { .. })),
+    };
+    let (gate, _alone) = open_alone(config, base_url, Use::Server)?;
+    Ok(Opened { gate, is_new, _alone })
 }
 
 /// What it means that a proxy must be in front, as https is named and not spoken here, and none is trusted; nothing where it can be told
@@ -95,11 +112,11 @@ pub(crate) fn run(
     base_url: &BaseUrl,
     gate: Gate,
     bound: Bound,
+    begun: Begun,
     announce: impl FnOnce() -> Result<(), Problem>,
 ) -> Result<ExitCode, Problem> {
-    let runtime = runtime(None).map_err(no_runtime)?;
+    let Begun { runtime, mut stops } = begun;
     runtime.block_on(async {
-        let mut stops = Stops::catch().map_err(no_runtime)?;
         let address = bound.address;
         let keys = gate.public_keys()?;
         let barred = barred(config, base_url, address, &gate)?;
@@ -154,6 +171,7 @@ pub(crate) fn roots(config: &Config) -> Result<(), Problem> {
     })
 }
 
-fn no_runtime(error: std::io::Error) -> Problem {
+/// Why a server cannot be.
+pub(crate) fn no_runtime(error: std::io::Error) -> Problem {
     Problem::new(format!("the server cannot start: {error}"), "Look at this user's limits of threads and open files.")
 }

@@ -1,13 +1,14 @@
+use std::fs;
 use std::io::{BufRead as _, Read as _, Write as _};
 use std::net::TcpStream;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
 use crate::server::{Server, signal, text};
-use crate::svc;
+use crate::{PROGRAM, run, svc};
 
 /// A deadline for whatever must not last.
 const SOON: Duration = Duration::from_secs(20);
@@ -142,13 +143,78 @@ fn sigterm_drains() {
 #[test]
 fn a_closed_terminal_ends_the_server_in_good_order() {
     let folder = tempfile::tempdir().unwrap();
-    let mut server = Server::start(folder.path(), "--json");
+    #[cfg(target_os = "linux")]
+    let mut command = svc_with(folder.path(), "--default-signal=HUP");
+    #[cfg(not(target_os = "linux"))]
+    let mut command = svc(folder.path());
+    let mut server = Server::spawn(command.args(["dev", "--listen", "127.0.0.1:0", "--json"]));
     server.line();
     signal(&server.child, "HUP");
     assert_eq!(server.child.wait().unwrap().code(), Some(0));
     let mut log = String::new();
     server.log.read_to_string(&mut log).unwrap();
     assert!(log.contains("\"stopped\""), "{log}");
+}
+
+/// The program, begun with a signal as `env` says.
+#[cfg(target_os = "linux")]
+fn svc_with(folder: &Path, signal: &str) -> Command {
+    let mut command = Command::new("env");
+    command.args(["-i", signal, PROGRAM]).current_dir(folder).stdin(Stdio::null());
+    command
+}
+
+/// A server that was told to outlive its terminal does: what ignored SIGHUP before it began, as `nohup`, has it ignored still.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_hang_up_that_was_ignored_is_not_caught() {
+    let folder = tempfile::tempdir().unwrap();
+    let serve = ["serve", "--listen", "127.0.0.1:0"];
+    // The mask of a process that ignores it, and of one that catches it: SIGHUP is the first bit.
+    for (before, ignored, caught) in [("--ignore-signal=HUP", 1, 0), ("--default-signal=HUP", 0, 1)] {
+        let mut command = svc_with(folder.path(), before);
+        let mut server = Server::spawn(command.args(serve));
+        let mut log = String::new();
+        while !log.contains("\"listening\"") {
+            assert!(server.log.read_line(&mut log).unwrap() > 0, "{log}");
+        }
+        let status = fs::read_to_string(format!("/proc/{}/status", server.child.id())).unwrap();
+        let first = |name: &str| {
+            let mask = status.lines().find_map(|it| it.strip_prefix(name)).unwrap();
+            u64::from_str_radix(mask.trim(), 16).unwrap() & 1
+        };
+        assert_eq!((first("SigIgn:"), first("SigCgt:")), (ignored, caught), "{before}");
+        assert_eq!(server.stop().0, Some(0));
+    }
+}
+
+/// A signal ends a server in good order also while it waits for what it opens: the first process of a container is ended by none that it
+/// does not catch.
+#[test]
+fn a_signal_ends_a_server_that_opens_its_store() {
+    for command in ["serve", "dev"] {
+        let folder = tempfile::tempdir().unwrap();
+        assert_eq!(run(folder.path(), "init").code, 0);
+        let key = folder.path().join("svc-data/master.key");
+        fs::remove_file(&key).unwrap();
+        assert!(Command::new("mkfifo").arg(&key).status().unwrap().success());
+        let mut server = Server::spawn(svc(folder.path()).args([command, "--listen", "127.0.0.1:0"]));
+        // It is opened once the server reads it, which then waits for a key that does not come.
+        let pipe = fs::OpenOptions::new().write(true).open(&key).unwrap();
+        signal(&server.child, "TERM");
+        let until = Instant::now() + SOON;
+        let ended = loop {
+            match server.child.try_wait().unwrap() {
+                Some(status) => break status,
+                None => assert!(Instant::now() < until, "{command} waits on"),
+            }
+        };
+        assert_eq!(ended.code(), Some(0), "{command}");
+        drop(pipe);
+        let mut log = String::new();
+        server.log.read_to_string(&mut log).unwrap();
+        assert!(log.contains("stopped before there was anything to serve"), "{command}: {log}");
+    }
 }
 
 /// A second signal while nothing runs is told of no request that it has cut off.
