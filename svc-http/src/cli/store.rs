@@ -158,10 +158,14 @@ fn in_time(store: &Database) -> Result<(), Problem> {
             format!(
                 "it is {now} by this machine's clock, which is behind the newest record of the database, of {newest}"
             ),
-            "Set the clock and keep it by NTP: nothing is decided until it is not behind.",
+            CLOCK_BEHIND,
         )),
     }
 }
+
+/// What to do where the clock is behind the newest record. Which of both it is, no program can know.
+pub(crate) const CLOCK_BEHIND: &str = "Set the clock where it is wrong, and keep it by NTP. Where it is right, it was ahead when that record was \
+     written: nothing is decided until it has passed it; wait, or put a backup of before in place (docs/operations.md, \"When the clock was wrong\").";
 
 /// Makes the data directory where the database lies elsewhere and the master key is to lie here: before the database, which
 /// would be there without its key. A command that makes things on a database server notes here what nobody has seen yet.

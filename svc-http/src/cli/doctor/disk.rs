@@ -14,6 +14,7 @@ use svc_store::{StoreError, sqlite};
 use super::Finding::{self, Broken, Odd, Well};
 use super::data;
 use crate::cli::output::quoted;
+use crate::cli::store::CLOCK_BEHIND;
 
 /// Free bytes under which commits are about to fail.
 const FREE_BROKEN: u64 = 100 << 20;
@@ -197,7 +198,7 @@ pub(super) fn clock(config: &Config) -> Finding {
             format!(
                 "it is {now} by this machine's clock, but the newest record of the database is of {recorded}: a server decides nothing"
             ),
-            advice.to_owned(),
+            CLOCK_BEHIND.to_owned(),
         );
     }
     if let Some(other) = data::time(config).filter(|it| it.since(now).max(now.since(*it)) > APART_MAX) {
