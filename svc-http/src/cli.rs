@@ -132,7 +132,7 @@ enum Command {
         #[arg(long)]
         json: bool,
     },
-    /// Make keys
+    /// Make keys, have signing keys follow each other, change the master key
     #[command(subcommand, arg_required_else_help = true)]
     Key(KeyCommand),
     /// Bring the database to the schema of this release, as the next start would

@@ -156,6 +156,10 @@ impl Gate {
     /// A gate over a store of one's own, by a clock of one's own: a store in memory and a clock that is moved make a gate for tests
     /// (README, "Test against it").
     ///
+    /// `signer` signs receipts; those that [`verify`](Self::verify) knows are of the signing keys that the store has. One that is not on a
+    /// ring over them ([`keys::receipt_signer`](crate::keys::receipt_signer)) signs what it calls `unknown_key`: who uses such a one checks
+    /// receipts with its public half.
+    ///
     /// # Errors
     /// The store gives no session, or no thread can be started.
     pub fn over<B: Backend, C: Clock + Send + Sync + 'static>(
