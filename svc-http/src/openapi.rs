@@ -89,7 +89,8 @@ fn needs_body(route: &Route, schema: &str) -> bool {
     let schema = schemas::all().remove(schema).unwrap_or_default();
     let asks = |it: &Value| it["required"].as_array().is_some_and(|it| !it.is_empty());
     let asks_either = |it: &Value| it["anyOf"].as_array().is_some_and(|it| it.iter().all(asks));
-    route.auth == Auth::Signature || schema["type"] != "object" || asks(&schema) || asks_either(&schema)
+    let is_object = schema.get("type").is_some_and(|it| it == "object");
+    route.auth == Auth::Signature || !is_object || asks(&schema) || asks_either(&schema)
 }
 
 /// The variant's name, as clients of generated code expect it: `readAction`, of a family `agentsList`.

@@ -91,7 +91,7 @@ fn no_command_begins_another_log_beside_a_server() {
             backup(data, &copy, &mut |_| {}).map(drop),
         ] {
             assert!(
-                matches!(&answer, Err(StoreError::Replaced { path }) if path.file_name() == removed.file_name()),
+                matches!(&answer, Err(StoreError::WithoutLog { path }) if path.file_name() == removed.file_name()),
                 "{answer:?}"
             );
         }

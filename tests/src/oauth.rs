@@ -9,7 +9,7 @@ use svc_core::testing::world::BASE_URL;
 
 use crate::client::{Client, Got};
 use crate::people::Person;
-use crate::requests::OFFICE;
+use crate::requests::{OFFICE, payment};
 use crate::site::{Agent, Site};
 
 /// The host that the server answers to.
@@ -248,4 +248,9 @@ pub fn tokens(got: &Got) -> Tokens {
 pub async fn connect(client: &mut Client, person: &Person, client_id: &str, agent: &str) -> Tokens {
     let code = code(client, person, client_id, agent).await;
     tokens(&exchange(client, client_id, &code, &[]).await)
+}
+
+/// The status of asking the gate with an access token.
+pub async fn works(scene: &mut Scene, access: &str) -> u16 {
+    scene.client.authorize(access, &payment(100)).await.status
 }

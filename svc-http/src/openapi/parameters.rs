@@ -94,7 +94,7 @@ fn of_family(op: Op, name: &str) -> Option<(&'static str, Value)> {
             Some((
                 ".bundle",
                 told(
-                    "`nextCursor` of the bundle before. It carries the whole question; what else is sent beside it has to be the same.",
+                    "`nextCursor` of the bundle before. It carries the whole question; what is sent beside it must not say otherwise.",
                 ),
             ))
         }

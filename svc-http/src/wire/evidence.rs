@@ -97,11 +97,11 @@ pub fn wanted(uri: &http::Uri, workspace: WorkspaceId, now: Timestamp) -> Result
     }
     let next = query.raw("cursor").map(|it| Wanted::next(workspace, it)).transpose()?;
     if let Some(next) = next {
-        // A cursor carries the whole question: what is said beside it must not seem to count.
+        // A cursor carries the whole question: what is said beside it must not seem to count. Clients that send their parameters along
+        // with every cursor say again where the first bundle began, which is behind them.
         for (name, is_other) in [
-            ("from", from.is_some()),
             ("to", to.is_some() && to != next.to),
-            ("since", since.is_some() && since != next.since),
+            ("since", since.is_some_and(|it| next.since.is_some_and(|shown| it > shown))),
             ("agentId", agent.is_some() && agent != next.agent),
             ("redact", redact.is_some_and(|it| it != next.redact)),
         ] {
@@ -112,7 +112,7 @@ pub fn wanted(uri: &http::Uri, workspace: WorkspaceId, now: Timestamp) -> Result
     }
     query.finish()?;
     if let Some(next) = next {
-        return Ok(next);
+        return Ok(Wanted { since: next.since.or(since), ..next });
     }
     let from = from.unwrap_or_else(|| to.unwrap_or(now).minus(DEFAULT_SPAN));
     Ok(Wanted { workspace, from, to, since, start: None, agent, redact: redact.unwrap_or(false) })

@@ -11,15 +11,10 @@ use svc_core::value::Span;
 use svc_core::value::text::Note;
 use svc_tests::oauth::{
     HOST, REDIRECT, Scene, VERIFIER, challenge, code, connect, decide, exchange, flat, form, hidden, led, open, post,
-    public, refresh, refused, register, tokens, wish,
+    public, refresh, refused, register, tokens, wish, works,
 };
 use svc_tests::requests::{OFFICE, payment};
 use svc_tests::site::Site;
-
-/// Whether an access token is good for asking the gate.
-async fn works(scene: &mut Scene, access: &str) -> u16 {
-    scene.client.authorize(access, &payment(100)).await.status
-}
 
 async fn connections(scene: &mut Scene) -> Vec<Value> {
     let path = format!("/api/w/{}/connections", scene.site.workspace());
@@ -550,33 +545,6 @@ async fn clients_with_a_secret_show_it() {
             post(&mut scene.client, "/oauth/token", &members, &[("authorization", &header)]).await
         };
         assert!(got.status == 200, "{method}: {}", got.text());
-    }
-}
-
-/// Revoking answers the same whatever the token was, and ends what it was of.
-#[tokio::test]
-async fn revoking_tells_nothing() {
-    let mut scene = Scene::new().await;
-    let (other, id) = (public(&mut scene.client).await, scene.id.clone());
-    for by_access in [true, false] {
-        let pair = scene.connect().await;
-        let token = if by_access { &pair.access } else { &pair.refresh };
-        for (client_id, token) in [(other.as_str(), token.as_str()), (id.as_str(), "art_unknown"), ("mcp_x", token)] {
-            let got =
-                post(&mut scene.client, "/oauth/revoke", &[("token", token), ("client_id", client_id)], &[]).await;
-            assert_eq!(got.ok(), json!({}));
-            assert_eq!(works(&mut scene, &pair.access).await, 200);
-        }
-        // Who names no client would take the token for revoked.
-        let got = post(&mut scene.client, "/oauth/revoke", &[("token", token)], &[]).await;
-        assert_eq!(flat(&got), refused(401, "invalid_client"));
-        assert_eq!(works(&mut scene, &pair.access).await, 200);
-        let members = [("token", token.as_str()), ("token_type_hint", "nonsense"), ("client_id", &scene.id)];
-        for _ in 0..2 {
-            assert_eq!(post(&mut scene.client, "/oauth/revoke", &members, &[]).await.ok(), json!({}));
-        }
-        assert_eq!(works(&mut scene, &pair.access).await, 401);
-        assert_eq!(flat(&refresh(&mut scene.client, &scene.id, &pair.refresh).await), refused(400, "invalid_grant"));
     }
 }
 
