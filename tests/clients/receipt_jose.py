@@ -22,16 +22,18 @@ from functools import cache
 import jwt
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
+import run
+
 DEV = json.loads(os.environ["SVC_DEV_JSON"])
 BASE = DEV["baseUrl"].rstrip("/")
 CLAIMS = {"iss", "sub", "jti", "act", "wid", "type", "dig", "iat", "nbf", "exp"}
 PAYMENT_CLAIMS = CLAIMS | {"amount", "currency", "merchant"}
 
 
-def call(path, body=None, headers=None):
+def call(path, body=None, headers=None, base=BASE):
     """Status, headers and JSON of one request."""
     data = None if body is None else json.dumps(body).encode()
-    request = urllib.request.Request(BASE + path, data=data, headers={"content-type": "application/json", **(headers or {})})
+    request = urllib.request.Request(base + path, data=data, headers={"content-type": "application/json", **(headers or {})})
     try:
         with urllib.request.urlopen(request, timeout=10) as answer:
             return answer.status, answer.headers, json.load(answer)
@@ -158,8 +160,10 @@ def test_the_documented_program_finds_the_digest_of_what_was_sent():
     [program] = [it for it in programs if "import rfc8785" in it]
     share = {"recipient": "A@Example.COM", "fields": ["name"], "purpose": "As agreed ", "note": 1}
     tool = {"name": "read", "input": {"path": "größe", "b": 1}}
-    key = {"authorization": "Bearer " + DEV["agentKey"]}
-    with tempfile.TemporaryDirectory() as folder:
+    # With a server of its own: what the agent may do in ten minutes is for the other checks.
+    with run.serving("--json") as line, tempfile.TemporaryDirectory() as folder:
+        own = json.loads(line)
+        key = {"authorization": "Bearer " + own["agentKey"]}
         place = pathlib.Path(folder)
         (place / "digest.py").write_text(program)
         for asked in (
@@ -167,7 +171,7 @@ def test_the_documented_program_finds_the_digest_of_what_was_sent():
             {"type": "tool.call", "summary": " Read it ", "tool": tool, "details": {"z": 1, "a": [True]}},
             {"type": "payment", "summary": "Pay", "payment": {"amount": 5, "currency": "eur", "merchant": {"name": "S", "domain": "Shop.Example.com"}}},
         ):
-            status, _, decision = call("/v1/actions/authorize", asked, key)
+            status, _, decision = call("/v1/actions/authorize", asked, key, own["baseUrl"].rstrip("/"))
             assert status == 200, decision
             (place / "request.json").write_text(json.dumps(asked))
             (place / "decision.json").write_text(json.dumps(decision))
