@@ -16,7 +16,18 @@ pub struct CallDetail {
     pub binding: Option<Box<str>>,
     /// Single changes, each of which admits a model.
     pub relaxations: Option<Vec<RelaxationText>>,
-    /// The budget that refuses.
+    /// Why a call finds no room under a budget's ceiling.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lack {
+    /// All of it is spent.
+    Spent,
+    /// Calls that run hold what it would fit in.
+    Held,
+    /// It would not fit if none ran.
+    TooSmall,
+}
+
+/// The budget that refuses.
     pub budget: Option<BudgetDetail>,
     /// Whether the request leaves its conversation to the provider: clients of the messages API that are told so in its words
     /// send it whole from then on.
@@ -124,10 +135,15 @@ impl Refusal {
         }
     }
 
-    /// 429: the call would pass the budget's ceiling; asked again in `retry_after_s`, where its period ever ends.
+    /// 429: the call would pass the budget's ceiling, for `lack`; asked again in `retry_after_s`, where its period ever ends.
     #[must_use]
-    pub fn budget_exhausted(budget: BudgetDetail, retry_after_s: Option<u32>) -> Self {
-        Self::plain(Kind::BudgetExhausted)
+    pub fn budget_exhausted(budget: BudgetDetail, lack: Lack, retry_after_s: Option<u32>) -> Self {
+        let kind = match lack {
+            Lack::Spent => Kind::BudgetExhausted,
+            Lack::Held => Kind::BudgetHeld,
+            Lack::TooSmall => Kind::BudgetTooSmall,
+        };
+        Self::plain(kind)
             .about_call(|it| it.budget = Some(budget))
             .with(|it| it.retry_after_s = retry_after_s)
     }

@@ -14,7 +14,7 @@ use std::borrow::Cow;
 use std::fmt;
 
 pub use self::field::FieldError;
-pub use self::gateway::{AttemptedModel, BudgetDetail, BudgetOwner, CallDetail, RelaxationText};
+pub use self::gateway::{AttemptedModel, BudgetDetail, BudgetOwner, CallDetail, Lack, RelaxationText};
 pub use self::table::{Kind, Row};
 
 /// An answer of no, with everything that the caller is told.

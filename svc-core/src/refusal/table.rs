@@ -20,6 +20,12 @@ macro_rules! refusals {
             /// Every kind, in the order of the table.
             pub const ALL: &'static [Self] = &[$(Self::$kind),*];
 
+            /// Whether this is the same word to callers as `other`.
+            #[must_use]
+            pub fn is_told_as(self, other: Self) -> bool {
+                self.row().type_ == other.row().type_
+            }
+
             /// The row of this kind.
             #[must_use]
             pub const fn row(self) -> &'static Row {
@@ -112,6 +118,10 @@ refusals! {
     UnknownTask = 404 "unknown_task", "there is no such task", fix "Report the task id that the model call answered.";
     PolicyConflict = 409 "policy_conflict", "no model satisfies the policy", fix "Change one of the constraints that `relaxations` lists.";
     BudgetExhausted = 429 "budget_exhausted", "the budget is exhausted", fix "Wait for the next period, or ask the budget's owner to raise it.";
+    /// What is left is held by calls that run.
+    BudgetHeld = 429 "budget_exhausted", "calls that run hold what is left of the budget", fix "Send the call again once others have ended, and fewer at once; or ask the budget's owner to raise it.";
+    /// The call alone may cost more than is left.
+    BudgetTooSmall = 429 "budget_exhausted", "the call may cost more than is left of the budget", fix "Bound the answer lower, shorten the request or name a cheaper model; or ask the budget's owner to raise it.";
     /// Model requests of the month.
     PlanRequests = 429 "plan_limit_reached", "the plan's model requests of this month are used", fix "Wait for the next month, or move to a larger plan.";
     UpstreamFailure = 502 "upstream_failure", "every eligible model failed", fix "Try again later; `attemptedModels` says what was tried.";

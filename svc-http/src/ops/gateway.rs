@@ -189,7 +189,7 @@ async fn rehearse(service: &GateService, command: AdmitCall, body: &Body, asked:
             (Admission::Rescan(now), _) => return Ok(Rehearsed::Rescan(now)),
             // Once it has no form at one model, others that do not fit its budgets are passed over.
             (Admission::Refused(refusal), Some(unfit)) => {
-                return Err(if refusal.kind() == Kind::BudgetExhausted { unfit } else { refusal });
+                return Err(if refusal.kind().is_told_as(Kind::BudgetExhausted) { unfit } else { refusal });
             }
             // What it is refused with is kept, as the call's would be.
             (Admission::Refused(_), None) => match service.run(command.clone()).await? {

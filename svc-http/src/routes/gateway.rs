@@ -36,6 +36,8 @@ const CALL_KINDS: &[Kind] = &[
     Kind::PlanRequests,
     Kind::PolicyConflict,
     Kind::BudgetExhausted,
+    Kind::BudgetHeld,
+    Kind::BudgetTooSmall,
     Kind::UpstreamFailure,
     Kind::UpstreamRejected,
     Kind::UpstreamTooLarge,

@@ -147,6 +147,9 @@ async fn what_fits_no_budget_is_passed_over() {
     for dry in ["true", "false"] {
         let got = desk.chat_with(&quality(dry), &dear).await;
         assert_eq!((got.status, got.kind().as_str()), (429, "budget_exhausted"), "{}", got.text());
+        let error = &got.json()["error"];
+        let (what, fix) = (error["message"].as_str().unwrap(), error["fix"].as_str().unwrap());
+        assert!(what.contains("more than is left") && fix.starts_with("Bound the answer lower"), "{error}");
     }
     // In shadow nothing is passed over.
     desk.routing(json!({ "mode": "shadow" })).await;

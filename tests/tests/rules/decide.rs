@@ -161,13 +161,13 @@ fn what_was_forbidden_since_ends_the_wait() {
         let mandate = world.row::<Agent>(agent.agent).mandates[0].id;
         world.run(RevokeMandate { workspace: agent.workspace, by: By::Program, agent: agent.agent, mandate }).unwrap();
     };
-    for change in [listed, revoked] {
+    for (change, why) in [(listed, "a deny list"), (revoked, "was revoked")] {
         let (mut world, agent, owner, asked) = waiting(&[ASKS]);
         change(&mut world, &agent, deny);
         let ended = world.approve(&owner, asked);
         assert_eq!((ended.stands, ended.decided.unwrap().1), (Stands::Denied, DecidedBy::Policy));
         let read = world.read(&agent, asked);
-        assert!(read.status() == Status::Denied && codes(&read).contains(&Code::PolicyChanged));
+        assert!(read.status() == Status::Denied && changed(&read).contains(why), "{}", changed(&read));
         assert_eq!(today(&mut world, &agent), (0, 0, 0, 0));
         world.audit();
     }
@@ -177,8 +177,13 @@ fn what_was_forbidden_since_ends_the_wait() {
     let settings = Settings { outside_mandate: Outside::Deny, ..fast() };
     world.change_settings(settings);
     assert_eq!(world.approve(&owner, outside).stands, Stands::Denied);
-    assert!(codes(&world.read(&agent, outside)).contains(&Code::PolicyChanged));
+    assert!(changed(&world.read(&agent, outside)).contains("`outsideMandate`"));
     world.audit();
+}
+
+/// What is said of the change that ended the wait.
+fn changed(action: &Action) -> String {
+    action.reasons.iter().find(|it| it.code == Code::PolicyChanged).unwrap().message()
 }
 
 /// A mandate that was paused, or has ended by its time, or whose limit was used up meanwhile, stands in nobody's way: a

@@ -324,7 +324,7 @@ pub(super) fn forbidden(
     let outside = workspace.settings.outside_mandate == Outside::Deny && lies_outside(scope, &mandates, action)?;
     if revoked.is_some() || outside || !reasons.is_empty() {
         let changed = Reason { mandate: revoked, ..Reason::new(Code::PolicyChanged, Effect::Deny) };
-        reasons.insert(0, changed);
+        reasons.insert(0, if outside { changed.about("outsideMandate") } else { changed });
     }
     Ok(reasons)
 }

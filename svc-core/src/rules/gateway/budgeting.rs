@@ -72,7 +72,7 @@ pub(super) fn refusal(
             tell_steps(scope, on, caller, refusing.step);
             scope.put(on.spending.clone());
         }
-        return Ok(Some(Refusal::budget_exhausted(detail, refusing.retry_after_s(scope.now()))));
+        return Ok(Some(Refusal::budget_exhausted(detail, refusing.lack, refusing.retry_after_s(scope.now()))));
     }
     let owner = owner_now(scope, &on.budget)?;
     let owner = BudgetOwner {

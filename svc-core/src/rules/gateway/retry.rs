@@ -73,7 +73,7 @@ pub fn retry_call(scope: &mut Scope<'_>, asked: &RetryCall) -> Result<Retry, Hal
         }
         let scope_of = refusing.scope.header(call.workspace);
         let detail = BudgetDetail { id: refusing.budget.to_string().into(), scope: scope_of.into(), owner: None };
-        return Err(Refusal::budget_exhausted(detail, refusing.retry_after_s(scope.now())).into());
+        return Err(Refusal::budget_exhausted(detail, refusing.lack, refusing.retry_after_s(scope.now())).into());
     }
     budgeting::again(scope, &call, cost, reserved)?;
     let mut next = Call::clone(&call);

@@ -234,7 +234,11 @@ impl Reason {
                 )
             }
             Code::PersonDenied => "a person said no".into(),
-            Code::PolicyChanged => "the rules have changed since this was asked".into(),
+            Code::PolicyChanged => match (self.mandate, self.field.as_deref()) {
+                (Some(_), _) => "the mandate that would have been charged was revoked since this was asked".into(),
+                (None, Some(setting)) => format!("`{setting}` of the workspace is `deny` by now, and no mandate covers this"),
+                (None, None) => "a deny list has what this is about by now".into(),
+            },
             Code::PossibleDuplicate => "the same payment was asked for in the last 10 minutes".into(),
             Code::Probing => format!("{} of this agent's actions were denied in the last 10 minutes", bound()),
             Code::ProvenanceMismatch => {

@@ -232,7 +232,7 @@ impl Run {
                 Err(failure) => {
                     let refusal = crate::ops::refusal(failure);
                     // Another model may cost less; an agent that was stopped meanwhile gets none.
-                    if refusal.kind() != Kind::BudgetExhausted {
+                    if !refusal.kind().is_told_as(Kind::BudgetExhausted) {
                         return Next::Refused(recorded(&self.gate, &self.caller, refusal).await);
                     }
                     let attempt = Attempt { error: Some(refusal.type_().into()), ..self.named(&to) };

@@ -10,6 +10,7 @@ use std::cmp::Reverse;
 use serde::{Deserialize, Serialize};
 
 use super::{Budget, BudgetScope, Rung, Step};
+use crate::refusal::Lack;
 use crate::state::gateway::{CallBudget, Mode};
 use crate::state::people::Settings;
 use crate::value::id::{ApprovalId, BudgetId};
@@ -67,6 +68,8 @@ pub struct Admission {
     pub step: Option<Step>,
     /// Whether the call is refused for it. Never in shadow, where [`step`](Self::step) says what would have been.
     pub refuses: bool,
+    /// Why there is no room where that step is `stop`.
+    pub lack: Lack,
     /// Whether the budget ever refuses a call.
     pub may_refuse: bool,
     /// What was spent before the call.
@@ -131,10 +134,18 @@ impl BudgetUse {
         } else {
             budget.ladder.reached(used, allocation)
         };
+        let lack = if budget.ladder.stops(self.spent.plus(MicroUsd::new(1)), allocation) {
+            Lack::Spent
+        } else if budget.ladder.stops(self.spent.plus(micros), allocation) {
+            Lack::TooSmall
+        } else {
+            Lack::Held
+        };
         Admission {
             budget: budget.id,
             scope: budget.scope.clone(),
             step,
+            lack,
             refuses: mode == Mode::Enforce && step.is_some_and(Step::refuses),
             may_refuse: budget.ladder.refuses(),
             spent: self.spent,

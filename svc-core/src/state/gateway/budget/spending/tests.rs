@@ -122,6 +122,24 @@ fn a_step_is_news_once_a_period() {
     assert_eq!(steps(&mut row, None), [Step::Nudge]);
 }
 
+/// Where a call finds no room it is told apart whether all is spent, others hold it, or it is too large by itself.
+#[test]
+fn what_a_budget_lacks_is_told_apart() {
+    let ladder = Ladder::of(vec![Rung { at: 100, step: Step::Stop }]).unwrap();
+    let budget = budget(1, BudgetScope::Workspace, 1_000, BudgetPeriod::Day, ladder);
+    let mut row = BudgetUse::begin(&budget, noon(), &Settings::default());
+    let lack = |row: &BudgetUse, cost| {
+        let said = row.admit(&budget, micros(cost), Mode::Enforce);
+        said.refuses.then_some(said.lack)
+    };
+    let call = row.reserve(micros(600));
+    assert_eq!([400, 401, 1_000, 1_001].map(|it| lack(&row, it)), [None, Some(Lack::Held), Some(Lack::Held), Some(Lack::TooSmall)]);
+    row.settle(&call, micros(600), micros(600));
+    assert_eq!([400, 401].map(|it| lack(&row, it)), [None, Some(Lack::TooSmall)]);
+    row.spent = micros(1_000);
+    assert_eq!(lack(&row, 1), Some(Lack::Spent));
+}
+
 /// Over several budgets the refusal by `stop` speaks before that by `approval`, and within it the narrowest scope.
 #[test]
 fn the_gravest_and_then_the_narrowest_speaks() {
