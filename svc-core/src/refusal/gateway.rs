@@ -16,18 +16,7 @@ pub struct CallDetail {
     pub binding: Option<Box<str>>,
     /// Single changes, each of which admits a model.
     pub relaxations: Option<Vec<RelaxationText>>,
-    /// Why a call finds no room under a budget's ceiling.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Lack {
-    /// All of it is spent.
-    Spent,
-    /// Calls that run hold what it would fit in.
-    Held,
-    /// It would not fit if none ran.
-    TooSmall,
-}
-
-/// The budget that refuses.
+    /// The budget that refuses.
     pub budget: Option<BudgetDetail>,
     /// Whether the request leaves its conversation to the provider: clients of the messages API that are told so in its words
     /// send it whole from then on.
@@ -56,6 +45,17 @@ pub struct RelaxationText {
     pub change: Box<str>,
     /// Models that it admits, as `provider/model`.
     pub admits: Vec<Box<str>>,
+}
+
+/// Why a call finds no room under a budget's ceiling.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lack {
+    /// All of it is spent.
+    Spent,
+    /// Calls that run hold what it would fit in.
+    Held,
+    /// It would not fit if none ran.
+    TooSmall,
 }
 
 /// The budget that refuses.
@@ -143,9 +143,7 @@ impl Refusal {
             Lack::Held => Kind::BudgetHeld,
             Lack::TooSmall => Kind::BudgetTooSmall,
         };
-        Self::plain(kind)
-            .about_call(|it| it.budget = Some(budget))
-            .with(|it| it.retry_after_s = retry_after_s)
+        Self::plain(kind).about_call(|it| it.budget = Some(budget)).with(|it| it.retry_after_s = retry_after_s)
     }
 
     /// 402: the plan's people of this month are used, and the days of grace have ended.

@@ -1,5 +1,6 @@
 //! A person decides what waits: who may, what is looked at again, two persons, and what becomes of the money.
 
+use svc_core::answer::Decided;
 use svc_core::refusal::Kind;
 use svc_core::rules::gate::Caller;
 use svc_core::rules::gate::asked::{MayNot, Stands, get_approval};
@@ -182,8 +183,8 @@ fn what_was_forbidden_since_ends_the_wait() {
 }
 
 /// What is said of the change that ended the wait.
-fn changed(action: &Action) -> String {
-    action.reasons.iter().find(|it| it.code == Code::PolicyChanged).unwrap().message()
+fn changed(answer: &Decided) -> String {
+    answer.reasons().iter().find(|it| it.code == Code::PolicyChanged).unwrap().message()
 }
 
 /// A mandate that was paused, or has ended by its time, or whose limit was used up meanwhile, stands in nobody's way: a

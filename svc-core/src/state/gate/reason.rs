@@ -236,7 +236,9 @@ impl Reason {
             Code::PersonDenied => "a person said no".into(),
             Code::PolicyChanged => match (self.mandate, self.field.as_deref()) {
                 (Some(_), _) => "the mandate that would have been charged was revoked since this was asked".into(),
-                (None, Some(setting)) => format!("`{setting}` of the workspace is `deny` by now, and no mandate covers this"),
+                (None, Some(setting)) => {
+                    format!("`{setting}` of the workspace is `deny` by now, and no mandate covers this")
+                }
                 (None, None) => "a deny list has what this is about by now".into(),
             },
             Code::PossibleDuplicate => "the same payment was asked for in the last 10 minutes".into(),

@@ -133,7 +133,10 @@ fn what_a_budget_lacks_is_told_apart() {
         said.refuses.then_some(said.lack)
     };
     let call = row.reserve(micros(600));
-    assert_eq!([400, 401, 1_000, 1_001].map(|it| lack(&row, it)), [None, Some(Lack::Held), Some(Lack::Held), Some(Lack::TooSmall)]);
+    assert_eq!(
+        [400, 401, 1_000, 1_001].map(|it| lack(&row, it)),
+        [None, Some(Lack::Held), Some(Lack::Held), Some(Lack::TooSmall)]
+    );
     row.settle(&call, micros(600), micros(600));
     assert_eq!([400, 401].map(|it| lack(&row, it)), [None, Some(Lack::TooSmall)]);
     row.spent = micros(1_000);
