@@ -72,14 +72,17 @@ fn default_table<'a>() -> impl Iterator<Item = (&'a str, &'a str, bool)> {
 impl Routing {
     /// What a tool's results count as, by the first rule of the table that covers its name. Names and globs are compared
     /// in lower case without `_` and `-`, and of those like `mcp__server__tool` server and tool each for itself; what no rule covers is
-    /// `tool`.
+    /// `tool`. Where a server's name may have `__` in it as well, a rule for a sink covers whatever it might be for.
     #[must_use]
     pub fn meaning_of(&self, tool: &str) -> ToolMeaning<'_> {
         let name = Folded::of(tool);
         let other = ToolMeaning { source: OTHER, sink: false };
         match &self.tools {
             Some(table) => {
-                let rule = table.iter().find(|it| Folded::of(&it.tool).covers(&name));
+                let rule = table.iter().find(|it| {
+                    let glob = Folded::of(&it.tool);
+                    glob.covers(&name) || (it.sink && glob.may_cover(&name))
+                });
                 rule.map_or(other, |it| ToolMeaning { source: it.source.as_str(), sink: it.sink })
             }
             None => {
@@ -112,7 +115,7 @@ impl Routing {
             if is_named || name.is_covered_by(&glob) {
                 return rule.sink;
             }
-            if rule.sink && name.may_be_covered_by(&glob) {
+            if rule.sink && glob.may_cover(&name.name) {
                 return true;
             }
         }
@@ -133,31 +136,79 @@ fn row(rule: &ToolRule) -> (&str, &str, bool) {
 /// A name or a glob as it is compared.
 struct Folded {
     whole: String,
-    /// The server and the tool, where it is one of an MCP server's: neither's name runs on into the other's.
-    parts: Option<[String; 2]>,
+    /// Where the name of an MCP server may end and that of its tool begin, the first of them as clients mean it: neither runs on into
+    /// the other.
+    borders: Vec<usize>,
 }
 
 impl Folded {
     fn of(text: &str) -> Self {
-        let parts = behind_mcp(text).and_then(|it| it.split_once(BORDER));
-        Self { whole: folded(text), parts: parts.map(|(server, tool)| [folded(server), folded(tool)]) }
+        let Some(rest) = behind_mcp(text) else { return Self { whole: folded(text), borders: Vec::new() } };
+        let (mut whole, mut borders) = (MCP.to_owned(), Vec::new());
+        for (at, sign) in rest.char_indices() {
+            let is_border = rest.get(at..).is_some_and(|it| it.starts_with(BORDER));
+            if is_border && borders.last() != Some(&whole.len()) {
+                borders.push(whole.len());
+            }
+            whole.extend(counted(sign));
+        }
+        Self { whole, borders }
+    }
+
+    /// The server and the tool, where that is the border between them.
+    fn parts(&self, border: usize) -> Option<[&str; 2]> {
+        Some([self.whole.get(MCP.len()..border)?, self.whole.get(border..)?])
     }
 
     /// Whether this glob covers a name.
     fn covers(&self, name: &Self) -> bool {
-        match (&self.parts, &name.parts) {
+        self.covers_at(name, name.borders.first())
+    }
+
+    /// The same where the name's border is known, or that it has none.
+    fn covers_at(&self, name: &Self, border: Option<&usize>) -> bool {
+        let globs = self.borders.first().and_then(|it| self.parts(*it));
+        match (globs, border.and_then(|it| name.parts(*it))) {
             (Some(globs), Some(names)) => globs.iter().zip(names).all(|(glob, name)| glob::covers_text(glob, name)),
             _ => glob::covers_text(&self.whole, &name.whole),
         }
+    }
+
+    /// Whether it covers a name wherever server and tool are told apart in both, or some name that this one may stand for.
+    fn may_cover(&self, name: &Self) -> bool {
+        let left_out = name.whole.find(LEFT_OUT);
+        let is_servers = !name.borders.is_empty() || (left_out.is_some() && name.whole.starts_with(MCP));
+        if self.borders.is_empty() || !is_servers {
+            return may_be(&self.whole, &name.whole);
+        }
+        // The border may be in what is left out, which both sides have then a part of.
+        let hidden = left_out.and_then(|at| {
+            let behind = at.saturating_add(LEFT_OUT.len_utf8());
+            Some([name.whole.get(MCP.len()..behind)?, name.whole.get(at..)?])
+        });
+        let names: Vec<[&str; 2]> = name.borders.iter().filter_map(|it| name.parts(*it)).chain(hidden).collect();
+        let mut globs = self.borders.iter().filter_map(|it| self.parts(*it));
+        globs.any(|[of_server, of_tool]| {
+            names.iter().any(|[server, tool]| may_be(of_server, server) && may_be(of_tool, tool))
+        })
+    }
+}
+
+/// Whether a glob covers a text, or some text that this one may stand for.
+fn may_be(glob: &str, text: &str) -> bool {
+    match text.split_once(LEFT_OUT) {
+        None => glob::covers_text(glob, text),
+        Some((head, tail)) if glob.contains('*') => glob::may_cover(glob, head, tail),
+        Some((head, tail)) => glob.strip_prefix(head).is_some_and(|it| it.ends_with(tail)),
     }
 }
 
 /// A name of which the middle is left out, as it is compared.
 struct Shortened {
-    head: String,
-    tail: String,
     /// It with a sign in the place of what is left out that no rule can name: only a star covers it.
     name: Folded,
+    /// Where the server's name ends, where that stands before what is left out.
+    border: Option<usize>,
     /// Whether it is a server's tool, and nobody knows where the server's name ends.
     is_open: bool,
 }
@@ -165,26 +216,14 @@ struct Shortened {
 impl Shortened {
     fn of(head: &str, tail: &str) -> Self {
         let name = Folded::of(&format!("{head}{LEFT_OUT}{tail}"));
-        let Folded { whole, parts } = name;
-        let parts = parts.filter(|[server, _]| !server.contains(LEFT_OUT));
-        let is_open = parts.is_none() && behind_mcp(head).is_some();
-        Self { head: folded(head), tail: folded(tail), name: Folded { whole, parts }, is_open }
+        let left_out = name.whole.find(LEFT_OUT);
+        let border = name.borders.first().copied().filter(|it| left_out.is_some_and(|at| *it <= at));
+        Self { is_open: border.is_none() && behind_mcp(head).is_some(), name, border }
     }
 
     /// Whether the glob covers every name that begins and ends like this.
     fn is_covered_by(&self, glob: &Folded) -> bool {
-        !(self.is_open && glob.parts.is_some()) && glob.covers(&self.name)
-    }
-
-    /// Whether the glob covers some of them, unless it is one name.
-    fn may_be_covered_by(&self, glob: &Folded) -> bool {
-        let (Some([of_server, of_tool]), Some([server, tool])) = (&glob.parts, &self.name.parts) else {
-            return glob::may_cover(&glob.whole, &self.head, &self.tail);
-        };
-        let (head, tail) = tool.split_once(LEFT_OUT).unwrap_or((tool, ""));
-        let may_be = || of_server.contains('*') && of_tool.starts_with(head) && of_tool.ends_with(tail);
-        glob::covers_text(of_server, server)
-            && (glob::may_cover(of_tool, head, tail) || (!of_tool.contains('*') && may_be()))
+        (!self.is_open || glob.borders.is_empty()) && glob.covers_at(&self.name, self.border.as_ref())
     }
 }
 
@@ -192,15 +231,23 @@ impl Shortened {
 const LEFT_OUT: char = '\0';
 /// What stands behind the server's name, and before it.
 const BORDER: &str = "__";
+/// What stands first in the name of a server's tool.
+const MCP: &str = "mcp";
 
 /// What stands behind `mcp__`.
 fn behind_mcp(name: &str) -> Option<&str> {
-    name.split_once(BORDER).filter(|(first, _)| first.eq_ignore_ascii_case("mcp")).map(|(_, rest)| rest)
+    name.split_once(BORDER).filter(|(first, _)| first.eq_ignore_ascii_case(MCP)).map(|(_, rest)| rest)
 }
 
 /// A name without what does not count.
 fn folded(name: &str) -> String {
-    name.chars().filter(|it| !matches!(it, '_' | '-')).flat_map(char::to_lowercase).collect()
+    name.chars().flat_map(counted).collect()
+}
+
+/// What counts of a sign.
+fn counted(sign: char) -> impl Iterator<Item = char> {
+    let counts = !matches!(sign, '_' | '-');
+    sign.to_lowercase().filter(move |_| counts)
 }
 
 #[cfg(test)]
@@ -287,6 +334,8 @@ mod tests {
             (&[("mcp__bank__*", true)], true),
             (&[("mcp__bank__*money*", true)], true),
             (&[(&whole, true), ("*", false)], true),
+            (&[(&whole.replace('_', "-").replace("mcp--bank--", "MCP__Bank__"), true)], true),
+            (&[(&whole.replace("now", "later"), true)], false),
             (&[("*_now", true)], true),
             (&[("mcp__bank__*", false), ("*money*", true)], false),
             (&[(&whole, false), ("*money*", true)], false),
@@ -330,6 +379,32 @@ mod tests {
             let source = Source::parse("web").unwrap();
             routing.tools = Some(vec![ToolRule { tool: glob.into(), source, sink: true }]);
             assert_eq!(routing.meaning_of(tool).sink, covered, "{glob} {tool}");
+        }
+    }
+
+    /// Where the name of a server may hold `__`, a rule for a sink means it however that is told apart; one that is none means what
+    /// clients mean.
+    #[test]
+    fn no_border_leads_past_a_sink() {
+        let source = Source::parse("web").unwrap();
+        let rule = |tool: &str, sink| ToolRule { tool: tool.into(), source: source.clone(), sink };
+        for (glob, tool, covered) in [
+            ("mcp__foo_bar__*", "mcp__foo__bar___pay", true),
+            ("mcp__*__delete", "mcp__a__b__delete", true),
+            ("mcp__a_b__delete", "mcp__a__b__delete", true),
+            ("mcp__a__b__delete", "mcp__a_b__delete", true),
+            ("mcp__a__*", "mcp__a__b__delete", true),
+            ("mcp__ab__delete", "mcp__a__delete", false),
+            ("mcp__a_b__*", "mcp__a-b-c__delete", false),
+        ] {
+            let mut routing = routing();
+            routing.tools = Some(vec![rule(glob, true)]);
+            assert_eq!(routing.is_sink(None, tool), covered, "{glob} {tool}");
+        }
+        for (exempt, sink) in [("mcp__a__*", false), ("mcp__a_b__*", true)] {
+            let mut routing = routing();
+            routing.tools = Some(vec![rule(exempt, false), rule("*", true)]);
+            assert_eq!(routing.is_sink(None, "mcp__a__b__delete"), sink, "{exempt}");
         }
     }
 
