@@ -26,7 +26,6 @@ use crate::dispatch::{Call, Client, Named, Remembered, Service, Shown, Unsigned,
 use crate::docs::Pages;
 use crate::headers::{self, Site};
 use crate::host;
-use crate::inbound::signature::Decoy;
 use crate::log::{self, RequestLine};
 use crate::path;
 use crate::rate_limit::{RateLimiter, Rates, Subject};
@@ -245,7 +244,7 @@ impl<S: Service> Shell<S> {
                 return Err(self.caller_or_body(route, &parts.headers, address, caller, fault, reply).await);
             }
         };
-        if let Taking::Passed(_, refusal) = taking {
+        if let Taking::Passed(_, _, refusal) = taking {
             return Err(self.unverified(route, refusal, address, reply));
         }
         let call = Call {
@@ -381,11 +380,12 @@ impl<S: Service> Shell<S> {
         }
         match self.service.unsigned(route.op, &parts.headers, named) {
             Some(Unsigned::Bare(refusal)) => Err(self.unverified(route, refusal, address, reply)),
-            Some(Unsigned::Nobodys(refusal)) => Ok(Taking::Passed(Decoy::new(), refusal)),
-            None => {
+            unsigned => {
+                let nobodys = unsigned.map(|(Unsigned::Bare(refusal) | Unsigned::Nobodys(refusal))| refusal);
                 let counted = RateAddress::from(address);
                 let standing = self.limiter.look(route.limit, Subject::Address(counted.0), reply.started);
-                Ok(self.signed.begin(counted, standing.is_some_and(|it| it.remaining == 0)))
+                let is_spent = standing.is_some_and(|it| it.remaining == 0);
+                Ok(self.signed.begin(counted, is_spent, named.workspace, nobodys))
             }
         }
     }
