@@ -24,6 +24,8 @@ const OPEN: (Span, Span) = (Span::seconds(10), Span::minutes(5));
 const PROBE: Span = Span::minutes(2);
 /// For how long one picture of the models serves, where no circuit moves.
 const PICTURE: Span = Span::millis(250);
+/// How long a model that was called counts as called of late.
+const CALLED: Span = Span::minutes(10);
 /// Models that are remembered; of more, the one not called for the longest is forgotten.
 const MODELS_MAX: usize = 4_096;
 /// Tokens that an answer has at least for its pace to say something.
@@ -272,6 +274,7 @@ impl Model {
             latency_ms: self.first_tokens.of_late(now),
             first_token_ms: self.first_tokens.lasting(now),
             whole_ms: self.wholes.lasting(now),
+            is_called: now.since(self.called_at) < CALLED,
             tokens_per_second: self.pace,
         }
     }

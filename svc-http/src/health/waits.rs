@@ -37,7 +37,7 @@ impl Waits {
 
     /// Somebody gave up after so many milliseconds: nothing new where it is known to take as long.
     pub(super) fn given_up(&mut self, ms: u64, now: Timestamp) {
-        if self.of_late(now).is_none_or(|usual| ms > usual) {
+        if self.of_late(now).max(self.answered(now)).is_none_or(|usual| ms > usual) {
             self.push(Wait { ms, came: false, at: now });
         }
     }
@@ -54,9 +54,20 @@ impl Waits {
         if late.len() < LATE_MIN { None } else { median(late) }
     }
 
-    /// What was usual within the hour, be it by one wait: what models are ranked by.
+    /// What was usual within the hour, be it by one wait: what models are ranked by. Who gave up says only that it takes longer than
+    /// they waited: where nothing came, that is no speed, and nothing by which a model may pass for a fast one.
     pub(super) fn lasting(&self, now: Timestamp) -> Option<u64> {
-        median(self.0.iter().filter(|it| now.since(it.at) < LASTS).map(|it| it.ms).collect())
+        let answered = self.answered(now)?;
+        median(self.within_the_hour(now).filter(|it| it.came || it.ms > answered).map(|it| it.ms).collect())
+    }
+
+    /// The same of what came alone.
+    fn answered(&self, now: Timestamp) -> Option<u64> {
+        median(self.within_the_hour(now).filter(|it| it.came).map(|it| it.ms).collect())
+    }
+
+    fn within_the_hour(&self, now: Timestamp) -> impl Iterator<Item = &Wait> {
+        self.0.iter().filter(move |it| now.since(it.at) < LASTS)
     }
 
     fn push(&mut self, wait: Wait) {
@@ -137,5 +148,19 @@ mod tests {
         let (mut fast, now) = after(&[20, 20, 20]);
         fast.given_up(5, now);
         assert_eq!(fast.of_late(now), Some(20));
+    }
+
+    /// Whoever gives up soon makes no model a fast one, however often.
+    #[test]
+    fn no_impatience_makes_a_model_fast() {
+        let mut slow = Waits::default();
+        slow.came(3_000, at(0));
+        (1..20).for_each(|it| slow.given_up(40, at(it)));
+        assert_eq!((slow.lasting(at(20)), slow.of_late(at(20))), (Some(3_000), None));
+        (20..23).for_each(|it| slow.given_up(9_000, at(it)));
+        assert_eq!(slow.lasting(at(23)), Some(9_000), "most waited for longer");
+        let mut unknown = Waits::default();
+        unknown.given_up(40, at(0));
+        assert_eq!(unknown.lasting(at(1)), None);
     }
 }

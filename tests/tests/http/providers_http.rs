@@ -165,6 +165,25 @@ async fn the_faster_model_is_called_for_whole_answers() {
     assert_eq!(routed, ["own/slow--head-400", "own/fast", "own/fast", "own/fast", "own/fast"]);
 }
 
+/// A model that refuses what it is asked is asked once to learn its speed, and not for ever.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_model_that_refuses_is_not_asked_for_its_speed_again() {
+    let mut desk = Desk::bare(|_| {}).await;
+    let url = desk.mock.chat_url();
+    let id = desk.upstream("own", "chat", &url).await;
+    desk.model(&id, "good", 50, 1, 2).await;
+    desk.model(&id, "bad--status-400", 50, 1, 2).await;
+    desk.enforce().await;
+    let models = json!({ "models": ["own/good", "own/bad--status-400"] });
+    desk.api("PATCH", "task-classes/support.reply", Some(&models)).await.ok();
+    let mut told = Vec::new();
+    for minutes in [0, 1, 1, 1] {
+        desk.site.shift(Span::minutes(minutes));
+        told.push(desk.chat_with(&[("x-svc-objective", "latency")], &chat("auto")).await.status);
+    }
+    assert_eq!(told, [200, 400, 200, 200]);
+}
+
 /// What a request was told otherwise is told after what a plan and budgets have to say, however much that is.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_days_of_grace_are_told_before_all_else() {

@@ -40,6 +40,8 @@ pub struct Standing {
     pub first_token_ms: Option<u64>,
     /// Its time to an answer that comes as a whole, in the same way.
     pub whole_ms: Option<u64>,
+    /// Whether it was called of late, be it in vain: whoever is of unknown speed then is not asked just to learn it.
+    pub is_called: bool,
     /// The tokens that it makes in a second, the wait for the first among them, where that was measured.
     pub tokens_per_second: Option<u64>,
 }

@@ -52,6 +52,7 @@ fn judge<'a>(ask: &Ask<'a>, sides: &[Option<Side<'a>>; 2], model: &'a Model, ups
         quality: by_class.copied().unwrap_or(model.quality.general),
         latency_ms: standing.latency_ms,
         wait_ms: standing.wait_ms(ask.demand.stream),
+        is_untried: standing.wait_ms(ask.demand.stream).is_none() && !standing.is_called,
         circuit: standing.circuit,
         multiplier,
         preference: 0,

@@ -202,6 +202,8 @@ pub struct Candidate<'a> {
     pub latency_ms: Option<u64>,
     /// How long it lets wait for such an answer in milliseconds, where this node has measured that.
     pub wait_ms: Option<u64>,
+    /// Whether it is neither measured nor was called of late.
+    pub is_untried: bool,
     /// Whether calls get through.
     pub circuit: Circuit,
     /// Its yield relative to its class, in thousandths, 500 to 2,000.

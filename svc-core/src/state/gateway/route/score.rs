@@ -12,7 +12,8 @@
 //! - *balanced*: 35 % quality, 30 % cost, 20 % preference, 15 % latency.
 //!
 //! Equal scores go by preference, then by the balanced part, then by name; where latency is favoured those first that are not
-//! measured, or nobody would learn that one is faster. Models with an open circuit come after all others, whatever their score.
+//! measured and were not called of late, or nobody would learn that one is faster: of a model that refuses every call nobody ever does.
+//! Models with an open circuit come after all others, whatever their score.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -39,8 +40,8 @@ pub(super) fn rank(models: &mut Vec<Candidate<'_>>, objective: Objective) {
     }
     models.sort_by_cached_key(|it| {
         let name = (&it.upstream.name, &it.model.name);
-        let is_measured = objective == Objective::Latency && it.wait_ms.is_some();
-        (it.circuit == Circuit::Open, Reverse(it.score), is_measured, it.preference, Reverse(field.balanced(it)), name)
+        let is_news = objective == Objective::Latency && it.is_untried;
+        (it.circuit == Circuit::Open, Reverse(it.score), !is_news, it.preference, Reverse(field.balanced(it)), name)
     });
 }
 

@@ -57,6 +57,9 @@ fn what_is_not_measured_is_asked_once() {
     case.demand.stream = true;
     assert_eq!(case.ranked()[0], "one/b", "its first token is not known");
     assert_eq!(known(&mut case, "b", Some(100), None), "one/a");
+    let (refusing, standing) = (ModelName::parse("a").unwrap(), Standing { is_called: true, ..Standing::default() });
+    case.health.set(UpstreamId::from_bits(1), refusing, standing);
+    assert_eq!(case.ranked()[0], "one/b", "it was asked, and told nothing");
 }
 
 /// The call's objective wins over the class's, that over the profile's, that over the workspace's.
