@@ -159,7 +159,7 @@ function Change({ of, close, done }) {
   return html`<${Dialog} title=${`Change: ${titleOf(of.kind)}`} close=${close}>
     ${people.read && !people.read.data ? html`<${Shown} of=${people.read}>${() => null}<//>` : html`<${Form} act=${change} submit="Save" cancel=${close} done=${done}>
       <${Config} kind=${of.kind} of=${began.config} people=${people.all} />
-      ${of.kind === "oidc" && html`<${Field} name="secret" label="Client secret" hint="Needed with an issuer at another host. Empty: the one that is stored stays." more=${{ class: "masked", spellcheck: false, autocapitalize: "off" }} />`}
+      ${of.kind === "oidc" && html`<${Field} name="secret" label="Client secret" hint="Needed with another issuer. Empty: the one that is stored stays." more=${{ class: "masked", spellcheck: false, autocapitalize: "off" }} />`}
       <${Others} of=${others.map((name) => [words[name][0], words[name][1] || "–"])} />
     <//>`}
   <//>`;

@@ -370,7 +370,7 @@ async fn a_bot_token_is_never_shown() {
     desk.site.stop().await;
 }
 
-/// The secret that signs people in goes to nobody but whom it was given for: another host's issuer needs its own, which takes the place
+/// The secret that signs people in goes to nobody but whom it was given for: another issuer, be it another tenant's of the same host, needs its own, which takes the place
 /// of all before at once, and no detour by an empty issuer leads past that.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn another_provider_gets_no_stored_secret() {
@@ -385,11 +385,13 @@ async fn another_provider_gets_no_stored_secret() {
     owner.ask(&mut desk.client, "POST", &format!("{place}/rotate"), Some(&kept)).await.ok();
     let mut change = async |body: Value| owner.ask(&mut desk.client, "PATCH", &place, Some(&body)).await;
     let issuer = |url: Value| json!({ "config": { "issuer": url } });
-    for elsewhere in ["https://evil.example", "https://idp.example.com:8443/realms/acme"] {
+    for elsewhere in
+        ["https://evil.example", "https://idp.example.com:8443/realms/acme", "https://idp.example.com/realms/other"]
+    {
         let got = change(issuer(json!(elsewhere))).await;
         assert_eq!(got.refusal(), (400, "invalid_request".to_owned(), vec!["secret".to_owned()]), "{elsewhere}");
     }
-    let same = change(issuer(json!("https://idp.example.com/realms/other"))).await.ok();
+    let same = change(issuer(json!("https://idp.example.com/realms/acme"))).await.ok();
     assert_eq!(same["secrets"].as_array().unwrap().len(), 2);
     change(issuer(Value::Null)).await.ok();
     assert_eq!(change(issuer(json!("https://evil.example"))).await.fields(), ["secret"]);

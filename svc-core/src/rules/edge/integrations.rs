@@ -5,7 +5,6 @@ use std::sync::Arc;
 use super::export;
 use super::tell::keep;
 use crate::refusal::{FieldError, Refusal};
-use crate::rules::gateway::upstreams::SENT_AGAIN;
 use crate::rules::people::by::{By, entitled};
 use crate::rules::people::owners;
 use crate::state::edge::{
@@ -121,7 +120,7 @@ pub struct ChangeIntegration {
 /// # Errors
 /// Those of [`entitled`], also where the kind is the owners', or it links an owner from then on, and the caller is none; `not_found`;
 /// `not_allowed` where it is the only way into the workspace; `invalid_request` naming every member of
-/// `config.members` who is linked to nobody that decides anything, or `secret` where its issuer is another host's and none came
+/// `config.members` who is linked to nobody that decides anything, or `secret` where its issuer is another and none came
 /// with that.
 pub fn change_integration(scope: &mut Scope<'_>, asked: &ChangeIntegration) -> Result<Arc<Integration>, Halt> {
     let before = owned(scope, &asked.by, asked.workspace, asked.id)?;
@@ -135,7 +134,7 @@ pub fn change_integration(scope: &mut Scope<'_>, asked: &ChangeIntegration) -> R
     }
     let secret = asked.config.secret.clone();
     if secret.is_none() && is_shown_elsewhere(&before.config, &config) {
-        return Err(Refusal::invalid_field("secret", SENT_AGAIN).into());
+        return Err(Refusal::invalid_field("secret", SECRET_AGAIN).into());
     }
     if enabled == before.enabled && config == before.config && secret.is_none() {
         if asked.enabled == Some(true) {
@@ -165,13 +164,14 @@ pub fn change_integration(scope: &mut Scope<'_>, asked: &ChangeIntegration) -> R
     Ok(Arc::new(after))
 }
 
-/// Whether the secret would from now on be shown to another host than it was given for. Of all kinds only the one that signs people
-/// in shows its own to anybody; the others sign with theirs.
+const SECRET_AGAIN: &str = "must be sent with another issuer: what is stored was given for the one before";
+
+/// Whether the secret would from now on be shown to another than it was given for: another issuer, also at the same host, where each of
+/// many tenants may say where it is to be sent. Of all kinds only the one that signs people in shows its own to anybody; the others sign
+/// with theirs.
 fn is_shown_elsewhere(before: &IntegrationConfig, after: &IntegrationConfig) -> bool {
     let shown_to = |config: &IntegrationConfig| match config {
-        IntegrationConfig::Oidc(it) => {
-            it.issuer.as_deref().and_then(|it| url::Url::parse(it).ok()).map(|it| it.origin())
-        }
+        IntegrationConfig::Oidc(it) => it.issuer.clone(),
         _ => None,
     };
     let to = shown_to(after);
