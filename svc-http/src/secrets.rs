@@ -13,7 +13,7 @@ use svc_store::StoreError;
 /// Random bytes in a secret.
 const SECRET_BYTES: usize = 32;
 /// Characters of base64url that these are.
-const SECRET_CHARS: usize = 43;
+pub(crate) const SECRET_CHARS: usize = 43;
 /// What an access token of OAuth begins with.
 pub const ACCESS_PREFIX: &str = "aat_";
 /// What a refresh token of OAuth begins with.

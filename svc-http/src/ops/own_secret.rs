@@ -10,7 +10,7 @@ use svc_core::state::people::ServiceToken;
 use svc_core::value::digest::Digest;
 
 use super::GateService;
-use crate::secrets::PREFIXES;
+use crate::secrets::{PREFIXES, SECRET_CHARS};
 
 /// What is told of such a secret.
 pub(super) const OWN_SECRET: &str =
@@ -24,7 +24,9 @@ impl GateService {
     /// Where that cannot be read.
     pub(super) fn holds_own_secret(&self, text: &str) -> Result<bool, Refusal> {
         // Encoded as the scheme `Basic` has it, it is no less a secret.
-        let encoded = text.split(' ').filter_map(|it| String::from_utf8(STANDARD.decode(it).ok()?).ok());
+        let is_of_encoded = |it: char| it.is_ascii_alphanumeric() || matches!(it, '+' | '/' | '=');
+        let encoded =
+            text.split(|it| !is_of_encoded(it)).filter_map(|it| String::from_utf8(STANDARD.decode(it).ok()?).ok());
         for text in encoded.chain([text.to_owned()]) {
             for candidate in candidates(&text) {
                 if self.is_own_secret(candidate)? {
@@ -44,12 +46,14 @@ impl GateService {
     }
 }
 
-/// The text itself, and whatever in it begins as a secret of svc does, as far as it could be one.
+/// The text itself, and whatever in it begins as a secret of svc does: as far as it could be one, and as far as one goes.
 fn candidates(text: &str) -> impl Iterator<Item = &str> {
     let is_of_one = |it: char| it.is_ascii_alphanumeric() || matches!(it, '_' | '-');
-    let within = PREFIXES.into_iter().flat_map(|prefix| text.match_indices(prefix)).map(move |(at, _)| {
+    let within = PREFIXES.into_iter().flat_map(|prefix| text.match_indices(prefix)).flat_map(move |(at, prefix)| {
         let rest = text.get(at..).unwrap_or_default();
-        rest.split(|it| !is_of_one(it)).next().unwrap_or_default()
+        let whole = rest.split(|it| !is_of_one(it)).next().unwrap_or_default();
+        let one = whole.get(..prefix.len().saturating_add(SECRET_CHARS)).filter(|it| it.len() < whole.len());
+        std::iter::once(whole).chain(one)
     });
     std::iter::once(text).chain(within)
 }
@@ -65,6 +69,8 @@ mod tests {
             assert!(candidates(text).any(|it| it == "ask_a-1"), "{text}");
         }
         assert_eq!(candidates("Bearer sk-1").collect::<Vec<_>>(), ["Bearer sk-1"]);
+        let own = format!("ask_{}", "a".repeat(SECRET_CHARS));
+        assert!(candidates(&format!("{own}-x")).any(|it| it == own));
         assert!(candidates("aat_1 ims_2").eq(["aat_1 ims_2", "aat_1", "ims_2"]));
     }
 }
