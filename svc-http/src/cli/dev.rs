@@ -8,6 +8,7 @@ use svc_http::upstream::Allowed;
 use svc_store::Gate;
 
 use super::listen::{Begun, Bound, bind, try_metrics};
+use super::occupancy::Occupancy;
 use super::output::{Problem, writable};
 use super::providers::{self, Providers};
 use super::store::{Use, open_alone};
@@ -51,14 +52,31 @@ pub(crate) fn run(loaded: Loaded, wish: Wish) -> Result<ExitCode, Problem> {
     try_metrics(&config)?;
     serve::roots(&config)?;
     let base_url = config.base_url(bound.address);
-    let address = base_url.clone();
-    let opening = begun.unless_stopped(move || (open_alone(&config, &address, Use::Dev), config));
+    let (address, new_keys) = (base_url.clone(), wish.new_keys);
+    let opening = begun.unless_stopped(move || (opened(&config, &address, new_keys), config));
     let Some((opened, config)) = opening.map_err(serve::no_runtime)? else { return Ok(ExitCode::SUCCESS) };
-    let (gate, _alone) = opened?;
-    let home = setup::ensure(&gate, &config, &setup::default_owner()?, wish.new_keys)?;
-    tell_unseen(&home);
-    let served = serve_home(config, &base_url, gate, (bound, begun), &home, wish.json);
+    let Opened { gate, home, models, _alone } = opened?;
+    let served = serve_home(config, &base_url, gate, (bound, begun), (&home, &models), wish.json);
     served.map_err(|problem| home.unseen(problem))
+}
+
+/// What it works on.
+struct Opened {
+    gate: Gate,
+    home: Home,
+    models: Providers,
+    _alone: Option<Occupancy>,
+}
+
+/// Opens the store and makes what is missing in it. Another process that makes such is waited for.
+fn opened(config: &Config, base_url: &BaseUrl, new_keys: bool) -> Result<Opened, Problem> {
+    let (gate, _alone) = open_alone(config, base_url, Use::Dev)?;
+    let home = setup::ensure(&gate, config, &setup::default_owner()?, new_keys)?;
+    tell_unseen(&home);
+    match providers::ensure(&gate, &config.database_directory(), &home) {
+        Ok(models) => Ok(Opened { gate, home, models, _alone }),
+        Err(problem) => Err(home.unseen(problem)),
+    }
 }
 
 /// Serves what there is, with its providers, and tells of it.
@@ -67,10 +85,9 @@ fn serve_home(
     base_url: &BaseUrl,
     gate: Gate,
     (bound, begun): (Bound, Begun),
-    home: &Home,
+    (home, models): (&Home, &Providers),
     json: bool,
 ) -> Result<ExitCode, Problem> {
-    let models = providers::ensure(&gate, &config.database_directory(), home)?;
     if matches!(models, Providers::Demo) {
         // Also where the settings allow others alone: it is said to answer.
         config.outbound.allow = config.outbound.allow.and(Ipv4Addr::LOCALHOST.into());

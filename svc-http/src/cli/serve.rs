@@ -31,7 +31,7 @@ pub(crate) fn serve(loaded: Loaded) -> Result<ExitCode, Problem> {
     let address = base_url.clone();
     let opening = begun.unless_stopped(move || (opened(&config, &address), config)).map_err(no_runtime)?;
     let Some((opened, config)) = opening else { return Ok(ExitCode::SUCCESS) };
-    let Opened { gate, is_new, _alone } = opened?;
+    let Opened { gate, is_new, is_empty, _alone } = opened?;
     if config.may_lose && config.postgres.is_some() {
         tracing::warn!(
             "`store.mayLose` is set: the database may lose what it has confirmed, and single use and ceilings with it; it is for tests alone"
@@ -43,7 +43,7 @@ pub(crate) fn serve(loaded: Loaded) -> Result<ExitCode, Problem> {
             place(&config)
         );
     }
-    if setup::is_empty(&gate)? {
+    if is_empty {
         tracing::warn!(
             "there is no workspace yet, so no key is known: stop the server, run `svc init{}`, start it again",
             named_data(&config)
@@ -66,6 +66,8 @@ struct Opened {
     gate: Gate,
     /// Whether there was nothing before.
     is_new: bool,
+    /// Whether no workspace is in it.
+    is_empty: bool,
     _alone: Option<Occupancy>,
 }
 
@@ -76,7 +78,7 @@ fn opened(config: &Config, base_url: &BaseUrl) -> Result<Opened, Problem> {
         found => matches!(found, Ok(0) | Err(StoreError::NoData { .. })),
     };
     let (gate, _alone) = open_alone(config, base_url, Use::Server)?;
-    Ok(Opened { gate, is_new, _alone })
+    Ok(Opened { is_empty: setup::is_empty(&gate)?, gate, is_new, _alone })
 }
 
 /// What it means that a proxy must be in front, as https is named and not spoken here, and none is trusted; nothing where it can be told

@@ -201,20 +201,45 @@ fn a_signal_ends_a_server_that_opens_its_store() {
         let mut server = Server::spawn(svc(folder.path()).args([command, "--listen", "127.0.0.1:0"]));
         // It is opened once the server reads it, which then waits for a key that does not come.
         let pipe = fs::OpenOptions::new().write(true).open(&key).unwrap();
-        signal(&server.child, "TERM");
-        let until = Instant::now() + SOON;
-        let ended = loop {
-            match server.child.try_wait().unwrap() {
-                Some(status) => break status,
-                None => assert!(Instant::now() < until, "{command} waits on"),
-            }
-        };
-        assert_eq!(ended.code(), Some(0), "{command}");
+        ends_before_it_serves(&mut server, command);
         drop(pipe);
-        let mut log = String::new();
-        server.log.read_to_string(&mut log).unwrap();
-        assert!(log.contains("stopped before there was anything to serve"), "{command}: {log}");
     }
+}
+
+/// The same while it waits for another process that makes what a first start makes.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_signal_ends_a_server_that_waits_for_its_turn() {
+    let folder = tempfile::tempdir().unwrap();
+    assert_eq!(run(folder.path(), "init").code, 0);
+    let turn = folder.path().join("svc-data/svc.init.lock");
+    let other = fs::File::create(&turn).unwrap();
+    other.lock().unwrap();
+    let mut server = Server::spawn(svc(folder.path()).args(["dev", "--listen", "127.0.0.1:0"]));
+    let (files, until) = (format!("/proc/{}/fd", server.child.id()), Instant::now() + SOON);
+    // It has the file open once it waits.
+    let waits =
+        || fs::read_dir(&files).unwrap().flatten().any(|it| fs::read_link(it.path()).is_ok_and(|it| it == turn));
+    while !waits() {
+        assert!(Instant::now() < until, "it waits for nobody");
+    }
+    ends_before_it_serves(&mut server, "dev");
+}
+
+/// That a signal ends a server which opens what it is to serve, in good order.
+fn ends_before_it_serves(server: &mut Server, command: &str) {
+    signal(&server.child, "TERM");
+    let until = Instant::now() + SOON;
+    let ended = loop {
+        match server.child.try_wait().unwrap() {
+            Some(status) => break status,
+            None => assert!(Instant::now() < until, "{command} waits on"),
+        }
+    };
+    assert_eq!(ended.code(), Some(0), "{command}");
+    let mut log = String::new();
+    server.log.read_to_string(&mut log).unwrap();
+    assert!(log.contains("stopped before there was anything to serve"), "{command}: {log}");
 }
 
 /// A second signal while nothing runs is told of no request that it has cut off.
