@@ -169,6 +169,7 @@ def test_the_documented_program_finds_the_digest_of_what_was_sent():
         for asked in (
             {"type": "data.share", "summary": "Send the list", "data": share},
             {"type": "tool.call", "summary": " Read it ", "tool": tool, "details": {"z": 1, "a": [True]}},
+            {"type": "tool.call", "summary": "Read on", "tool": tool, "details": None, "data": None},
             {"type": "payment", "summary": "Pay", "payment": {"amount": 5, "currency": "eur", "merchant": {"name": "S", "domain": "Shop.Example.com"}}},
         ):
             status, _, decision = call("/v1/actions/authorize", asked, key, own["baseUrl"].rstrip("/"))
