@@ -1,6 +1,6 @@
 """Checks an evidence bundle with nothing of svc: Python's standard library and `cryptography`, for Ed25519 alone.
 
-    python verify_evidence.py BUNDLE [JWKS]      exit 0 whole, 1 tampered, 2 incomplete, 3 malformed
+    python verify_evidence.py BUNDLE [JWKS]      exit 0 whole, 1 tampered, 2 incomplete, 3 malformed, 4 no verdict
 
 Anybody can write a bundle that fits in itself. JWKS is a file of the service's `/.well-known/jwks.json`: what keys that are not in it signed is tampered.
 A bundle is one JSON text, signed as it stands without white space around its tokens and with no escape that it can do without. Its records form a chain of SHA-256
@@ -8,7 +8,7 @@ hashes and the leaves of an RFC 6962 tree, whose root a signed checkpoint names 
 """
 
 import base64, hashlib, json, re, sys
-from datetime import datetime
+from datetime import datetime, timedelta, timezone
 
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
@@ -17,6 +17,8 @@ MEMBERS = ["format", "workspaceId", "origin", "range", "keys", "checkpoint", "pr
            "disclosures", "inclusionProofs", "receipts", "truncated", "nextCursor", "seal"]
 OPTIONAL = {"previous", "consistency", "disclosures", "receipts", "nextCursor"}
 USES = ("receipt", "checkpoint", "scorecard")
+CLOCKS_DIFFER = timedelta(seconds=5)
+SIZE = re.compile(r"0|[1-9][0-9]*")
 INSTANT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", re.ASCII)
 
 class Tampered(Exception):
@@ -31,8 +33,14 @@ def need(holds, what):
 def sha(*parts):
     return hashlib.sha256(b"".join(parts)).digest()
 
+def ordered(value):
+    """The same with members by their names' UTF-16 code units, as RFC 8785 has them."""
+    if isinstance(value, dict):
+        return {name: ordered(value[name]) for name in sorted(value, key=lambda it: it.encode("utf-16-be"))}
+    return [ordered(it) for it in value] if isinstance(value, list) else value
+
 def text_of(value, sort=False):
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), sort_keys=sort)
+    return json.dumps(ordered(value) if sort else value, ensure_ascii=False, separators=(",", ":"))
 
 def members(pairs):
     """An object, each of whose members stands in it once."""
@@ -67,6 +75,13 @@ def key_of(jwk):
         raise ValueError("a key that is none")
     return b64(jwk["x"])
 
+def instant(text):
+    return datetime.fromisoformat(text.replace("Z", "+00:00"))
+
+def has_turn(jwk):
+    """Whether a key signed at all: one that was replaced before its turn came did not."""
+    return not {"notBefore", "retiredAt"} <= set(jwk) or instant(jwk["notBefore"]) < instant(jwk["retiredAt"])
+
 def within(what, read, *given):
     """What `read` makes of a text that is signed by itself: one that cannot be read was changed."""
     try:
@@ -99,6 +114,8 @@ def open_note(note, origin, keys, signers):
     need(found, "no known key signed the checkpoint")
     signers |= found
     need(len(b64(root, url=False)) == 32, "the root is no hash")
+    if not SIZE.fullmatch(size):
+        raise ValueError("a size that has another writing")
     return int(size), b64(root, url=False)
 
 def climb(at, last, values, path):
@@ -164,34 +181,41 @@ def commitments(seq, path, value, found):
         for name, inner in value.items():
             commitments(seq, f"{path}.{name}", inner, found)
 
-def verify_receipt(receipt, keys, allowed, signers):
+def verify_receipt(receipt, keys, allowed, signers, origin):
     """A receipt that one of `keys` signed says what a record allowed; whose that is is noted."""
     head, payload, signature = receipt["jws"].split(".")
     key = keys.get(json.loads(b64(head))["kid"])
     signers.add(("receipt", json.loads(b64(head))["kid"]))
     need(key and signed(key, f"{head}.{payload}".encode(), b64(signature)), "a receipt's signature does not fit")
     claims = json.loads(b64(payload))
-    data = allowed.get((receipt["id"], claims["iat"]), {})
+    data, action = allowed.get((receipt["id"], claims["iat"]), ({}, None))
     pairs = [("sub", "agentId"), ("jti", "receiptId"), ("dig", "digest"), ("type", "type"),
              ("amount", "amount"), ("currency", "currency")]
     need(data and all(claims.get(a) == data.get(b) for a, b in pairs), "no record allowed what a receipt says")
+    need(claims["act"] == action, "a receipt is of another action")
+    need(f"{claims['iss'].split('://', 1)[-1].rstrip('/')}/{claims['wid']}" == origin, "a receipt is another ledger's")
     need(claims.get("merchant", {}).get("domain") == data.get("domain"), "a receipt is for another merchant")
 
 def published(jwks):
     """The names of the keys in a key set, each that of its own bytes."""
-    names = {it["kid"]: thumbprint(it["x"]) for it in json.loads(jwks)["keys"] if it.get("use", "sig") == "sig"}
-    if not names or any(kid != name for kid, name in names.items()):
-        raise SystemExit("the second file is no key set")
-    return set(names)
+    try:
+        keys = [it for it in json.loads(jwks)["keys"] if (it["kty"], it.get("crv")) == ("OKP", "Ed25519")
+                and it.get("use", "sig") == "sig" and it.get("alg", "EdDSA") == "EdDSA" and "verify" in it.get("key_ops", ["verify"])]
+        if not keys or any(it.get("kid", thumbprint(it["x"])) != thumbprint(it["x"]) for it in keys):
+            raise ValueError("no key in it signs, or one has another's name")
+        return {thumbprint(it["x"]) for it in keys}
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as fault:
+        raise ValueError(f"the second file is no key set: {fault!r}") from None
 
 def check(raw, trusted=None):
-    bundle = json.loads(raw.decode(), object_pairs_hook=members, parse_int=integer, parse_float=int, parse_constant=int)
+    bundle = json.loads(raw.decode("utf-8-sig"), object_pairs_hook=members, parse_int=integer, parse_float=int, parse_constant=int)
     raw, names = text_of(bundle).encode(), list(bundle)
     if names != [it for it in MEMBERS if it in names] \
             or any(it not in names for it in MEMBERS if it not in OPTIONAL) or bundle["format"] != "svc-evidence/1":
         raise ValueError("not as a bundle is written")
     known = [(it, key_of(it)) for it in bundle["keys"]]
-    keys = {use: {it["kid"]: key for it, key in known if it["use"] == use and "compromisedAt" not in it} for use in USES}
+    keys = {use: {it["kid"]: key for it, key in known if it["use"] == use and "compromisedAt" not in it and has_turn(it)}
+            for use in USES}
     need(all(it["kid"] == thumbprint(it["x"]) for it, _ in known), "a key has another's name")
     origin, first, end = bundle["origin"], bundle["range"]["fromSeq"], bundle["range"]["toSeq"]
     whole = bundle["range"]["complete"]
@@ -201,7 +225,7 @@ def check(raw, trusted=None):
     if "previous" in bundle:
         old, old_root = within("the previous one", open_note, bundle["previous"], origin, keys["checkpoint"], signers)
         continues(old, old_root, size, root, [hexes(it, 32) for it in bundle["consistency"]])
-    hashes, allowed, actions, stopped, found, before, expected = {}, {}, {}, set(), set(), None, first
+    hashes, allowed, actions, stopped, found, before, expected, latest = {}, {}, {}, set(), set(), None, first, None
     for record in bundle["records"]:
         seq, data = record["seq"], record["data"]
         name = f"record {seq} ({record['id']})"
@@ -211,6 +235,7 @@ def check(raw, trusted=None):
         before = before if seq == expected else None
         before = "0" * 64 if seq == 0 else before
         need(before in (None, record["prevHash"]), name + ": it does not name the record before it")
+        latest = max(latest or instant(record["at"]), instant(record["at"]))
         try:
             replay(record, whole and first == 0, actions, stopped)
         except Tampered as fault:
@@ -218,7 +243,7 @@ def check(raw, trusted=None):
         commitments(seq, "data", data, found)
         hashes[seq], before, expected = bytes.fromhex(record["hash"]), record["hash"], seq + 1
         if record["kind"] in ("action.allowed", "action.approved") and "receiptId" in data:
-            allowed[data["receiptId"], int(datetime.fromisoformat(record["at"]).timestamp())] = data
+            allowed[data["receiptId"], int(instant(record["at"]).timestamp())] = data, record["subject"]
     need(not whole or expected == end <= size, f"record {expected} and those behind it are missing")
     for shown in bundle.get("disclosures", []):
         commit = sha(hexes(shown["salt"], 16), shown["text"].encode()).hex()
@@ -229,7 +254,7 @@ def check(raw, trusted=None):
         leaf = sha(b"\x00", hashes[proof["seq"]])
         need(climb(proof["seq"], size - 1, [leaf], path) == [root], f"record {proof['seq']}: it is not in the checkpoint's tree")
     for receipt in bundle.get("receipts", []):
-        within("a receipt", verify_receipt, receipt, keys["receipt"], allowed, signers)
+        within("a receipt", verify_receipt, receipt, keys["receipt"], allowed, signers, origin)
     cut = raw.rindex(b',"seal":')
     seal, digest = bundle["seal"], sha(raw[:cut]).hex()
     sealed = f"svc-evidence/1\n{digest}\n".encode()
@@ -237,14 +262,21 @@ def check(raw, trusted=None):
     if len(signature) != 64:
         raise ValueError("a seal that is none")
     need(seal["digest"] == digest and key and signed(key, sealed, signature), "the seal")
+    signers.add(("checkpoint", seal["kid"]))
+    over = {("checkpoint", it["kid"]) for it, _ in known if it["use"] == "checkpoint" and "retiredAt" in it
+            and latest and instant(it["retiredAt"]) + CLOCKS_DIFFER < latest}
+    need(not signers & over, "a key signed that had retired before the last record was written")
     # A receipt key that has retired is published for a day after that alone: it is the service's on the word of whoever sealed.
-    retired = {("receipt", it["kid"]) for it, _ in known if it["use"] == "receipt" and "retiredAt" in it}
-    for _, kid in sorted((signers | {("checkpoint", seal["kid"])}) - retired):
-        need(trusted is None or kid in trusted, f"the key {kid}, which signed, is not in the key set")
+    retired = {("receipt", it["kid"]) for it, _ in known if it["use"] == "receipt" and "retiredAt" in it
+               and instant(it["retiredAt"]) <= datetime.now(timezone.utc)}
+    strange = {it for it in signers if trusted is not None and it[1] not in trusted}
+    for _, kid in sorted(strange - retired):
+        need(False, f"the key {kid}, which signed, is not in the key set")
     proved = {it["seq"] for it in bundle["inclusionProofs"]}
     if not whole or not {min(hashes, default=0), max(hashes, default=0)} & set(hashes) <= proved:
         raise Incomplete("records or proofs were left out")
     told = "signed by keys of the key set" if trusted is not None else "signers not checked against a key set"
+    told += "".join(f", but for {kid}, which has retired" for _, kid in sorted(strange))
     return f"whole; {told}: {len(hashes)} records of {origin}, checkpoint {size}"
 
 def judge(raw, trusted=None):
@@ -259,7 +291,10 @@ def judge(raw, trusted=None):
         return 3, f"malformed: {fault!r}"
 
 if __name__ == "__main__":
-    texts = [open(name, "rb").read() for name in sys.argv[1:3]]
-    code, said = judge(texts[0], published(texts[1]) if texts[1:] else None)
+    try:
+        texts = [open(name, "rb").read() for name in sys.argv[1:3]]
+        code, said = judge(texts[0], published(texts[1]) if texts[1:] else None)
+    except (OSError, ValueError, IndexError) as fault:
+        code, said = 4, f"no verdict: {fault}"
     print(said)
     sys.exit(code)

@@ -10,8 +10,11 @@ import os
 import pathlib
 import secrets
 import subprocess
+import sys
 import tempfile
 import urllib.request
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 DEV = json.loads(os.environ["SVC_DEV_JSON"])
@@ -170,3 +173,87 @@ def test_both_verifiers_say_the_same_of_every_altered_member():
             text = json.dumps(other, ensure_ascii=False, separators=(",", ":")).encode()
             (code, said), told = example.judge(text), svc(text)
             assert code == told and code in (1, 3), (path, told, code, said)
+
+
+def test_the_example_says_where_there_is_no_verdict():
+    with tempfile.TemporaryDirectory() as folder:
+        place = pathlib.Path(folder)
+        (place / "b.json").write_bytes(fetch())
+        (place / "rsa").write_text('{"keys":[{"kty":"RSA","n":"AQAB","e":"AQAB","kid":"r"}]}')
+        (place / "none").write_text("[]")
+        for beside, code in ((["b.json"], 0), ([], 4), (["gone"], 4), (["b.json", "gone"], 4), (["b.json", "none"], 4), (["b.json", "rsa"], 4)):
+            command = [sys.executable, str(ROOT / "examples" / "verify_evidence.py"), *beside]
+            done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+            assert done.returncode == code and not done.stderr, (beside, done)
+
+
+def test_both_verifiers_pass_over_keys_of_other_kinds():
+    with urllib.request.urlopen(DEV["baseUrl"].rstrip("/") + "/.well-known/jwks.json", timeout=30) as answer:
+        keys = json.load(answer)["keys"]
+    others = [{"kty": "RSA", "n": "AQAB", "e": "AQAB", "kid": "r"}, {"kty": "EC", "crv": "P-256", "x": "AA", "y": "AA"}]
+    jwks = json.dumps({"keys": others + [{name: it[name] for name in it if name != "kid"} for it in keys]}).encode()
+    bundle = fetch()
+    assert example.judge(bundle, example.published(jwks))[0] == svc(bundle, jwks) == 0
+
+
+def sealed_anew(bundle, standing=(), size=None):
+    """The bundle as whoever has a checkpoint key of their own writes it, with this standing of the key and this writing of the size."""
+    signer = Ed25519PrivateKey.generate()
+    public = signer.public_key().public_bytes_raw()
+    b64 = lambda raw: example.base64.urlsafe_b64encode(raw).rstrip(b"=").decode()
+    x, bundle = b64(public), json.loads(bundle)
+    kid = example.thumbprint(x)
+    key = next(it for it in bundle["keys"] if it["use"] == "checkpoint")
+    key |= {"x": x, "kid": kid, **dict(standing)}
+    name, was, *rest = bundle["checkpoint"].split("\n\n")[0].split("\n")
+    body = "\n".join([name, size(was) if size else was, *rest]) + "\n"
+    signature = example.sha(name.encode(), b"\n\x01", public)[:4] + signer.sign(body.encode())
+    bundle["checkpoint"] = f"{body}\n\u2014 {name} {example.base64.b64encode(signature).decode()}\n"
+    del bundle["seal"]
+    before = example.text_of(bundle)[:-1].encode()
+    digest = example.sha(before).hex()
+    seal = {"kid": kid, "digest": digest, "signature": b64(signer.sign(f"svc-evidence/1\n{digest}\n".encode()))}
+    return before + b',"seal":' + example.text_of(seal).encode() + b"}"
+
+
+def test_both_verifiers_say_the_same_of_a_keys_turn_and_of_a_size():
+    bundle = fetch()
+    begun = next(it["notBefore"] for it in json.loads(bundle)["keys"] if it["use"] == "checkpoint")
+    long_ago = {"notBefore": "2001-01-01T00:00:00.000Z", "retiredAt": "2002-01-01T00:00:00.000Z"}
+    for forged, code in (
+        (sealed_anew(bundle), 0),
+        (sealed_anew(bundle, {"retiredAt": "2999-01-01T00:00:00.000Z"}), 0),
+        (sealed_anew(bundle, {"retiredAt": begun}), 1),
+        (sealed_anew(bundle, long_ago), 1),
+        (sealed_anew(bundle, size=lambda it: "0" + it), 1),
+        (sealed_anew(bundle, size=lambda it: "+" + it), 1),
+    ):
+        found = example.judge(forged)
+        assert found[0] == svc(forged) == code, (found, svc(forged), code)
+
+
+def test_the_example_orders_members_by_code_units():
+    assert example.text_of({"\ufb33": 1, "\U0001f600": [{"b": 2, "a": 3}]}, sort=True) == '{"\U0001f600":[{"a":3,"b":2}],"\ufb33":1}'
+
+
+def test_the_example_finds_a_receipt_of_another_action_or_ledger():
+    signer = Ed25519PrivateKey.generate()
+    b64 = lambda raw: example.base64.urlsafe_b64encode(raw).rstrip(b"=").decode()
+    data = {"agentId": "agt_1", "receiptId": "rcp_1", "digest": "d", "type": "tool.call"}
+    allowed = {("rcp_1", 7): (data, "act_1")}
+    claims = {"sub": "agt_1", "jti": "rcp_1", "dig": "d", "type": "tool.call", "iat": 7}
+    for act, iss, wid, fits in (
+        ("act_1", "https://gate.example", "wsp_1", True),
+        ("act_2", "https://gate.example", "wsp_1", False),
+        ("act_1", "https://other.example", "wsp_1", False),
+        ("act_1", "https://gate.example", "wsp_2", False),
+    ):
+        text = json.dumps(claims | {"act": act, "iss": iss, "wid": wid}).encode()
+        signed = b64(b'{"kid":"k"}') + "." + b64(text)
+        receipt = {"id": "rcp_1", "jws": signed + "." + b64(signer.sign(signed.encode()))}
+        try:
+            example.verify_receipt(receipt, {"k": signer.public_key().public_bytes_raw()}, allowed, set(), "gate.example/wsp_1")
+            found = True
+        except example.Tampered:
+            found = False
+        assert found == fits, (act, iss, wid)
