@@ -17,6 +17,9 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// Where Debian keeps the programs that belong to one release each.
 const DEBIAN: &str = "/usr/lib/postgresql";
 
+/// How its files are made.
+const OPTIONS: [&str; 5] = ["--no-sync", "--auth=trust", "--username=svc", "--encoding=UTF8", "--locale=C"];
+
 /// A running server. It ends with this value.
 #[derive(Debug)]
 pub struct Database {
@@ -81,10 +84,14 @@ impl Database {
         if !is_copied(&kept, &database.data()) {
             database.make();
             // Another test may be first, and does the same.
-            let own = kept.with_extension(std::process::id().to_string());
-            if is_copied(&database.data(), &own) && fs::rename(&own, &kept).is_err() {
-                fs::remove_dir_all(&own).expect("the second copy goes");
+            let beside = kept.parent().expect("the target directory");
+            let own = tempfile::tempdir_in(beside).expect("a directory beside");
+            let copy = own.path().join("data");
+            if is_copied(&database.data(), &copy) {
+                drop(fs::rename(&copy, &kept));
             }
+            // What is left of it is in nobody's way.
+            drop(own.close());
         }
         database.resume();
         database
@@ -93,22 +100,21 @@ impl Database {
     /// Makes its files, with the empty database, and leaves it at rest.
     fn make(&mut self) {
         let data = self.data();
-        let options = ["--no-sync", "--auth=trust", "--username=svc", "--encoding=UTF8", "--locale=C", "--pgdata"];
-        told("initdb", &self.program("initdb").args(options).arg(&data).output().expect("initdb runs"));
+        told("initdb", &self.program("initdb").args(OPTIONS).arg("--pgdata").arg(&data).output().expect("initdb runs"));
         self.resume();
         self.sql_in("postgres", "CREATE DATABASE svc");
         self.stop("fast");
     }
 
     /// Where the files of a new server are kept for the tests that follow: to make them anew takes longer than most tests. Each release,
-    /// and each user that they belong to, has its own.
+    /// each user that they belong to, and each way to make them, has its own.
     fn kept(&self) -> PathBuf {
         let told = self.program("postgres").arg("--version").output().expect("postgres runs");
-        let release: String =
-            String::from_utf8_lossy(&told.stdout).chars().filter(char::is_ascii_alphanumeric).collect();
+        let plain = |text: &str| text.chars().filter(char::is_ascii_alphanumeric).collect::<String>();
+        let (release, options) = (plain(&String::from_utf8_lossy(&told.stdout)), plain(&OPTIONS.concat()));
         let owner = fs::metadata(self.directory.path()).expect("the directory").uid();
         let test = std::env::current_exe().expect("the test's own path");
-        test.parent().and_then(Path::parent).expect("the target directory").join(format!("{release}-{owner}"))
+        test.parent().and_then(Path::parent).expect("the target directory").join(format!("{release}-{owner}-{options}"))
     }
 
     /// Starts it again after [`halt`](Self::halt), and waits until it answers.
