@@ -218,7 +218,7 @@ fn a_bundle_of_a_stranger_is_found_by_the_keys() {
         assert!(is_unproven(&against, "the keys are the service's own"));
     }
     let keys = published(&ledger);
-    let known = genuine.clone().signed_among(&keys);
+    let known = genuine.clone().signed_among(&keys, ledger.gate.now());
     assert_eq!((known.verdict, known.signers), (Verdict::Whole, Signers::KeySet), "{:?}", known.fault);
     assert!(!is_unproven(&known, "the keys are the service's own"), "{:?}", known.not_proven);
     let known = genuine.signed_as(&held);
@@ -226,9 +226,10 @@ fn a_bundle_of_a_stranger_is_found_by_the_keys() {
     assert!(is_unproven(&known, "the keys are the service's own"), "what is held is as good as it is");
 
     let kid = opened(&stranger, Purpose::Checkpoint, 0).kid().to_owned();
-    for (found, verdict) in
-        [(forged.clone().signed_among(&keys), Verdict::Tampered), (forged.signed_as(&held), Verdict::Incomplete)]
-    {
+    for (found, verdict) in [
+        (forged.clone().signed_among(&keys, ledger.gate.now()), Verdict::Tampered),
+        (forged.signed_as(&held), Verdict::Incomplete),
+    ] {
         assert_eq!((found.verdict, found.signers), (verdict, Signers::Unknown));
         let what = found.fault.unwrap().what;
         assert!(what.contains(&kid), "{what}");
@@ -245,13 +246,13 @@ fn a_key_set_need_not_have_a_retired_receipt_key() {
     ledger.world.advance(Span::hours(50));
     let keys = published(&ledger);
     assert!(keys.get(&retiring).is_none());
-    let report = check(text(&ledger).as_bytes()).signed_among(&keys);
+    let report = check(text(&ledger).as_bytes()).signed_among(&keys, ledger.gate.now());
     assert_eq!((report.verdict, report.receipts), (Verdict::Whole, 2), "{:?}", report.fault);
     assert!(is_unproven(&report, &retiring), "{:?}", report.not_proven);
 
     let before = check(text(&ledger).as_bytes());
     ledger.gate.rotate_key(Purpose::Checkpoint, Leaked::Current).unwrap();
-    let report = before.signed_among(&published(&ledger));
+    let report = before.signed_among(&published(&ledger), ledger.gate.now());
     assert_eq!(report.verdict, Verdict::Tampered, "{:?}", report.fault);
 }
 
@@ -316,4 +317,42 @@ fn a_key_that_stands_in_is_believed() {
         let report = check(text(&ledger).as_bytes());
         assert_eq!((report.verdict, report.receipts), (Verdict::Whole, 3), "{:?}", report.fault);
     }
+}
+
+/// Records that lie between what is held and what a bundle has are told as missing: those behind a held bundle's own, and not behind its
+/// checkpoint, which may be further.
+#[test]
+fn records_between_what_is_held_and_what_is_there_are_missed() {
+    let ledger = lived();
+    let whole = check(text(&ledger).as_bytes());
+    let (held, size) = (whole.checkpoint.clone().unwrap(), whole.checkpoint.as_ref().unwrap().size);
+    let part = |from: u64| check(&ledger.bundle(&Wanted { start: Some(from), since: Some(size), ..ledger.all() }));
+    let mut earlier = whole.clone();
+    earlier.range.as_mut().unwrap().to = 4;
+    for (from, missing) in [(3, None), (4, None), (5, Some("record 4 is ")), (7, Some("records 4 to 6 are "))] {
+        let report = part(from);
+        assert_eq!((report.verdict, report.range.unwrap().from), (Verdict::Whole, from), "{:?}", report.fault);
+        let compared = report.against_bundle(&earlier).unwrap();
+        assert_eq!(compared.verdict == Verdict::Incomplete, missing.is_some(), "{from}: {:?}", compared.fault);
+        let what = compared.fault.map(|it| it.what).unwrap_or_default();
+        assert!(what.starts_with(missing.unwrap_or_default()), "{from}: {what}");
+    }
+    assert_eq!(part(7).against(&held).unwrap().verdict, Verdict::Whole, "the note is of all of them");
+    earlier.checkpoint = None;
+    assert_eq!(part(4).against_bundle(&earlier).unwrap_err(), NotComparable::NoneHeld);
+}
+
+/// A receipt key that is only to retire is published: one that the key set does not have is no key of the service's.
+#[test]
+fn a_receipt_key_that_has_yet_to_retire_is_looked_for() {
+    let ledger = lived();
+    let kid = opened(&ledger, Purpose::Receipt, 0).kid().to_owned();
+    ledger.gate.rotate_key(Purpose::Receipt, Leaked::None).unwrap();
+    let others: PublicKeys = published(&ledger).iter().filter(|it| it.kid() != kid).cloned().collect();
+    let report = check(text(&ledger).as_bytes());
+    let early = report.clone().signed_among(&others, ledger.gate.now());
+    assert_eq!(early.verdict, Verdict::Tampered, "{:?}", early.fault);
+    assert!(early.fault.unwrap().what.contains(&kid));
+    let late = report.signed_among(&others, ledger.gate.now().plus(Span::hours(50)));
+    assert_eq!(late.verdict, Verdict::Whole, "{:?}", late.fault);
 }

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use svc_core::state::evidence::bundle::{Report, Signers, Verdict, Verifier};
 use svc_core::state::evidence::note::{Checkpoint, NOTE_BYTES_MAX};
 use svc_core::state::gate::receipt::PublicKeys;
+use svc_http::clock;
 
 use super::output::{Problem, note, print, print_json};
 use super::receipt;
@@ -39,10 +40,11 @@ pub(crate) struct Known<'a> {
 }
 
 /// What is in such a file.
-struct Held {
-    checkpoint: Checkpoint,
-    /// The bundle that it is of, if it is of one.
-    bundle: Option<Report>,
+enum Held {
+    /// A checkpoint, and its note as it was signed, if it is signed still.
+    Note(Checkpoint, String),
+    /// An earlier bundle that fits in itself.
+    Bundle(Box<Report>),
 }
 
 /// Checks the bundle in a file; `-` is standard input. What is held of it does not grow with its texts. Where there is no verdict, the exit
@@ -59,14 +61,20 @@ fn checked(path: &Path, known: Known<'_>, json: bool) -> Result<ExitCode, Proble
     let keys = known.keys.map(published).transpose()?;
     let report = if path == Path::new("-") { read(&mut io::stdin().lock(), None) } else { read_file(path) };
     let mut report = report.map_err(|error| unreadable(path, &error))?;
-    report = match (&keys, held.as_ref().and_then(|it| it.bundle.as_ref())) {
-        (Some(keys), _) => report.signed_among(keys),
-        (None, Some(earlier)) => report.signed_as(earlier),
+    report = match (&keys, &held) {
+        (Some(keys), _) => report.signed_among(keys, clock::now()),
+        (None, Some(Held::Bundle(earlier))) => report.signed_as(earlier),
+        (None, Some(Held::Note(_, note))) => report.signed_as_note(note),
         (None, None) => report,
     };
     if let Some(held) = held {
+        let own = report.clone();
+        let compared = match &held {
+            Held::Bundle(earlier) => own.against_bundle(earlier),
+            Held::Note(checkpoint, _) => own.against(checkpoint),
+        };
         // What is no bundle, or does not fit in itself, is beside nothing.
-        report = match (report.verdict, report.clone().against(&held.checkpoint)) {
+        report = match (report.verdict, compared) {
             (Verdict::Whole | Verdict::Incomplete, Err(why)) => {
                 return Err(Problem::plain(format!("it cannot be put beside the checkpoint that you hold: {why}")));
             }
@@ -106,8 +114,7 @@ fn published(path: &Path) -> Result<PublicKeys, Problem> {
     Ok(keys)
 }
 
-/// The checkpoint that a reader has: that of an earlier bundle which fits in itself, or one that was kept as a note. Its signature says
-/// nothing here: it is theirs.
+/// The checkpoint that a reader has: that of an earlier bundle which fits in itself, or one that was kept as a note.
 fn held_in(path: &Path) -> Result<Held, Problem> {
     let none = |why: &str| {
         let what = format!("{} holds no checkpoint: {why}", path.display());
@@ -116,24 +123,26 @@ fn held_in(path: &Path) -> Result<Held, Problem> {
     let mut start = Vec::new();
     let file = File::open(path).and_then(|file| file.take(NOTE_BYTES_MAX as u64 + 1).read_to_end(&mut start));
     file.map_err(|error| unreadable(path, &error))?;
-    if start.first() != Some(&OBJECT) {
-        let text = start.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&start);
-        let text = std::str::from_utf8(text).map_err(|_| none("it is no text"))?.replace("\r\n", "\n");
-        let text = text
+    let start = start.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&start);
+    if start.trim_ascii_start().first() != Some(&OBJECT) {
+        let note = std::str::from_utf8(start).map_err(|_| none("it is no text"))?.replace("\r\n", "\n");
+        let text = note
             .split_inclusive("\n\n")
             .next()
             .map(|it| it.strip_suffix('\n').filter(|cut| cut.ends_with('\n')).unwrap_or(it));
         let checkpoint = Checkpoint::parse(text.unwrap_or_default()).map_err(|fault| none(&fault.to_string()))?;
-        return Ok(Held { checkpoint, bundle: None });
+        return Ok(Held::Note(checkpoint, note));
     }
     let report = read_file(path).map_err(|error| unreadable(path, &error))?;
-    let fits = matches!(report.verdict, Verdict::Whole | Verdict::Incomplete);
-    let checkpoint = report.checkpoint.clone().filter(|_| fits);
-    let checkpoint = checkpoint.ok_or_else(|| none("it is no bundle that fits in itself"))?;
-    Ok(Held { checkpoint, bundle: Some(report) })
+    let fits = matches!(report.verdict, Verdict::Whole | Verdict::Incomplete) && report.checkpoint.is_some();
+    if fits { Ok(Held::Bundle(Box::new(report))) } else { Err(none("it is no bundle that fits in itself")) }
 }
 
+/// What a bundle comes to. A byte order mark before it is the file's.
 fn read(file: &mut dyn Read, length: Option<u64>) -> io::Result<Report> {
+    let mut start = Vec::new();
+    file.take(BYTE_ORDER_MARK.len() as u64).read_to_end(&mut start)?;
+    let mut file = start.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&start).chain(file);
     let (mut verifier, mut buffer, mut done) = (Verifier::default(), vec![0; READ_AT_ONCE], 0_u64);
     let mut told = Instant::now();
     loop {
@@ -172,7 +181,7 @@ fn shown(text: &str) -> String {
 /// What the keys that signed were held against, in the words of JSON.
 const fn known_by(signers: Signers) -> Option<&'static str> {
     match signers {
-        Signers::Held => Some("held"),
+        Signers::Held | Signers::Note => Some("held"),
         Signers::KeySet => Some("jwks"),
         Signers::Unknown => None,
     }
@@ -182,6 +191,7 @@ const fn known_by(signers: Signers) -> Option<&'static str> {
 const fn signers_told(signers: Signers) -> &'static str {
     match signers {
         Signers::Held => "signed by a key that the bundle you hold lists",
+        Signers::Note => "signed by the key of the note you hold",
         Signers::KeySet => "signed by keys of the key set",
         Signers::Unknown => "signers not checked against a key set",
     }

@@ -82,6 +82,21 @@ fn a_bundle_of_a_stranger_is_told() {
         let ran = run(folder.path(), &format!("evidence verify {arguments} --json"));
         assert_eq!(serde_json::from_str::<Value>(&ran.out).unwrap()["signersKnownBy"], known, "{arguments}");
     }
+    // What was written of the same records has the root that the note has: whose it is, the key that signed the note tells.
+    let note = serde_json::from_str::<Value>(WHOLE).unwrap()["checkpoint"].as_str().unwrap().to_owned();
+    fs::write(folder.path().join("note"), &note).unwrap();
+    fs::write(folder.path().join("text"), note.split_inclusive('\n').take(3).collect::<String>()).unwrap();
+    for (arguments, code, first) in [
+        ("b.json --held note", 0, "ok: whole; signed by the key of the note you hold\n"),
+        ("b.json --held text", 2, "incomplete: the checkpoint's key "),
+        ("forged.json --held note", 2, "incomplete: the checkpoint's key "),
+        ("b.json --held text --jwks keys", 0, "ok: whole; signed by keys of the key set\n"),
+        ("forged.json --held note --jwks keys", 1, "tampered: the key "),
+    ] {
+        let ran = run(folder.path(), &format!("evidence verify {arguments}"));
+        assert!(ran.code == code && ran.out.starts_with(first), "{arguments}: {ran:?}");
+        assert!(code != 2 || ran.out.contains("`--jwks`"), "{arguments}: {ran:?}");
+    }
     fs::write(folder.path().join("cut"), &WHOLE[..WHOLE.len() / 2]).unwrap();
     for (keys, why) in [("none", "cannot be read"), ("b.json", "has no key that signs"), ("cut", "not a key set")] {
         let ran = run(folder.path(), &format!("evidence verify b.json --jwks {keys}"));
@@ -173,11 +188,16 @@ fn a_bundle_is_put_beside_what_is_held() {
     put("text", &format!("{}\n", lines[..3].join("\n")));
     put("crlf", &note.replace('\n', "\r\n"));
     put("marked", &format!("\u{feff}{note}"));
-    for held in ["b.json", "note", "text", "crlf", "marked"] {
+    put("spaced", &format!("\n  {WHOLE}"));
+    put("marked.json", &format!("\u{feff}{WHOLE}"));
+    for held in ["b.json", "note", "crlf", "marked", "spaced", "marked.json"] {
         let ran = run(folder.path(), &format!("evidence verify b.json --held {held}"));
         assert!(ran.code == 0 && !ran.out.contains("that you hold") && !ran.out.contains("`since`"), "{held}: {ran:?}");
     }
     assert!(run(folder.path(), "evidence verify b.json").out.contains("continues one that you hold"));
+    for whole in ["spaced", "marked.json"] {
+        assert_eq!(run(folder.path(), &format!("evidence verify {whole}")).code, 0, "{whole}");
+    }
 
     lines[2] = "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=";
     put("other", &lines.join("\n"));

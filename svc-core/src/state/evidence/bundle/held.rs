@@ -12,15 +12,33 @@ pub enum NotComparable {
     /// The bundle has no checkpoint of its size.
     #[error("the bundle has no checkpoint of its {0} records: ask for one with `since={0}`")]
     OtherSize(u64),
+    /// The bundle that is held has no checkpoint.
+    #[error("the bundle that you hold has no checkpoint")]
+    NoneHeld,
 }
 
 impl Report {
     /// The report for a reader who holds `held`, from an earlier bundle or a note: it says that the ledger was rewritten where its root is
-    /// another for the same number of records, that records are missing where it has fewer, and else that it continues what they have.
+    /// another for the same number of records, that records are missing where it has fewer or begins behind what they have, and else that
+    /// it continues that.
     ///
     /// # Errors
     /// [`NotComparable`] where the bundle does not speak of that checkpoint.
-    pub fn against(mut self, held: &Checkpoint) -> Result<Self, NotComparable> {
+    pub fn against(self, held: &Checkpoint) -> Result<Self, NotComparable> {
+        self.compared(held, held.size)
+    }
+
+    /// The same for a reader who holds the bundle `earlier`, whose records may end before its checkpoint does: it is one part of several.
+    ///
+    /// # Errors
+    /// As [`against`](Self::against), and where that bundle has no checkpoint.
+    pub fn against_bundle(self, earlier: &Self) -> Result<Self, NotComparable> {
+        let held = earlier.checkpoint.as_ref().ok_or(NotComparable::NoneHeld)?;
+        self.compared(held, earlier.range.map_or(held.size, |it| it.to))
+    }
+
+    /// `end` is the number behind the last record that is held.
+    fn compared(mut self, held: &Checkpoint, end: u64) -> Result<Self, NotComparable> {
         let ends = [self.previous.as_ref(), self.checkpoint.as_ref()];
         if let Some(other) = ends.iter().flatten().find(|it| it.origin != held.origin) {
             return Err(NotComparable::OtherLedger(other.origin.clone()));
@@ -38,7 +56,7 @@ impl Report {
         if same.root == held.root {
             let unproven = not_compared(self.previous.as_ref());
             self.not_proven.retain(|it| *it != unproven);
-            return Ok(self);
+            return Ok(self.adjoining(end));
         }
         let what = format!(
             "the checkpoint of {} records is not the one that you hold, whose root is {}: records of before were rewritten",
@@ -46,6 +64,14 @@ impl Report {
         );
         // What else does not fit was found first, and stays.
         Ok(if self.fits() { self.judged(Verdict::Tampered, what) } else { self })
+    }
+
+    /// That no record lies between those that are held, which end before `end`, and those here.
+    fn adjoining(self, end: u64) -> Self {
+        let Some(range) = self.range.filter(|it| it.from > end && self.verdict == Verdict::Whole) else { return self };
+        let last = range.from.saturating_sub(1);
+        let which = if last == end { format!("record {end} is") } else { format!("records {end} to {last} are") };
+        self.judged(Verdict::Incomplete, format!("{which} neither here nor in what you hold"))
     }
 }
 

@@ -1,14 +1,18 @@
 //! The keys that signed a bundle beside those that its reader knows: whether it is the service's, and not just somebody's.
 
 use super::verify::{Fault, Report, Verdict};
+use crate::state::evidence::note::Checkpoint;
 use crate::state::gate::receipt::{PublicKey, PublicKeys};
 use crate::state::people::Purpose;
+use crate::value::Timestamp;
 
 /// What the keys that signed a bundle were held against.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Signers {
     /// An earlier bundle that the reader holds: it lists the key of the checkpoint.
     Held,
+    /// A note that the reader holds: the key of the checkpoint signed it.
+    Note,
     /// The service's published keys.
     KeySet,
     /// Nothing: whoever wrote the bundle may have made them for it.
@@ -27,10 +31,10 @@ pub(super) fn retired(key: &PublicKey) -> Option<String> {
 
 impl Report {
     /// The report for a reader who knows `keys`, the service's published ones: what one of nobody's signed is told as tampered with. A
-    /// receipt key that has retired need not be among them, as it is published for a day after that alone: that it was the service's is
-    /// then the word of whoever sealed the bundle.
+    /// receipt key that has retired by `now` need not be among them, as it is published for a day after that alone: that it was the
+    /// service's is then the word of whoever sealed the bundle. One that is still to retire is published.
     #[must_use]
-    pub fn signed_among(mut self, keys: &PublicKeys) -> Self {
+    pub fn signed_among(mut self, keys: &PublicKeys, now: Timestamp) -> Self {
         if !self.fits() {
             return self;
         }
@@ -41,7 +45,8 @@ impl Report {
                 .find(|(key, of)| of.as_str() == purpose && key.kid() == kid)
         };
         let has_retired = |purpose: &str, kid: &str| {
-            own(purpose, kid).is_some_and(|(key, of)| of == Purpose::Receipt && key.retired_at.is_some())
+            let retired_at = own(purpose, kid).filter(|it| it.1 == Purpose::Receipt).and_then(|it| it.0.retired_at);
+            retired_at.is_some_and(|it| it <= now)
         };
         let known = |kid: &str| keys.get(kid).is_some();
         let stranger = self.signed_by.iter().find(|(purpose, kid)| !known(kid) && !has_retired(purpose, kid));
@@ -84,6 +89,30 @@ impl Report {
             return self.judged(Verdict::Incomplete, what);
         }
         self.signers = Signers::Held;
+        self
+    }
+
+    /// The report for a reader who holds `note` alone. Where the key of the checkpoint did not sign that, it is told as incomplete, as
+    /// for one who holds a bundle.
+    #[must_use]
+    pub fn signed_as_note(mut self, note: &str) -> Self {
+        if !self.fits() {
+            return self;
+        }
+        let of = Purpose::Checkpoint;
+        let signed = |kid: &String| {
+            let mut own = self.keys.iter().filter(|it| it.purpose == of && it.key.kid() == kid);
+            own.any(|it| Checkpoint::open(note, [&it.key]).is_ok())
+        };
+        let stranger = self.signed_by.iter().find(|(purpose, kid)| *purpose == of.as_str() && !signed(kid));
+        if let Some((_, kid)) = stranger {
+            let what = format!(
+                "the checkpoint's key {kid} did not sign the note that you hold: one may have followed since, or this is somebody else's; \
+                 `--jwks` with the service's published keys decides"
+            );
+            return self.judged(Verdict::Incomplete, what);
+        }
+        self.signers = Signers::Note;
         self
     }
 
