@@ -136,6 +136,8 @@ fn row(rule: &ToolRule) -> (&str, &str, bool) {
 /// A name or a glob as it is compared.
 struct Folded {
     whole: String,
+    /// Whether it is an MCP server's.
+    is_servers: bool,
     /// Where the name of an MCP server may end and that of its tool begin, the first of them as clients mean it: neither runs on into
     /// the other.
     borders: Vec<usize>,
@@ -143,7 +145,9 @@ struct Folded {
 
 impl Folded {
     fn of(text: &str) -> Self {
-        let Some(rest) = behind_mcp(text) else { return Self { whole: folded(text), borders: Vec::new() } };
+        let Some(rest) = behind_mcp(text) else {
+            return Self { whole: folded(text), is_servers: false, borders: Vec::new() };
+        };
         let (mut whole, mut borders) = (MCP.to_owned(), Vec::new());
         for (at, sign) in rest.char_indices() {
             let is_border = rest.get(at..).is_some_and(|it| it.starts_with(BORDER));
@@ -152,7 +156,7 @@ impl Folded {
             }
             whole.extend(counted(sign));
         }
-        Self { whole, borders }
+        Self { whole, is_servers: true, borders }
     }
 
     /// The server and the tool, where that is the border between them.
@@ -176,17 +180,15 @@ impl Folded {
 
     /// Whether it covers a name wherever server and tool are told apart in both, or some name that this one may stand for.
     fn may_cover(&self, name: &Self) -> bool {
-        let left_out = name.whole.find(LEFT_OUT);
-        let is_servers = !name.borders.is_empty() || (left_out.is_some() && name.whole.starts_with(MCP));
-        if self.borders.is_empty() || !is_servers {
-            return may_be(&self.whole, &name.whole);
-        }
         // The border may be in what is left out, which both sides have then a part of.
-        let hidden = left_out.and_then(|at| {
+        let hidden = name.whole.find(LEFT_OUT).filter(|_| name.is_servers).and_then(|at| {
             let behind = at.saturating_add(LEFT_OUT.len_utf8());
             Some([name.whole.get(MCP.len()..behind)?, name.whole.get(at..)?])
         });
         let names: Vec<[&str; 2]> = name.borders.iter().filter_map(|it| name.parts(*it)).chain(hidden).collect();
+        if self.borders.is_empty() || names.is_empty() {
+            return may_be(&self.whole, &name.whole);
+        }
         let mut globs = self.borders.iter().filter_map(|it| self.parts(*it));
         globs.any(|[of_server, of_tool]| {
             names.iter().any(|[server, tool]| may_be(of_server, server) && may_be(of_tool, tool))
@@ -218,7 +220,7 @@ impl Shortened {
         let name = Folded::of(&format!("{head}{LEFT_OUT}{tail}"));
         let left_out = name.whole.find(LEFT_OUT);
         let border = name.borders.first().copied().filter(|it| left_out.is_some_and(|at| *it <= at));
-        Self { is_open: border.is_none() && behind_mcp(head).is_some(), name, border }
+        Self { is_open: border.is_none() && name.is_servers, name, border }
     }
 
     /// Whether the glob covers every name that begins and ends like this.
@@ -435,6 +437,10 @@ mod tests {
             (&[(&long.replace("read", "write"), true)], false),
         ] {
             assert_eq!(is_sink(rules, &long), sink, "{rules:?}");
+        }
+        let plain = format!("mcp_crm_read_{}_now", "p".repeat(100));
+        for (rules, sink) in [(&[("mcp__crm__*", true)][..], true), (&[("mcp__erp__*", true)], false)] {
+            assert_eq!(is_sink(rules, &plain), sink, "{rules:?}");
         }
         let open = format!("mcp__{}__read", "s".repeat(100));
         for (rules, sink) in [
