@@ -3,7 +3,7 @@
 Each `*.py` beside this file may hold functions whose names begin with `test_`; each `*.mjs` is a program for Node that prints
 `ok NAME` or `FAILED NAME` for each of its checks, and is run where its packages are installed (SVC_NODE_HOME), beside what they
 share. What `svc dev --json` printed is in the environment as SVC_DEV_JSON, a person's session as SVC_DEV_COOKIE. The binary is
-SVC_BIN, else `target/debug/svc`. Checks of the console start servers of their own and run beside the others, in two more processes:
+SVC_BIN, else `target/debug/svc`. Checks of the console start servers of their own and run beside the others, in a second process:
 `run.py console` runs those alone, and any other beginning of a file's name those files.
 """
 
@@ -29,8 +29,6 @@ START_SECONDS = 60
 STOP_SECONDS = 40
 NODE_SECONDS = 120
 BESIDE = "console"
-# Most of their time is a browser's and a person's, who wait: two at once, beside the others, are as many as two cores take.
-BESIDE_AT_ONCE = 2
 # A browser may be late, or early, on a machine that has other work: whoever looks through its eyes looks twice. Each of these checks
 # begins with a server of its own, and none of them looks for a race of the server's.
 BROWSED_TRIES = 2
@@ -165,40 +163,21 @@ def ended(passed, failed):
     return 0 if failed == 0 and passed > 0 else 1
 
 
-class Beside:
-    """A process for every so-manyth of the checks that run beside the others, and what it says."""
-
-    def __init__(self, first):
-        self.said = tempfile.TemporaryFile("w+")
-        command = [sys.executable, __file__, BESIDE, str(first)]
-        self.process = subprocess.Popen(command, stdout=self.said, stderr=subprocess.STDOUT)
-
-    def outcome(self):
-        """Its end, once it is told what it said."""
-        code = self.process.wait()
-        self.said.seek(0)
-        print(self.said.read(), end="", flush=True)
-        return code
-
-
 @contextlib.contextmanager
-def running_beside(is_asked):
-    """The checks that run in processes of their own, where they are asked for; they end with the work."""
-    all_beside = [Beside(first) for first in range(BESIDE_AT_ONCE if is_asked else 0)]
+def running_beside(said, is_asked):
+    """The checks that run in a process of their own, where they are asked for; it ends with the work."""
+    process = subprocess.Popen([sys.executable, __file__, BESIDE], stdout=said, stderr=subprocess.STDOUT) if is_asked else None
     try:
-        yield all_beside
+        yield process
     finally:
-        for beside in all_beside:
-            if beside.process.poll() is None:
-                beside.process.kill()
-            beside.said.close()
+        if process and process.poll() is None:
+            process.kill()
 
 
-def main(only="", first=None):
+def main(only=""):
     if only.startswith(BESIDE):
-        paths = [path for path in checks() if path.stem.startswith(only)]
-        return ended(*run_all(paths if first is None else paths[int(first)::BESIDE_AT_ONCE]))
-    with running_beside(not only) as all_beside:
+        return ended(*run_all(path for path in checks() if path.stem.startswith(only)))
+    with tempfile.TemporaryFile("w+") as said, running_beside(said, not only) as beside:
         with serving("--json") as line:
             os.environ["SVC_DEV_JSON"] = line
             os.environ["SVC_DEV_COOKIE"] = person.sign_in(json.loads(line))
@@ -206,8 +185,13 @@ def main(only="", first=None):
             if not only:
                 node_passed, node_failed = run_all_node(os.environ["SVC_NODE_HOME"])
                 passed, failed = passed + node_passed, failed + node_failed
-        return max([ended(passed, failed), *(beside.outcome() for beside in all_beside)])
+        outcome = ended(passed, failed)
+        if beside:
+            outcome = max(outcome, beside.wait())
+            said.seek(0)
+            print(said.read(), end="", flush=True)
+    return outcome
 
 
 if __name__ == "__main__":
-    sys.exit(main(*sys.argv[1:3]))
+    sys.exit(main(*sys.argv[1:2]))
