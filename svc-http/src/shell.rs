@@ -378,16 +378,15 @@ impl<S: Service> Shell<S> {
         if route.auth != Auth::Signature {
             return Ok(Taking::Kept);
         }
-        match self.service.unsigned(route.op, &parts.headers, named) {
-            Some(Unsigned::Bare(refusal)) => Err(self.unverified(route, refusal, address, reply)),
-            unsigned => {
-                let nobodys = unsigned.map(|(Unsigned::Bare(refusal) | Unsigned::Nobodys(refusal))| refusal);
-                let counted = RateAddress::from(address);
-                let standing = self.limiter.look(route.limit, Subject::Address(counted.0), reply.started);
-                let is_spent = standing.is_some_and(|it| it.remaining == 0);
-                Ok(self.signed.begin(counted, is_spent, named.workspace, nobodys))
-            }
-        }
+        let nobodys = match self.service.unsigned(route.op, &parts.headers, named) {
+            Some(Unsigned::Bare(refusal)) => return Err(self.unverified(route, refusal, address, reply)),
+            Some(Unsigned::Nobodys(refusal)) => Some(refusal),
+            None => None,
+        };
+        let counted = RateAddress::from(address);
+        let standing = self.limiter.look(route.limit, Subject::Address(counted.0), reply.started);
+        let is_spent = standing.is_some_and(|it| it.remaining == 0);
+        Ok(self.signed.begin(counted, is_spent, named.workspace, nobodys))
     }
 
     /// Whom a credential names that memory does not know.

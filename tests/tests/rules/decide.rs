@@ -162,7 +162,7 @@ fn what_was_forbidden_since_ends_the_wait() {
         let mandate = world.row::<Agent>(agent.agent).mandates[0].id;
         world.run(RevokeMandate { workspace: agent.workspace, by: By::Program, agent: agent.agent, mandate }).unwrap();
     };
-    for (change, why) in [(listed, "a deny list"), (revoked, "was revoked")] {
+    for (change, why) in [(listed, "the rules have changed"), (revoked, "was revoked")] {
         let (mut world, agent, owner, asked) = waiting(&[ASKS]);
         change(&mut world, &agent, deny);
         let ended = world.approve(&owner, asked);

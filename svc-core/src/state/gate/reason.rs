@@ -239,7 +239,8 @@ impl Reason {
                 (None, Some(setting)) => {
                     format!("`{setting}` of the workspace is `deny` by now, and no mandate covers this")
                 }
-                (None, None) => "a deny list has what this is about by now".into(),
+                // What it is then stands beside it, with a code of its own.
+                (None, None) => "the rules have changed since this was asked".into(),
             },
             Code::PossibleDuplicate => "the same payment was asked for in the last 10 minutes".into(),
             Code::Probing => format!("{} of this agent's actions were denied in the last 10 minutes", bound()),
