@@ -2,6 +2,7 @@
 
 // The schemas are large JSON literals.
 #![recursion_limit = "512"]
+#![allow(rustdoc::private_intra_doc_links, reason = "they are for those who read the code of the server")]
 
 pub mod address;
 pub mod answer;

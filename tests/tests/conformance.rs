@@ -105,13 +105,10 @@ fn promises() -> Vec<Promise> {
             }
             panic!("a promise has four cells: {line}");
         };
-        let tests = tests.split(',').map(|it| it.trim().trim_matches('`').to_owned()).filter(|it| !it.is_empty());
-        found.push(Promise {
-            id: (*id).to_owned(),
-            text: (*promise).to_owned(),
-            state: (*state).to_owned(),
-            tests: tests.collect(),
-        });
+        let named = tests.split(',').map(|it| it.trim().trim_matches('`').to_owned());
+        let tests: Vec<String> = named.filter(|_| !tests.is_empty()).collect();
+        assert!(tests.iter().all(|it| !it.is_empty()), "{id} names a test without a name");
+        found.push(Promise { id: (*id).to_owned(), text: (*promise).to_owned(), state: (*state).to_owned(), tests });
     }
     found
 }

@@ -1,12 +1,5 @@
 //! The real server is killed between a decision and its delivery: the one that starts after it delivers. The receiver is
 //! reached over TLS and trusted by a root that the settings name.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    reason = "a test may panic"
-)]
 
 use std::collections::BTreeSet;
 use std::path::Path;

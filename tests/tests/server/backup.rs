@@ -1,12 +1,5 @@
 //! `svc backup` while the server is under load: the copy is one moment of the database, whole, with everything in it that was
 //! answered before it began; and a server started on it goes on from there.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    reason = "a test may panic"
-)]
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;

@@ -1,12 +1,5 @@
 //! What a machine can never do, whatever it shows and wherever: every route with every kind of credential and every scope,
 //! each with bodies that ask for what only a person gives.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    reason = "a test may panic"
-)]
 
 use std::collections::BTreeMap;
 

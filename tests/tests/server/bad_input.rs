@@ -1,12 +1,5 @@
 //! Bad input over a real socket: each is told its exact status, type and fields, the same connection then answers as if
 //! nothing had been, and what was stored before is all there is.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    reason = "a test may panic"
-)]
 
 use serde_json::{Value, json};
 use svc_tests::client::{Client, Got, bearer, chunked, request};

@@ -1,12 +1,5 @@
 //! Two servers on one store look for the same calls to the outside: each call is made by one of them, and what one leaves undone
 //! the other does.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    reason = "a test may panic"
-)]
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

@@ -1,11 +1,4 @@
 //! What the interface document says of bodies of requests is what readers take: walked from the table of routes and the schemas.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    reason = "a test may panic"
-)]
 
 use serde_json::{Map, Value, json};
 use svc_core::state::edge::{ConfigChange, IntegrationKind, signature};

@@ -1,12 +1,5 @@
 //! Several real servers on one PostgreSQL: what is one for all of them stays one, whichever is asked, and one that is killed loses
 //! nothing that it has told. Every test starts a database and its servers.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    reason = "a test may panic"
-)]
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

@@ -1,12 +1,5 @@
 //! Two servers on one store, over real sockets: whichever of them is asked, there is one answer. Each of what one process might
 //! keep to itself is changed at one of them and looked for at the other, told of it or not.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    reason = "a test may panic"
-)]
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

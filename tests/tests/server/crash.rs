@@ -1,12 +1,5 @@
 //! The real server is killed under load, again and again, at points that a seed chooses: what it answered before is there
 //! afterwards and reads the same, what was under way happened once or not at all, and the books add up.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    reason = "a test may panic"
-)]
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -1,12 +1,5 @@
 //! The ledger behind the interface: each thing that an agent brings about is one record, in its place, with the members that
 //! readers go by and without a word that a person wrote.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    reason = "a test may panic"
-)]
 
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};

@@ -1,11 +1,4 @@
 //! Sixty-four clients at once on one thing that may happen once: over real sockets, over SQLite, and the books afterwards.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    reason = "a test may panic"
-)]
 
 use std::collections::BTreeSet;
 

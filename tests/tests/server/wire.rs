@@ -1,12 +1,5 @@
 //! What goes over the wire, to the letter: each shape of a decision, each verdict and each refusal, as committed. Ids, salts,
 //! digests and signatures are numbered, so that a changed member or text shows and chance does not.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    reason = "a test may panic"
-)]
 
 use std::fmt::Write as _;
 

@@ -1,11 +1,4 @@
 //! Promises of the interface that are too small for a story of their own, over a real socket.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    reason = "a test may panic"
-)]
 
 use serde_json::{Value, json};
 use svc_core::rules::gate::freeze::FreezeAgent;
@@ -29,7 +22,7 @@ const AUTHORIZE: &str = "/v1/actions/authorize";
 async fn numbers_that_are_no_integers_are_free() {
     let site = Site::start().await;
     let (agent, mut client) = (site.agent(&[CRM]), site.client().await);
-    let vectors: Value = serde_json::from_str(include_str!("../../svc-core/testdata/rfc8785_jcs.json")).unwrap();
+    let vectors: Value = serde_json::from_str(include_str!("../../../svc-core/testdata/rfc8785_jcs.json")).unwrap();
     let values = vectors["cases"].as_array().unwrap().iter().find(|it| it["name"] == "values").unwrap();
     let body = format!(r#"{{"type":"crm.update","summary":"Keep","details":{}}}"#, text(&values["inputText"]));
     let key = bearer(&agent.key);

@@ -1,12 +1,5 @@
 //! The gate's table of routes, walked: every credential that is wrong for a route, every path that is none, what no answer lacks,
 //! and every refusal that a route declares, brought about.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    reason = "a test may panic"
-)]
 
 use std::collections::BTreeSet;
 

@@ -1,11 +1,4 @@
 //! The receiver in `examples/`, in another language and with nothing of svc in it, takes what svc signs and nothing else.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    reason = "a test may panic"
-)]
 
 use std::process::Stdio;
 use std::time::{SystemTime, UNIX_EPOCH};

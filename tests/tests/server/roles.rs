@@ -1,11 +1,4 @@
 //! Who may call what, walked from the table of routes: every role, every kind of credential, every scope.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    reason = "a test may panic"
-)]
 
 use serde_json::json;
 use svc_core::refusal::Kind;
