@@ -262,7 +262,9 @@ impl<S: Service> Shell<S> {
         let answer = dispatch(&self.service, &self.pages, caller, call).await;
         if let Some(refusal) = answer.as_ref().map_or_else(Some, Answer::refusal) {
             declared(route, refusal.kind());
-            if is_unverified(refusal.kind()) {
+            // Where nobody can tell at present whose it is, it may be nobody's too.
+            let is_unsure = route.auth == Auth::Signature && refusal.kind() == Kind::NotReady;
+            if is_unsure || is_unverified(refusal.kind()) {
                 return Err(self.unverified(route, refusal.clone(), address, reply));
             }
         }

@@ -19,7 +19,7 @@ use svc_tests::client::{Client, Got};
 use svc_tests::people::Person;
 use svc_tests::receiver::{Receiver, Reply, connect_kind};
 use svc_tests::requests::{WIDE, payment};
-use svc_tests::site::Site;
+use svc_tests::site::{Plan as SitePlan, Site};
 use tokio::task::JoinSet;
 
 const ISSUER: &str = "https://idp.example.com";
@@ -38,7 +38,12 @@ struct Provider {
 
 impl Provider {
     async fn new(keys: impl FnOnce(&str) -> SignalKeys) -> Self {
+        Self::with(|_| {}, keys).await
+    }
+
+    async fn with(change: impl FnOnce(&mut SitePlan), keys: impl FnOnce(&str) -> SignalKeys) -> Self {
         let site = Site::with(|plan| {
+            change(plan);
             plan.config.allow_private_callbacks = true;
             plan.config.outbound.allow = Allowed::loopback();
         })
@@ -347,14 +352,18 @@ async fn keys_are_read_from_the_issuer() {
     assert!(receiver.is_quiet(), "it is read once");
 }
 
-/// Where the issuer's keys cannot be had a token is not refused for good: its sender is told to come again.
+/// Where the issuer's keys cannot be had a token is not refused for good: its sender is told to come again. Who sends it is not known
+/// meanwhile, and counts by address.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_token_is_to_be_sent_again_where_there_are_no_keys() {
     let receiver = Receiver::start().await;
     let url = UrlText::parse(&receiver.url("/keys")).unwrap();
-    let mut from = Provider::new(|_| SignalKeys::Url(url)).await;
+    let few = |plan: &mut SitePlan| plan.config.limits.gateway_per_minute = 2;
+    let mut from = Provider::with(few, |_| SignalKeys::Url(url)).await;
     receiver.answer([Reply::Status(500)]);
-    let got = from.tell(REVOKED, "ann@example.com").await;
-    assert_eq!((got.status, got.json()["err"].as_str()), (503, Some("not_ready")));
+    for (status, err) in [(503, "not_ready"), (503, "not_ready"), (429, "rate_limited")] {
+        let got = from.tell(REVOKED, "ann@example.com").await;
+        assert_eq!((got.status, got.json()["err"].as_str()), (status, Some(err)));
+    }
     assert!(from.heard().is_empty());
 }
