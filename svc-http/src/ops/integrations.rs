@@ -15,6 +15,7 @@ use svc_core::value::link::Index;
 use svc_core::value::secret::Secret;
 use svc_core::value::{Id as _, Timestamp};
 
+use super::own_secret::OWN_SECRET;
 use super::{Caller, GateService, log, refusal};
 use crate::answer::Answer;
 use crate::callback_secret;
@@ -231,6 +232,10 @@ impl Place<'_> {
     ) -> Result<(Option<Secret<String>>, NewSecret), Refusal> {
         let seal = |secret: &_| callback_secret::seal(&self.service.gate, slot, secret).map_err(refusal);
         match sent {
+            // A client's secret goes to the identity provider.
+            Some(sent) if self.service.holds_own_secret(sent.expose())? => {
+                Err(Refusal::invalid_field("secret", OWN_SECRET))
+            }
             Some(sent) => Ok((None, seal(&sent)?)),
             None => {
                 let drawn = callback_secret::draw().map_err(refusal)?;

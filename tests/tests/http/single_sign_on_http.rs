@@ -6,7 +6,7 @@ use svc_core::rules::edge::integrations::ChangeIntegration;
 use svc_core::rules::people::by::By;
 use svc_core::rules::people::links::MakeLink;
 use svc_core::state::edge::ConfigChange;
-use svc_core::state::people::{Account, Principal, Role};
+use svc_core::state::people::{Account, KeyScope, Principal, Role};
 use svc_core::store::{Row as _, Store as _};
 use svc_core::testing::world::BASE_URL;
 use svc_core::value::Span;
@@ -469,6 +469,7 @@ async fn an_owner_makes_the_provider() {
     for (sent, fields) in [
         (json!({ "kind": "oidc" }), vec!["secret"]),
         (body(json!("short"), config.clone()), vec!["secret"]),
+        (body(json!(site.key(KeyScope::Admin)), config.clone()), vec!["secret"]),
         (
             body(json!("long enough"), json!({ "issuer": "http://idp.example.com", "clientId": "a b" })),
             vec!["config.clientId", "config.issuer"],
