@@ -120,6 +120,13 @@ impl UrlText {
     }
 }
 
+/// An address in lower case. Of the part before the `@` its letters of ASCII alone: some others have such a letter as their lower case
+/// (U+212A becomes `k`), and would be somebody else. A domain is looked up in lower case by everybody.
+fn lower(address: &str) -> String {
+    let (user, host) = address.split_once('@').unwrap_or((address, ""));
+    format!("{}@{}", user.to_ascii_lowercase(), host.to_lowercase())
+}
+
 impl Email {
     /// Reads an address. Whether mail reaches it, only mail can tell.
     ///
@@ -134,7 +141,7 @@ impl Email {
                     .is_some_and(|(user, host)| !user.is_empty() && !host.is_empty() && !host.contains('@'))
             })
             .ok_or_else(|| Invalid::new("must be an e-mail address of at most 254 characters"))?;
-        let lower = sent.to_lowercase();
+        let lower = lower(&sent);
         let folded = if *lower == *sent { Arc::clone(&sent) } else { lower.into() };
         Ok(Self { sent, folded })
     }
@@ -322,6 +329,7 @@ mod tests {
             (Email::parse(" Ann.Lee@Example.COM ").unwrap(), Email::parse("ann.lee@example.com").unwrap());
         assert_eq!((sent.as_str(), sent.folded()), ("Ann.Lee@Example.COM", "ann.lee@example.com"));
         assert_eq!(sent, other);
+        assert_ne!(Email::parse("mar\u{212a}@example.com").unwrap(), Email::parse("mark@example.com").unwrap());
         assert_eq!(sent.cmp(&other), std::cmp::Ordering::Equal);
         assert_eq!(std::collections::BTreeSet::from([sent.clone(), other]).len(), 1);
         assert_eq!(serde_json::to_string(&sent).unwrap(), "\"Ann.Lee@Example.COM\"");
