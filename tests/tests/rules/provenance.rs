@@ -3,7 +3,7 @@
 use svc_core::rules::gate::Caller;
 use svc_core::rules::gate::would::would;
 use svc_core::state::gate::provenance::{Class, Verdict};
-use svc_core::state::gate::{Account, ClientSession, Code, Declared, Effect, Request, Tier, Verb};
+use svc_core::state::gate::{Account, Activity, ClientSession, Code, Declared, Effect, Request, Tier, Verb};
 use svc_core::state::people::{OnMismatch, OnUndeclared};
 use svc_core::testing::world::{World, paying, payment, request, terms, tool_call};
 use svc_core::turn::Scope;
@@ -156,6 +156,46 @@ fn a_session_belongs_to_who_named_it_first() {
     world.advance(Span::hours(24));
     assert_eq!(ask(&mut world, &second, call()).0, Verb::Allow);
     assert_eq!(ask(&mut world, &first, call()).0, Verb::Deny);
+}
+
+/// What an agent has read counts in a session that is another's, or was until now, as well: it was noted for the agent alone. Once the
+/// session is its own, and its traffic has gone through it, what was seen there is all that counts.
+#[test]
+fn nothing_read_is_left_behind_in_anothers_session() {
+    let (mut world, first) = calm(&[r#"{"name":"T","actions":["tool.call"]}"#]);
+    let second = world.agent().with_template("coding-agent").tier(Tier::Trusted).register();
+    let told = |text: &str| from(tool_call("ls"), &["user"]).in_session(session(text));
+    let read = |world: &mut World| {
+        let (now, web) = (world.now(), Source::parse("web").unwrap());
+        world.edit::<Activity>(second.agent, |it| assert!(it.see([&web].into_iter(), now)));
+    };
+    observe(&mut world, &first, "shared", &["file"]);
+    read(&mut world);
+    let conflicting = world.authorize(&second, told("shared"));
+    assert_eq!(codes(&conflicting), [Code::SessionConflict, Code::ProvenanceMismatch]);
+    assert_eq!(conflicting.action().provenance.verdict, Verdict::Understated);
+    world.advance(Span::hours(24));
+    read(&mut world);
+    for _ in 0..2 {
+        assert_eq!(codes(&world.authorize(&second, told("shared"))), [Code::ProvenanceMismatch], "it passed on");
+    }
+    observe(&mut world, &second, "shared", &["user"]);
+    assert_eq!(codes(&world.authorize(&second, told("shared"))), []);
+}
+
+/// A session that its owner goes on naming is theirs until a day after they named it last.
+#[test]
+fn a_session_is_kept_for_a_whole_day() {
+    let (mut world, first) = calm(&[r#"{"name":"T","actions":["tool.call"]}"#]);
+    let second = world.agent().with_template("coding-agent").register();
+    let call = || tool_call("ls").in_session(session("shared"));
+    assert_eq!(ask(&mut world, &first, call()).0, Verb::Allow);
+    world.advance(Span::minutes(4));
+    assert_eq!(ask(&mut world, &first, call()).0, Verb::Allow);
+    world.advance(Span::millis(Span::hours(24).as_millis() - 1));
+    assert_eq!(ask(&mut world, &second, call()).0, Verb::Deny);
+    world.advance(Span::millis(1));
+    assert_eq!(ask(&mut world, &second, call()).0, Verb::Allow);
 }
 
 /// What the gate puts where a client names no session, the id of its key, is the session of the key's own agent: another one

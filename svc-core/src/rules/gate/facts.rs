@@ -11,8 +11,9 @@ use crate::value::text::Source;
 /// The action's origin, and whether its session belongs to another agent. Naming a session that belongs to nobody makes
 /// it the caller's, in the commit of the decision. Observed is what the gateway saw enter the session's context, or,
 /// where the action names no session that the gateway saw, the agent's in the last `provenance.windowMinutes`. Where a
-/// session only stands for none, both: it tells nothing of what the agent has read under other names. Such a name becomes
-/// nobody's but whose key or connection it is: keys' ids are no secrets, and who has none in its calls could not give way.
+/// session only stands for none, or is another's or was so last, both: it tells nothing of what the agent has read under other names, or
+/// in it. A name that stands for none becomes nobody's but whose key or connection it is: keys' ids are no secrets, and who has none in its
+/// calls could not give way.
 pub(super) fn origin(
     scope: &mut Scope<'_>,
     workspace: &Workspace,
@@ -21,7 +22,7 @@ pub(super) fn origin(
     request: &Request,
 ) -> Result<(Origin, bool), Halt> {
     let now = scope.now();
-    let mut conflict = false;
+    let (mut conflict, mut is_anothers) = (false, false);
     let mut of_session: Option<Vec<Source>> = None;
     let stand_in = request.session.as_ref().and_then(StandIn::of);
     let may_claim = stand_in.is_none_or(|it| agent.keys.iter().any(|key| it.is_of(key.id, key.connection())));
@@ -38,12 +39,14 @@ pub(super) fn origin(
                 scope.put(named);
             }
         }
+        // What the agent read in it while it was another's was noted for the agent alone.
+        is_anothers = known.as_ref().is_some_and(|it| it.owner.is_some_and(|it| it != activity.agent));
         of_session = known.filter(|it| it.carried).map(|it| it.observed.clone());
     }
     // A session that no model traffic named says nothing of what the agent has read: then all of it counts.
     let window = Span::minutes(i64::from(workspace.settings.provenance.window_minutes));
     let observed = match of_session {
-        Some(set) if stand_in.is_none() => set,
+        Some(set) if stand_in.is_none() && !is_anothers => set,
         set => {
             let mut all = set.unwrap_or_default();
             for source in activity.seen_within(window, now) {

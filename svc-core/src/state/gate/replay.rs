@@ -38,9 +38,9 @@ impl Linked for Replay {
 
 /// How long a session belongs to an agent that no longer names it.
 pub const SESSION_KEPT: Span = Span::hours(24);
-/// How old an owner's last naming may be before the next one is noted: a session that is used all day is not a row
-/// written all day.
-pub const SESSION_NOTED: Span = Span::minutes(5);
+/// How old an owner's last naming may be before the next one is noted: by so much its owner may lose it before the day is over, and a
+/// session that is asked in a hundred times a second is not written as often.
+pub const SESSION_NOTED: Span = Span::seconds(1);
 
 /// What the gate puts as session where a client names none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -108,6 +108,8 @@ impl ClientSession {
             Some(_) if now.since(self.named_at) < SESSION_NOTED => {}
             Some(_) => self.named_at = now,
             None => {
+                // What the agent read in it while it was another's is not noted here.
+                self.carried &= self.owner.is_none_or(|it| it == agent);
                 (self.owner, self.named_at) = (Some(agent), now);
                 self.told.clear();
             }
