@@ -87,6 +87,9 @@ async fn a_machine_counts_confirms_and_freezes() {
     assert_eq!((unsaid.status, unsaid.kind().as_str()), (400, "reason_required"));
     let past = machine(&mut client, &token, &one, &json!({ "reason": "odd" })).await;
     assert_eq!((past.status, &past.json()["pending"], &past.json()["count"]), (202, &json!(true), &json!(1)));
+    let asked = format!("/api/w/{}/approvals/{}", site.workspace(), past.json()["approval"]["id"].as_str().unwrap());
+    let read = site.member(Role::Admin).ask(&mut client, "GET", &asked, None).await.ok();
+    assert_eq!(read["summary"], "Freeze one agent");
     let path = format!("/v1/admin/agents/{}/freeze", agents[0].id);
     let again = machine(&mut client, &token, &path, &json!({ "reason": "y" })).await.ok();
     assert_eq!(

@@ -7,7 +7,7 @@ use svc_core::rules::gate::asked::{MayNot, Stands, get_approval};
 use svc_core::rules::gate::decide::Choice;
 use svc_core::rules::people::by::{By, Person};
 use svc_core::rules::people::mandates::{ChangeMandate, Content, GrantMandate, RevokeMandate};
-use svc_core::rules::people::members::ChangeMember;
+use svc_core::rules::people::members::{ChangeMember, RemoveMember};
 use svc_core::state::gate::{
     Action, Activity, Agent, Approval, Code, DecidedBy, MerchantsChange, OutcomeStatus, Set, Status, TermsChange, Verb,
 };
@@ -351,6 +351,27 @@ fn whom_the_first_raised_lately_is_no_second_person() {
     let said = format!(r#""firstInvitedBy":"{}""#, owner.principal);
     assert!(world.ledger().contains(&said) && world.ledger().contains(r#""secondInvitedBy":null"#));
     world.audit();
+}
+
+/// Nor is anybody whom the first raised by the hands of others, also of one who has left since; whom somebody else brought in is.
+#[test]
+fn a_chain_of_invitations_makes_no_second_person() {
+    for turned in [false, true] {
+        let (mut world, _, owner, asked) = two_persons(1);
+        let [between, last, other] = [0; 3].map(|_| world.person(Role::Admin));
+        for (whom, by) in [(last, between), (between, owner), (owner, owner)] {
+            world.edit::<Principal>(whom.principal, |it| {
+                it.member.as_mut().unwrap().raised = vec![(by.principal, it.created_at)];
+            });
+        }
+        let left = RemoveMember { workspace: owner.workspace, by: By::Person(owner), principal: between.principal };
+        world.run(left).unwrap();
+        let (first, second) = if turned { (last, owner) } else { (owner, last) };
+        world.approve(&first, asked);
+        assert_eq!(refused(&mut world, &second, asked, Choice::Approve).0, Kind::SecondPersonRequired, "{turned}");
+        assert_eq!(world.approve(&other, asked).stands, Stands::Approved);
+        world.audit();
+    }
 }
 
 /// What makes somebody no second person is not undone by what others, or they themselves, do to their role later.

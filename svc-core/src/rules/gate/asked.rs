@@ -19,7 +19,7 @@ use crate::state::people::{MemberPart, MemberState, Principal, Reach, Right, Rol
 use crate::store::Row;
 use crate::turn::{Halt, Scope};
 use crate::value::id::{AccountId, AgentId, ApprovalId, PrincipalId, WorkspaceId};
-use crate::value::{MicroUsd, Timestamp};
+use crate::value::{MicroUsd, Span, Timestamp};
 
 /// Agents of a freeze that an approval names; how many there are, the approval itself says.
 pub const MEMBERS_SHOWN: usize = 100;
@@ -145,6 +145,7 @@ impl Question {
                 self.action.as_ref().map(|it| it.action.summary.to_string()).unwrap_or_default()
             }
             ApprovalSubject::Freeze(it) if it.all => "Freeze every agent and hold them".to_owned(),
+            ApprovalSubject::Freeze(it) if it.members.count == 1 => "Freeze one agent".to_owned(),
             ApprovalSubject::Freeze(it) => format!("Freeze {} agents", it.members.count),
             ApprovalSubject::HoldLift(it) if it.restart => "Lift the hold over every agent and restart them".to_owned(),
             ApprovalSubject::HoldLift(_) => "Lift the hold over every agent".to_owned(),
@@ -479,8 +480,11 @@ pub(super) fn standing_consents(
     Ok(standing)
 }
 
-/// Whether one of the two has made the other what they are so lately that they count as one person. Which of them agreed first
-/// says nothing: otherwise whoever raised somebody would have only to wait for their yes.
+/// Persons who are looked at for whether one raised another: with more of them between two, nobody can tell that they are two.
+const RAISERS_MAX: usize = 64;
+
+/// Whether one of the two has made the other what they are so lately that they count as one person, be it by the hands of others whom
+/// they raised. Which of them agreed first says nothing: otherwise whoever raised somebody would have only to wait for their yes.
 ///
 /// # Errors
 /// [`Halt::Load`], or `internal` where a row is not there.
@@ -492,7 +496,26 @@ pub(super) fn close(
 ) -> Result<bool, Halt> {
     let workspace = scope.get::<Workspace>(workspace)?.ok_or_else(Refusal::internal)?;
     let other = scope.get::<Principal>(first.by)?.ok_or_else(Refusal::internal)?;
-    let (now, age) = (scope.now(), workspace.settings.second_person_age());
-    let raised = |whom: &Principal, by| whom.membership().is_some_and(|it| it.is_raised_by(by, age, now));
-    Ok(raised(second, first.by) || raised(&other, second.id))
+    let age = workspace.settings.second_person_age();
+    Ok(was_raised_by(scope, second, first.by, age)? || was_raised_by(scope, &other, second.id, age)?)
+}
+
+/// Whether `by` has made somebody what they are less than `age` ago, or raised whoever did.
+fn was_raised_by(scope: &mut Scope<'_>, whom: &Principal, by: PrincipalId, age: Span) -> Result<bool, Halt> {
+    let now = scope.now();
+    let (mut seen, mut last) = (vec![whom.id], whom.raisers(age, now));
+    while !last.is_empty() {
+        if last.contains(&by) || seen.len() > RAISERS_MAX {
+            return Ok(true);
+        }
+        scope.want(&last.iter().map(|it| Principal::key(*it)).collect::<Vec<_>>())?;
+        seen.extend_from_slice(&last);
+        let mut above = Vec::new();
+        for id in last {
+            let raisers = scope.get::<Principal>(id)?.map(|it| it.raisers(age, now)).unwrap_or_default();
+            above.extend(raisers.into_iter().filter(|it| !seen.contains(it)));
+        }
+        last = above;
+    }
+    Ok(false)
 }

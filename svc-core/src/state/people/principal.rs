@@ -139,7 +139,8 @@ impl Member {
         self
     }
 
-    /// Whether an admin key that they made at `at` is void because their role gave none at some time since.
+    /// Whether an admin key that they made at `at`, or what they made for an agent of another's, is void because their role gave none at
+    /// some time since.
     #[must_use]
     pub fn was_demoted_since(&self, at: Timestamp) -> bool {
         self.demoted_at.is_some_and(|end| at <= end)
@@ -151,12 +152,6 @@ impl Member {
             self.raised.retain(|(it, at)| *it != by && now.since(*at) < RAISED_KEPT);
             self.raised.push((by, now));
         }
-    }
-
-    /// Whether `by` did so less than `age` ago.
-    #[must_use]
-    pub fn is_raised_by(&self, by: PrincipalId, age: Span, now: Timestamp) -> bool {
-        self.raised.iter().any(|(raiser, at)| *raiser == by && now.since(*at) < age)
     }
 }
 
@@ -233,6 +228,13 @@ impl Principal {
     #[must_use]
     pub fn has_ended_since(&self, at: Timestamp) -> bool {
         self.member.as_ref().and_then(|it| it.ended_at.max(it.shut_out_at)).is_some_and(|end| at <= end)
+    }
+
+    /// Who has made them what they are less than `age` ago, be they a member still or not.
+    #[must_use]
+    pub fn raisers(&self, age: Span, now: Timestamp) -> Vec<PrincipalId> {
+        let raised = self.member.as_ref().map(|it| it.raised.as_slice()).unwrap_or_default();
+        raised.iter().filter(|(_, at)| now.since(*at) < age).map(|(by, _)| *by).collect()
     }
 
     /// Whether it can sign in.
