@@ -45,7 +45,7 @@ pub(crate) fn create(config: &Config, wish: &NewToken) -> Result<ExitCode, Probl
         made.token
     );
     if wish.json {
-        let mut shown = token::write(&made, gate.now(), None);
+        let mut shown = token::write(&made, gate.now(), false, None);
         shown.insert("token".to_owned(), json!(token.text.expose()));
         print_made(&format!("{}\n", Value::Object(shown)), &lost)?;
     } else {

@@ -7,7 +7,7 @@ use svc_core::refusal::Refusal;
 use svc_core::rules::people::by::{By, entitled};
 use svc_core::rules::people::keys::{CreateKey, NewKey, RevokeKey, own_key};
 use svc_core::rules::people::show::{self, KeyView};
-use svc_core::rules::people::tokens::{CreateToken, RevokeToken};
+use svc_core::rules::people::tokens::{CreateToken, RevokeToken, is_void};
 use svc_core::state::people::{KeyScope, Right, ServiceToken};
 use svc_core::store::{Found, Key, Range, Row as _};
 use svc_core::value::digest::CredentialId;
@@ -64,7 +64,7 @@ pub(super) async fn answer(
         AccessOp::CreateToken => place.create_token(call).await,
         AccessOp::Token => {
             let found = place.token(call)?;
-            written(&place.shown_token(&found))
+            written(&place.shown_token(&found)?)
         }
         AccessOp::RevokeToken => {
             let token = place.token(call)?.id;
@@ -162,13 +162,14 @@ impl Place<'_> {
         let found = self.service.scan(&page.of(Range { newest_first: true, ..all }))?;
         let answer = page.answer(&found, |row| {
             let token = row.row.record.as_ref().and_then(ServiceToken::peel);
-            Ok(token.map(|it| self.shown_token(it)))
+            token.map(|it| self.shown_token(it)).transpose()
         })?;
         Ok(Answer::json(answer))
     }
 
-    fn shown_token(&self, it: &ServiceToken) -> Value {
-        Value::Object(token::write(it, self.now, self.service.seen.of(it.token.bits())))
+    fn shown_token(&self, it: &ServiceToken) -> Result<Value, Refusal> {
+        let is_void = self.service.read(|scope| is_void(scope, it))?;
+        Ok(Value::Object(token::write(it, self.now, is_void, self.service.seen.of(it.token.bits()))))
     }
 
     async fn create_token(&self, call: &Call) -> Result<Answer, Refusal> {
@@ -184,7 +185,7 @@ impl Place<'_> {
             digest: token.digest,
         };
         let made = self.service.run(create).await?;
-        let mut shown = token::write(&made, self.now, None);
+        let mut shown = token::write(&made, self.now, false, None);
         shown.insert("token".to_owned(), json!(token.text.expose()));
         written(&Value::Object(shown)).map(Answer::created)
     }

@@ -10,7 +10,7 @@ use svc_core::rules::gate::suggest::{SUGGEST_FROM, Suggestion, suggestions};
 use svc_core::rules::people::by::By;
 use svc_core::rules::people::members::MailedLink;
 use svc_core::state::edge::News;
-use svc_core::state::gate::{Approval, ApprovalSubject, Standing};
+use svc_core::state::gate::{Agent, Approval, ApprovalSubject, Standing};
 use svc_core::state::people::Account;
 use svc_core::store::{Found, Key, Range, Record};
 use svc_core::value::Id as _;
@@ -161,6 +161,13 @@ async fn list(
     filter: Filter,
     page: &Page,
 ) -> Result<Answer, Refusal> {
+    if let Some(agent) = filter.agent {
+        // Another workspace's is not looked through to find that nothing of it may be shown.
+        let found = service.read(|scope| Ok(scope.get::<Agent>(agent)?.filter(|it| it.workspace == workspace)))?;
+        if found.is_none() {
+            return page.list(Vec::new(), None).map(Answer::json);
+        }
+    }
     let (index, prefix) = match (filter.agent, filter.state == Some(Stands::Waiting)) {
         (Some(agent), true) => (Index::WaitingOf, agent.bits()),
         (Some(agent), false) => (Index::AskedOf, agent.bits()),

@@ -87,11 +87,13 @@ fn spelled(word: &str) -> Option<IpNet> {
     IpNet::new(address.parse().ok()?, length.parse().ok().filter(|_| is_plain)?).ok()
 }
 
-/// A service token's record, without its text. `used_at` is when it was last shown to this server.
+/// A service token's record, without its text. `used_at` is when it was last shown to this server, `is_void` whether it ended with its
+/// maker.
 #[must_use]
-pub fn write(token: &ServiceToken, now: Timestamp, used_at: Option<Timestamp>) -> Map<String, Value> {
+pub fn write(token: &ServiceToken, now: Timestamp, is_void: bool, used_at: Option<Timestamp>) -> Map<String, Value> {
     let state = match token.revoked_at {
         Some(_) => "revoked",
+        None if is_void => "revoked",
         None if now < token.expires_at => "active",
         None => "expired",
     };

@@ -12,7 +12,7 @@ use svc_core::rules::connect::{Grant, NewTokens};
 use svc_core::rules::gate::Caller;
 use svc_core::rules::people::by::{By, Person};
 use svc_core::rules::people::keys::{NewKey, RevokeKey, own_key};
-use svc_core::rules::people::members::RemoveMember;
+use svc_core::rules::people::members::{ChangeMember, RemoveMember};
 use svc_core::rules::people::register_agent::RemoveAgent;
 use svc_core::rules::read::check_key;
 use svc_core::state::connect::{
@@ -354,23 +354,35 @@ fn a_removal_ends_connections() {
     assert_eq!(scene.ended(), Some(EndedBy::Removed));
 }
 
-/// Whoever connected an agent leaves: tokens stop at once, and a moment later the connection says why.
+/// Whoever connected an agent leaves, or may connect it no more: tokens stop at once, and a moment later the connection says so. A role
+/// that comes back brings none back.
 #[test]
 fn a_leaving_person_ends_their_connections() {
-    let mut scene = Scene::new();
-    let (workspace, now) = (scene.world.workspace(), scene.world.now());
-    let admin = people::sign_in(scene.world.engine().store(), workspace, Role::Admin, 20, now);
-    let code = scene.code_of(admin, scene.agent.agent).unwrap();
-    let pair = scene.exchange(&code, |_| {}).unwrap();
-    let open = scene.code_of(admin, scene.agent.agent).unwrap();
-    assert_eq!(scene.works(&pair.access), Ok(()));
-    scene.world.run(RemoveMember { workspace, by: By::Person(scene.owner), principal: admin.principal }).unwrap();
-    assert_eq!(scene.works(&pair.access), Err(Kind::InvalidApiKey));
-    assert_eq!(scene.refresh(&pair.refresh).err(), Some(Kind::InvalidGrant));
-    assert_eq!(scene.exchange(&open, |_| {}).err(), Some(Kind::InvalidGrant));
-    scene.world.advance(Span::seconds(1));
-    assert_eq!(scene.ended(), Some(EndedBy::Left));
-    scene.world.audit();
+    for role in [None, Some(Role::Auditor)] {
+        let mut scene = Scene::new();
+        let (workspace, now) = (scene.world.workspace(), scene.world.now());
+        let admin = people::sign_in(scene.world.engine().store(), workspace, Role::Admin, 20, now);
+        let code = scene.code_of(admin, scene.agent.agent).unwrap();
+        let pair = scene.exchange(&code, |_| {}).unwrap();
+        let open = scene.code_of(admin, scene.agent.agent).unwrap();
+        assert_eq!(scene.works(&pair.access), Ok(()));
+        let (by, principal) = (By::Person(scene.owner), admin.principal);
+        match role {
+            None => drop(scene.world.run(RemoveMember { workspace, by, principal }).unwrap()),
+            Some(_) => {
+                scene.world.run(ChangeMember { workspace, by: by.clone(), principal, role, teams: None }).unwrap();
+                assert_eq!(scene.works(&pair.access), Err(Kind::InvalidApiKey));
+                let back = Some(Role::Admin);
+                scene.world.run(ChangeMember { workspace, by, principal, role: back, teams: None }).unwrap();
+            }
+        }
+        assert_eq!(scene.works(&pair.access), Err(Kind::InvalidApiKey));
+        assert_eq!(scene.refresh(&pair.refresh).err(), Some(Kind::InvalidGrant));
+        assert_eq!(scene.exchange(&open, |_| {}).err(), Some(Kind::InvalidGrant));
+        scene.world.advance(Span::seconds(1));
+        assert_eq!(scene.ended(), Some(EndedBy::Left));
+        scene.world.audit();
+    }
 }
 
 /// Either token ends the connection, for its own client alone; an unknown token ends nothing and tells nothing.

@@ -78,6 +78,47 @@ fn a_key_of_an_agent_ends_with_who_made_it() {
     world.audit().assert_clean("after a key of an agent ended");
 }
 
+/// A further key ends where whoever made it may make that agent none any more: they are an admin no longer, or its sponsor.
+#[test]
+fn a_key_of_an_agent_ends_with_the_role_that_made_it() {
+    let mut world = World::new();
+    let (first, owner, _, sponsor) = entrusted(&mut world);
+    let admin = world.person(Role::Admin);
+    let make = |by: &Person, text: &str| {
+        CreateKey::new(by.workspace, By::Person(*by), KeyScope::Agent(first.agent), NewKey::of(text))
+    };
+    let made = [(owner, "ask_owner"), (admin, "ask_admin"), (sponsor, "ask_sponsor")];
+    let made = made.map(|(by, text)| world.run(make(&by, text)).unwrap());
+    let works = |world: &mut World| {
+        made.each_ref().map(|row| {
+            let caller = Caller { key: row.binding.key, ..first };
+            let told = world.try_authorize(&caller, payment(100, "EUR", "shop.example")).map(drop);
+            let state = world.engine().read(|scope| show::key(scope, Arc::clone(row))).unwrap().state;
+            let is_refused = told.is_err_and(|it| it.kind() == Kind::InvalidApiKey);
+            assert_eq!(state == "active", !is_refused, "{}", row.prefix);
+            !is_refused
+        })
+    };
+    assert_eq!(works(&mut world), [true, true, true]);
+    let by = By::Person(owner);
+    let becomes = |role| ChangeMember {
+        workspace: owner.workspace,
+        by: by.clone(),
+        principal: admin.principal,
+        role: Some(role),
+        teams: None,
+    };
+    world.run(becomes(Role::Auditor)).unwrap();
+    assert_eq!(works(&mut world), [true, false, true], "at once");
+    world.advance(Span::seconds(1));
+    assert!(world.row::<Credential>(made[1].id).revoked_at.is_some(), "its row says so");
+    world.run(becomes(Role::Admin)).unwrap();
+    world.edit::<Agent>(first.agent, |it| it.sponsor = None);
+    assert_eq!(works(&mut world), [true, false, false]);
+    assert!(world.try_authorize(&first, payment(100, "EUR", "shop.example")).is_ok());
+    world.audit().assert_clean("after keys of an agent ended");
+}
+
 /// The key that an agent came with stays with it, whoever registered the agent leaves.
 #[test]
 fn an_agent_stays_with_the_key_it_came_with() {

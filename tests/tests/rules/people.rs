@@ -12,13 +12,13 @@ use svc_core::rules::people::mandates::{ChangeMandate, Content, GrantMandate, He
 use svc_core::rules::people::recount;
 use svc_core::rules::people::register_agent::{RegisterAgent, RemoveAgent};
 use svc_core::rules::people::settings::{ChangeSettings, SettingsChange};
-use svc_core::rules::people::tokens::{CreateToken, RevokeToken};
+use svc_core::rules::people::tokens::{CreateToken, RevokeToken, is_void};
 use svc_core::state::evidence::Disclosure;
 use svc_core::state::gate::{
     Action, ActionPattern, Activity, Agent, Code, Count, LimitsChange, OutcomeStatus, PerPeriod, Set, TermsChange,
     Tier, Verb,
 };
-use svc_core::state::people::{KeyScope, Plan, Plans, Role, ServiceToken, TokenScope};
+use svc_core::state::people::{KeyScope, Member, MemberState, Plan, Plans, Principal, Role, ServiceToken, TokenScope};
 use svc_core::store::{Range, Record, Row as _, Store as _};
 use svc_core::testing::World;
 use svc_core::testing::world::{payment, terms};
@@ -290,6 +290,42 @@ fn wish(workspace: WorkspaceId, by: By, name: &str) -> CreateToken {
         ip_allow,
         digest: Digest::of(format!("ims_{name}")),
     }
+}
+
+/// A token ends with the owner who made it: in another role, and where they left. One that the program made is nobody's.
+#[test]
+fn a_token_ends_with_the_owner_who_made_it() {
+    let mut world = World::new();
+    let (workspace, first, second) = (world.workspace(), world.owner(), world.person(Role::Owner));
+    let [own, theirs] = [(By::Program, "own"), (By::Person(second), "theirs")]
+        .map(|(by, name)| world.run(wish(workspace, by, name)).unwrap());
+    let shown = |world: &mut World, token: &ServiceToken| {
+        let address = "192.0.2.7".parse().unwrap();
+        let found = world.engine().read(|scope| check_token(scope, &token.digest, address));
+        let is_void = world.engine().read(|scope| is_void(scope, token)).unwrap();
+        assert_eq!(found.is_err(), is_void, "{}", token.name);
+        found.is_ok()
+    };
+    assert!(shown(&mut world, &own) && shown(&mut world, &theirs));
+    let become_ = |world: &mut World, role: Role| {
+        let now = world.now();
+        world.edit::<Principal>(second.principal, |it| it.member = it.member.clone().map(|it| it.in_role(role, now)));
+    };
+    world.advance(Span::seconds(1));
+    become_(&mut world, Role::Admin);
+    assert!(shown(&mut world, &own) && !shown(&mut world, &theirs));
+    let again = world.run(wish(workspace, By::Person(first), "theirs2")).unwrap();
+    assert!(shown(&mut world, &again));
+    world.advance(Span::seconds(1));
+    become_(&mut world, Role::Owner);
+    assert!(!shown(&mut world, &theirs), "a role that comes back brings none back");
+    let named = CreateToken { name: label("theirs"), ..wish(workspace, By::Person(second), "anew") };
+    let anew = world.run(named).unwrap();
+    assert!(shown(&mut world, &anew), "its name is free");
+    world.edit::<Principal>(second.principal, |it| {
+        it.member = it.member.clone().map(|it| Member { state: MemberState::Disabled, ..it });
+    });
+    assert!(!shown(&mut world, &anew) && shown(&mut world, &own));
 }
 
 /// A token's making and end are recorded; it is in force from its addresses alone, an IPv4 one inside IPv6 too, until its end.

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::tokens::forget_access;
 use crate::refusal::Refusal;
+use crate::rules::gate::still_connects;
 use crate::rules::people::by::{By, entitled, reaches};
 use crate::state::connect::{Connection, Ended, EndedBy, UNUSED_AFTER};
 use crate::state::evidence::{Actor, Fact, Subject};
@@ -63,7 +64,7 @@ pub struct EndLeft {
     pub left: PrincipalId,
 }
 
-/// Ends a connection that became void when whoever made it left, so that its own row says so.
+/// Ends a connection that became void when whoever made it left, or might connect the agent no more, so that its own row says so.
 ///
 /// # Errors
 /// [`Halt::Load`] alone.
@@ -71,7 +72,8 @@ pub fn end_left(scope: &mut Scope<'_>, asked: &EndLeft) -> Result<(), Halt> {
     let found = scope.get::<Connection>(asked.connection)?.filter(|it| it.person == asked.left);
     let Some(connection) = found else { return Ok(()) };
     let left = scope.get::<Principal>(asked.left)?.ok_or_else(Refusal::internal)?;
-    if left.has_ended_since(connection.created_at) {
+    let agent = scope.get::<Agent>(connection.agent)?.ok_or_else(Refusal::internal)?;
+    if !still_connects(&left, &agent, connection.created_at) {
         end(scope, &connection, EndedBy::Left, Actor::Policy)?;
     }
     Ok(())

@@ -65,7 +65,7 @@ pub fn exchange_code(scope: &mut Scope<'_>, asked: &ExchangeCode) -> Result<Gran
     }
     let agent = willing(scope, code.workspace, code.agent, code.person, code.created_at)?;
     let Some(agent) = agent.filter(|it| it.epoch == code.epoch) else {
-        return Ok(spoil(scope, &code, "the agent is stopped, or whoever connected it has left"));
+        return Ok(spoil(scope, &code, "the agent is stopped, or whoever connected it may connect it no more"));
     };
     let room = if agent.connections().count() < CONNECTIONS_MAX { Some(agent) } else { end_unused(scope, &agent)? };
     let Some(agent) = room else {

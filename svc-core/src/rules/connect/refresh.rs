@@ -44,7 +44,7 @@ pub fn refresh_tokens(scope: &mut Scope<'_>, asked: &RefreshTokens) -> Result<Gr
     let since = connection.created_at;
     let agent = willing(scope, connection.workspace, connection.agent, connection.person, since)?;
     let Some(agent) = agent.filter(|it| it.connections().any(|it| it == connection.id)) else {
-        return Ok(invalid_grant("the agent is stopped, or whoever connected it has left"));
+        return Ok(invalid_grant("the agent is stopped, or whoever connected it may connect it no more"));
     };
     let (connection, agent) = renew(scope, Connection::clone(&connection), &agent, &asked.new)?;
     scope.put(agent);

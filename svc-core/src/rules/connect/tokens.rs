@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::end::end;
 use crate::refusal::{Kind, Refusal};
 use crate::rules::gate::hold::held_by;
+use crate::rules::gate::still_connects;
 use crate::rules::people::keys::NewKey;
 use crate::state::connect::{ACCESS_LIFE, Connection, EndedBy, RefreshToken};
 use crate::state::evidence::Actor;
@@ -57,7 +58,7 @@ pub(super) fn reused(
     Ok(Grant::Ended { connection: connection.id, by, refusal: Refusal::oauth(Kind::InvalidGrant, why) })
 }
 
-/// The agent, where a client may still act as it: it is not stopped, and whoever connected it is still a member.
+/// The agent, where a client may still act as it: it is not stopped, and whoever connected it may still connect it.
 pub(super) fn willing(
     scope: &mut Scope<'_>,
     workspace: WorkspaceId,
@@ -67,7 +68,7 @@ pub(super) fn willing(
 ) -> Result<Option<Arc<Agent>>, Halt> {
     let agent = scope.get::<Agent>(agent)?.filter(|it| it.workspace == workspace && it.is_active());
     let Some(agent) = agent else { return Ok(None) };
-    let person = scope.get::<Principal>(person)?.filter(|it| it.signs_in() && !it.has_ended_since(since));
+    let person = scope.get::<Principal>(person)?.filter(|it| it.signs_in() && still_connects(it, &agent, since));
     let row = scope.get::<Workspace>(workspace)?.ok_or_else(Refusal::internal)?;
     let held = held_by(scope, &row, agent.id)?.is_some();
     Ok((person.is_some() && !held).then_some(agent))
@@ -86,9 +87,11 @@ pub fn check_willing(
 ) -> Result<(), Halt> {
     match willing(scope, workspace, agent, person, since)? {
         Some(_) => Ok(()),
-        None => {
-            Err(Refusal::oauth(Kind::InvalidGrant, "the agent is stopped, or whoever connected it has left").into())
-        }
+        None => Err(Refusal::oauth(
+            Kind::InvalidGrant,
+            "the agent is stopped, or whoever connected it may connect it no more",
+        )
+        .into()),
     }
 }
 

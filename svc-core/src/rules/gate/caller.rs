@@ -4,9 +4,11 @@
 use std::sync::Arc;
 
 use crate::refusal::Refusal;
+use crate::rules::people::by::owns;
 use crate::state::gate::Agent;
-use crate::state::people::{Binding, KeyScope, Principal};
+use crate::state::people::{Binding, KeyScope, Member, Principal, Reach, Right};
 use crate::turn::{Halt, Scope};
+use crate::value::Timestamp;
 use crate::value::id::{AgentId, KeyId, WorkspaceId};
 
 /// An agent and the key it came with.
@@ -49,15 +51,33 @@ pub fn caller_agent(scope: &mut Scope<'_>, caller: &Caller) -> Result<Arc<Agent>
     Ok(agent)
 }
 
-/// Whether `key` is in force as one of `agent`'s. An access token ends with the membership of whoever connected it, and a
-/// further key with that of whoever made it: who left knows its text. The one that an agent came with stays as the agent does.
+/// Whether `key` is in force as one of `agent`'s. An access token ends where whoever connected it may connect the agent no more, and a
+/// further key where whoever made it may make it none: they know its text. The one that an agent came with stays as the agent does.
 ///
 /// # Errors
 /// [`Halt::Load`] alone.
 pub fn holds(scope: &mut Scope<'_>, agent: &Agent, key: KeyId) -> Result<bool, Halt> {
     let Some(held) = agent.held_key(key, scope.now()) else { return Ok(false) };
-    let through = held.via.as_ref().map(|it| (it.person, it.since));
-    let Some((person, since)) = through.or(held.made_by) else { return Ok(true) };
-    let person = scope.get::<Principal>(person)?;
-    Ok(person.is_some_and(|it| !it.has_ended_since(since)))
+    match (&held.via, held.made_by) {
+        (Some(via), _) => {
+            let person = scope.get::<Principal>(via.person)?;
+            Ok(person.is_some_and(|it| still_connects(&it, agent, via.since)))
+        }
+        (None, Some((person, since))) => {
+            let person = scope.get::<Principal>(person)?;
+            Ok(person.is_some_and(|it| gives(&it, owns(it.id, agent), since)))
+        }
+        (None, None) => Ok(true),
+    }
+}
+
+/// Whether what a person connected to an agent at `since` may still act as it: they are its principal, or an owner or admin who has been
+/// one ever since, and have not left meanwhile.
+pub(in crate::rules) fn still_connects(person: &Principal, agent: &Agent, since: Timestamp) -> bool {
+    gives(person, agent.principal == person.id, since)
+}
+
+fn gives(person: &Principal, is_theirs: bool, since: Timestamp) -> bool {
+    let any = |it: &Member| it.role.reach(Right::AgentKeys) == Reach::All && !it.was_demoted_since(since);
+    !person.has_ended_since(since) && (is_theirs || person.membership().is_some_and(any))
 }

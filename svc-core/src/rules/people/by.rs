@@ -4,7 +4,7 @@
 use core::net::IpAddr;
 use std::sync::Arc;
 
-use super::keys;
+use super::{keys, tokens};
 use crate::refusal::{Kind, Refusal};
 use crate::state::edge::{Integration, IntegrationSlot, LinkedMember};
 use crate::state::evidence::Actor;
@@ -209,7 +209,7 @@ pub fn entitled(scope: &mut Scope<'_>, by: &By, workspace: WorkspaceId, right: R
         }
         By::Token(token) => {
             let row = scope.get::<ServiceToken>(token.row)?.ok_or_else(Refusal::invalid_token)?;
-            let row = token_in_force(&row, token.address, scope.now()).map(|()| row)?;
+            token_in_force(scope, &row, token.address)?;
             in_workspace(row.workspace, workspace)?;
             match right.token_scope() {
                 Some(needed) if row.scopes.contains(&needed) => Ok(Reach::All),
@@ -381,16 +381,16 @@ fn session_in_force(scope: &mut Scope<'_>, session: &Arc<Session>) -> Result<Sig
 pub fn check_token(scope: &mut Scope<'_>, digest: &Digest, address: IpAddr) -> Result<Arc<ServiceToken>, Halt> {
     let found = scope.get::<ServiceToken>(ServiceToken::id_of(digest))?.filter(|it| it.digest == *digest);
     let token = found.ok_or_else(Refusal::invalid_token)?;
-    token_in_force(&token, address, scope.now())?;
+    token_in_force(scope, &token, address)?;
     Ok(token)
 }
 
-fn token_in_force(token: &ServiceToken, address: IpAddr, now: Timestamp) -> Result<(), Refusal> {
-    if token.revoked_at.is_some() || !token.admits(address) {
-        return Err(Refusal::invalid_token());
+fn token_in_force(scope: &mut Scope<'_>, token: &ServiceToken, address: IpAddr) -> Result<(), Halt> {
+    if token.revoked_at.is_some() || !token.admits(address) || tokens::is_void(scope, token)? {
+        return Err(Refusal::invalid_token().into());
     }
-    if now >= token.expires_at {
-        return Err(Refusal::token_expired());
+    if scope.now() >= token.expires_at {
+        return Err(Refusal::token_expired().into());
     }
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! What follows somebody's leaving: teams that they answered for have no owner, keys that count for them end, as do further keys
+//! What follows somebody's leaving, and of it what follows a role that gives no keys: teams that they answered for have no owner, keys that count for them end, as do further keys
 //! that they made for agents, whose text they know, and admin keys that they made, whomever these count for. Agents stay, with the
 //! keys that they came with, and pass to their sponsors; one without a sponsor who is a member waits for an owner, who names one.
 //! Where an agent came with a key that who left may have noted, whoever it passes to makes it a new one and revokes that.
@@ -6,6 +6,7 @@
 use super::keys;
 use crate::refusal::Refusal;
 use crate::rules::gate::freeze::touch;
+use crate::rules::gate::holds;
 use crate::state::evidence::{Actor, Fact, Subject};
 use crate::state::gate::Agent;
 use crate::state::people::{Credential, KeyScope, Principal};
@@ -68,8 +69,8 @@ pub struct EndKey {
     pub left: PrincipalId,
 }
 
-/// Ends a key that became void when its principal left, so that its own row says so. A further key of an agent ends with
-/// whoever made it, whomever the agent acts for: they know its text.
+/// Ends a key that became void when its principal left, or came into a role that gives none, so that its own row says so. A further key
+/// of an agent ends with whoever made it, whomever the agent acts for: they know its text.
 ///
 /// # Errors
 /// [`Halt::Load`] alone.
@@ -77,14 +78,19 @@ pub fn end_key(scope: &mut Scope<'_>, asked: &EndKey) -> Result<(), Halt> {
     let found = scope.get::<Credential>(asked.credential)?.filter(|it| it.ends_with(asked.left));
     let Some(credential) = found.filter(|it| it.revoked_at.is_none()) else { return Ok(()) };
     let left = scope.get::<Principal>(asked.left)?.ok_or_else(Refusal::internal)?;
-    if let KeyScope::Agent(agent) = credential.binding.scope {
+    let mut is_void = left.has_ended_since(credential.created_at);
+    if let KeyScope::Agent(agent) = credential.binding.scope
+        && let Some(agent) = scope.get::<Agent>(agent)?
+    {
         // The one that the agent came with is nobody's but its own.
-        let keys = scope.get::<Agent>(agent)?.map(|it| it.keys.clone()).unwrap_or_default();
-        if keys.iter().any(|it| it.id == credential.binding.key && it.made_by.is_none()) {
+        if agent.keys.iter().any(|it| it.id == credential.binding.key && it.made_by.is_none()) {
             return Ok(());
         }
+        is_void |= credential.is_live(scope.now()) && !holds(scope, &agent, credential.binding.key)?;
+    } else {
+        is_void |= keys::is_void(scope, &credential)?;
     }
-    if left.has_ended_since(credential.created_at) {
+    if is_void {
         if let KeyScope::Agent(agent) = credential.binding.scope {
             keys::drop_from(scope, agent, credential.binding.key)?;
         }

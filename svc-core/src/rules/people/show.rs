@@ -8,6 +8,7 @@ use super::keys::{self, EndedAbove};
 use super::mandates::{Held, first_version, is_held};
 use crate::refusal::Refusal;
 use crate::rules::gate::hold::held_by;
+use crate::rules::gate::holds;
 use crate::rules::gate::velocity::{self, Used};
 use crate::state::gate::{ActionPattern, Activity, Agent, Grant, Mandate, Standing};
 use crate::state::people::{Credential, KeyScope, Principal, Reach, Right, Workspace};
@@ -299,7 +300,10 @@ pub fn key(scope: &mut Scope<'_>, row: Arc<Credential>) -> Result<KeyView, Halt>
     let agent = if let KeyScope::Agent(id) = row.binding.scope { scope.get::<Agent>(id)? } else { None };
     // Keys of a removed agent ended with it.
     let removed = agent.as_ref().is_some_and(|it| matches!(it.standing, Standing::Removed { .. }));
-    let void = agent.is_none() && keys::is_void(scope, &row)?;
+    let void = match &agent {
+        None => keys::is_void(scope, &row)?,
+        Some(agent) => row.is_live(scope.now()) && !holds(scope, agent, row.binding.key)?,
+    };
     let state = match keys::ended_above(scope, &row)? {
         _ if removed || void || row.revoked_at.is_some() => "revoked",
         Some(EndedAbove::Revoked) => "revoked",

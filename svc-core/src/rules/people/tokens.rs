@@ -1,4 +1,4 @@
-//! Service tokens: made by an owner, shown once, in force 90 days at most, revoked for good.
+//! Service tokens: made by an owner, shown once, in force 90 days at most and as long as who made it is an owner, revoked for good.
 
 use std::sync::Arc;
 
@@ -7,7 +7,9 @@ use ipnet::IpNet;
 use super::by::{By, entitled};
 use crate::refusal::{FieldError, Refusal};
 use crate::state::evidence::{Fact, Subject};
-use crate::state::people::{Right, ServiceToken, TOKEN_DAYS_MAX, TokenName, TokenScope, TokenUse, Workspace};
+use crate::state::people::{
+    Member, Principal, Reach, Right, ServiceToken, TOKEN_DAYS_MAX, TokenName, TokenScope, TokenUse, Workspace,
+};
 use crate::turn::{Halt, Scope};
 use crate::value::Span;
 use crate::value::canonical::Object;
@@ -49,7 +51,11 @@ pub fn create_token(scope: &mut Scope<'_>, asked: &CreateToken) -> Result<Arc<Se
     let mut faults = faults(asked);
     let name_id = TokenName::id_of(asked.workspace, &asked.name);
     let taken = match scope.get::<TokenName>(name_id)? {
-        Some(it) => scope.get::<ServiceToken>(it.token)?.is_some_and(|it| it.is_live(now)),
+        Some(it) => scope.get::<ServiceToken>(it.token)?,
+        None => None,
+    };
+    let taken = match taken.filter(|it| it.is_live(now)) {
+        Some(it) => !is_void(scope, &it)?,
         None => false,
     };
     if taken {
@@ -92,6 +98,21 @@ pub fn create_token(scope: &mut Scope<'_>, asked: &CreateToken) -> Result<Arc<Se
     scope.put(TokenUse::none(token.token, asked.workspace));
     scope.put(token.clone());
     Ok(Arc::new(token))
+}
+
+/// Whether the owner who made a token is one no more, or was none at some time since: they know its text. One that the operator made
+/// is nobody's, and stays.
+///
+/// # Errors
+/// [`Halt::Load`] alone.
+pub fn is_void(scope: &mut Scope<'_>, token: &ServiceToken) -> Result<bool, Halt> {
+    let Some(maker) = token.created_by else { return Ok(false) };
+    let made = token.created_at;
+    let gives = |it: &Member| {
+        it.role.reach(Right::ManageTokens) == Reach::All && it.owner_at.is_none_or(|became| became <= made)
+    };
+    let maker = scope.get::<Principal>(maker)?;
+    Ok(!maker.is_some_and(|it| !it.has_ended_since(made) && it.membership().is_some_and(gives)))
 }
 
 fn faults(asked: &CreateToken) -> Vec<FieldError> {

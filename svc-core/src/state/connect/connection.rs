@@ -95,7 +95,7 @@ pub enum EndedBy {
     Frozen,
     /// Its agent was removed.
     Removed,
-    /// Whoever connected it left the workspace.
+    /// Whoever connected it left the workspace, or came into a role in which they may connect the agent no more.
     Left,
     /// Nobody had used it for long, and another was made where its agent had as many as it may have.
     Unused,
