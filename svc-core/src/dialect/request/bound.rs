@@ -27,6 +27,8 @@ pub(super) fn spoken_as(root: Value<'_>, target: Target<'_>) -> Vec<Splice> {
     let mut splices: Vec<_> = servers_own(root, bound.raw()).into_iter().collect();
     if root.given(NEW).is_none() {
         splices.extend(Splice::without(root, NEW));
+        let old = root.members().find(|(it, _)| it.is(OLD)).filter(|_| name(target) == NEW);
+        splices.extend(old.map(|(named, _)| Splice::over(named, format!("\"{NEW}\""))));
     } else if name(target) == NEW {
         splices.extend(Splice::without(root, OLD));
     } else if let Some(old) = root.get(OLD) {
@@ -131,6 +133,9 @@ mod tests {
                 (r#""max_tokens":8000,"max_completion_tokens":1"#, 1),
                 (r#""max_completion_tokens":1,"max_tokens":8000"#, 1),
                 (r#""max_completion_tokens":7,"max_tokens":null"#, 7),
+                (r#""max_tokens":5"#, 5),
+                (r#""max_completion_tokens":null,"max_tokens":5"#, 5),
+                (r#""max_tokens":5,"max_completion_tokens":null"#, 5),
             ] {
                 assert_eq!(
                     sent(Dialect::Chat, members, target),
@@ -142,15 +147,13 @@ mod tests {
         }
     }
 
-    /// A client's one bound stays under the name that the client gave it where that is the old one, and a server's own name for it
-    /// says what the others say; where a request sets no bound, nothing does.
+    /// A server's own name for the bound says what the others say; where a request sets no bound, nothing does.
     #[test]
     fn what_sets_no_other_bound_stays_as_it_came() {
-        for host in [Host::Maker, Host::Other] {
+        for (host, name) in [(Host::Maker, NEW), (Host::Other, OLD)] {
+            let both = format!(r#"{{"n_predict":9,"{name}":9}}"#);
             for (members, told) in [
-                (r#""max_tokens":9"#, r#"{"max_tokens":9}"#),
-                (r#""max_tokens":9,"max_completion_tokens":null"#, r#"{"max_tokens":9}"#),
-                (r#""n_predict":-1,"max_tokens":9"#, r#"{"n_predict":9,"max_tokens":9}"#),
+                (r#""n_predict":-1,"max_tokens":9"#, &*both),
                 (r#""n_predict":-1"#, r#"{"n_predict":-1}"#),
                 (r#""max_completion_tokens":null"#, r#"{"max_completion_tokens":null}"#),
             ] {
