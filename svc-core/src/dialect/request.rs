@@ -7,6 +7,7 @@ mod schema;
 mod tests;
 mod to_chat;
 mod to_messages;
+mod transcript;
 
 use std::borrow::Cow;
 use std::fmt;
@@ -24,8 +25,6 @@ use crate::state::gateway::{Call, Capability, Demand, Dialect, Host, Mode, Model
 
 /// What the names of models have that refuse to think in the midst of a turn which began without; a deployment may have any name.
 const STRICT: &str = "claude";
-/// Members of a message of the chat shape in which models tell what they have thought, each provider in its own.
-const THOUGHTS: [&str; 3] = ["reasoning_content", "reasoning", "reasoning_details"];
 
 /// A request for a model's work: read once, kept as it was written.
 ///
@@ -302,11 +301,7 @@ impl Body {
         if self.dialect == Dialect::Chat {
             splices.extend(bound::spoken_as(root, target));
             splices.extend(makers::told_otherwise(root, target, faults));
-        }
-        if self.dialect == Dialect::Chat && target.is_elsewhere {
-            splices.extend(thoughts_left_out(root));
-        } else if self.dialect == Dialect::Chat {
-            splices.extend(unsigned_blocks_left_out(root));
+            splices.extend(transcript::told(root, target));
         }
         if self.dialect == Dialect::Messages {
             let unsigned = unsigned_left_out(root, faults);
@@ -420,11 +415,16 @@ pub(super) fn spliced(text: &str, splices: &[Splice]) -> String {
 
 /// What leaves out members of these names, each with the comma beside it; such as stand together go together.
 fn left_out(object: Value<'_>, names: &[&str]) -> Vec<Splice> {
+    left_out_where(object, |key, _| names.iter().any(|it| key.is(it)))
+}
+
+/// The same of those that are such, by their names and values.
+fn left_out_where<'a>(object: Value<'a>, is_such: impl Fn(Value<'a>, Value<'a>) -> bool) -> Vec<Splice> {
     let mut splices: Vec<Splice> = Vec::new();
     let (mut kept, mut open): (Option<usize>, Option<(usize, usize)>) = (None, None);
     for (key, value) in object.members() {
         let ((start, _), (_, end)) = (key.span(), value.span());
-        if names.iter().any(|it| key.is(it)) {
+        if is_such(key, value) {
             open = Some((open.map_or(start, |it| it.0), end));
             continue;
         }
@@ -467,46 +467,6 @@ fn ids_taken(root: Value<'_>, host: Host) -> impl Iterator<Item = Splice> {
     ids.filter_map(move |it| match taken(&it.text()?, host) {
         Cow::Owned(other) => Some(Splice::over(it, quoted(&other))),
         Cow::Borrowed(_) => None,
-    })
-}
-
-/// What leaves out, message by message, what models have thought in members that another provider may refuse.
-fn thoughts_left_out(root: Value<'_>) -> impl Iterator<Item = Splice> {
-    let is_thought = |(name, value): &(Value<'_>, Value<'_>)| {
-        THOUGHTS.iter().any(|it| name.is(it)) || name.is("thinking_blocks") && value.items().any(|it| is_unsigned(&it))
-    };
-    let messages = root.get("messages").into_iter().flat_map(|it| it.items());
-    let told = messages.filter(move |it| it.has("role", "assistant") && it.members().any(|it| is_thought(&it)));
-    told.map(move |message| {
-        let mut out = Out::default();
-        out.object(|out| {
-            for (name, value) in message.members().filter(|it| !is_thought(it)) {
-                out.name(&name.text().unwrap_or_default()).raw(value.raw());
-            }
-            if let Some(blocks) = message.get("thinking_blocks").filter(|it| it.items().any(|it| is_unsigned(&it)))
-                && blocks.items().any(|it| !is_unsigned(&it))
-            {
-                let kept = blocks.items().filter(|it| !is_unsigned(it));
-                out.name("thinking_blocks").list(|out| kept.for_each(|it| out.raw(it.raw())));
-            }
-        });
-        Splice::over(message, String::from_utf8(out.into_bytes()).unwrap_or_default())
-    })
-}
-
-/// What leaves out, message by message, blocks of thinking whose text is not the one that was signed any more: gateways that take such
-/// blocks hand them on to who signed them, who refuses all that they stand in.
-fn unsigned_blocks_left_out(root: Value<'_>) -> impl Iterator<Item = Splice> {
-    let messages = root.get("messages").into_iter().flat_map(|it| it.items());
-    messages.filter_map(|message| {
-        let told = message.get("thinking_blocks").filter(|it| it.items().any(|it| is_unsigned(&it)))?;
-        let kept = || told.items().filter(|it| !is_unsigned(it));
-        if kept().next().is_none() {
-            return Splice::without(message, "thinking_blocks");
-        }
-        let mut out = Out::default();
-        out.list(|out| kept().for_each(|it| out.raw(it.raw())));
-        Some(Splice::over(told, String::from_utf8(out.into_bytes()).unwrap_or_default()))
     })
 }
 

@@ -166,3 +166,20 @@ fn hosts_are_known_by_where_they_are() {
         assert_eq!(upstream.host(), host, "{url}");
     }
 }
+
+/// The word for whoever made a program that the shape's maker alone knows is told as all know it, where policy chose the provider.
+#[test]
+fn a_developer_speaks_as_the_system_where_no_developer_is_known() {
+    let body = r#"{"model":"x","messages":[{"content":"a","role":"developer"},{"role":"system","content":"developer"},{"role":"user","content":"b","name":"developer"}]}"#;
+    let roles = |host, is_its_own| {
+        let told = sent(CHAT, body, Target { host, is_its_own, ..target(CHAT, "m") });
+        let messages = told.get("messages").and_then(Json::as_list).unwrap().to_vec();
+        assert_eq!(messages[1], json(r#"{"role":"system","content":"developer"}"#), "a text is no role");
+        messages[0].get("role").and_then(Json::as_str).unwrap().to_owned()
+    };
+    for host in [Host::Other, Host::Mistral, Host::Google] {
+        assert_eq!(roles(host, false), "system", "{host:?}");
+        assert_eq!(roles(host, true), "developer", "its client named it: {host:?}");
+    }
+    assert_eq!(roles(Host::Maker, false), "developer");
+}
