@@ -253,12 +253,10 @@ impl Body {
         if makers::beside_tools(root, target) == BesideTools::Unthinking && !is_told() {
             lines.push(format!("{model} takes tools without thinking alone: it was told not to think"));
         }
-        if makers::draws_itself(target) {
-            let is_changed = |it: &&str| root.given(it).is_some_and(|it| !is_one(it));
-            let left_out: Vec<_> = makers::chances(self.dialect).iter().copied().filter(is_changed).collect();
-            if !left_out.is_empty() {
-                lines.push(format!("left out, as {model} refuses it: {}", left_out.join(", ")));
-            }
+        let mut missed = makers::missed(root, self.dialect, target);
+        missed.extend(transcript::missed(root, self.dialect, target));
+        if !missed.is_empty() {
+            lines.push(format!("left out, as {model} refuses it: {}", missed.join(", ")));
         }
         if let (Dialect::Chat, Dialect::Chat, Some(held)) = (self.dialect, target.dialect, bound::set(root, target)) {
             lines.push(format!(
@@ -271,7 +269,7 @@ impl Body {
     /// The body in its own shape, for this model.
     fn renamed(&self, target: Target<'_>, faults: &mut Faults) -> Vec<u8> {
         let root = self.root();
-        let mut first = left_out(root, &makers::left_out(target));
+        let mut first = left_out(root, &makers::left_out(root, target));
         if self.dialect == Dialect::Chat {
             first.extend(ids_taken(root, target.host));
             first.extend(makers::renamed(root, target));
@@ -440,6 +438,11 @@ fn left_out_where<'a>(object: Value<'a>, is_such: impl Fn(Value<'a>, Value<'a>) 
 /// Whether a number is so without being said.
 fn is_one(number: Value<'_>) -> bool {
     number.raw().parse::<f64>().is_ok_and(|it| it.to_bits() == 1_f64.to_bits())
+}
+
+/// The same of one that is none when nothing is said.
+fn is_zero(number: Value<'_>) -> bool {
+    number.raw().parse::<f64>().is_ok_and(|it| it.abs().to_bits() == 0)
 }
 
 /// What makes a chat stream tell its usage.

@@ -5,8 +5,8 @@
 
 use super::super::doc::Value;
 use super::super::own::names_some;
-use super::{Faults, Splice, Target};
-use crate::state::gateway::{Dialect, Host};
+use super::{Faults, Splice, Target, is_one, is_zero};
+use crate::state::gateway::{Dialect, Host, is_default_service};
 
 /// From this number on the chat shape's maker has tools called beside no thinking alone.
 const TOOLS_UNTHINKING: (u32, u32) = (5, 4);
@@ -25,6 +25,22 @@ const LINE_DIGITS_MAX: usize = 2;
 /// Numbers of the maker's first models that think, and the first of them that takes no text at which to end.
 const O_LINES: [u32; 3] = [1, 3, 4];
 const TAKES_NO_STOP: u32 = 3;
+
+/// What Mistral refuses of what asks for no other answer: nobody misses it.
+const UNTOLD: [&str; 2] = ["stream_options", "user"];
+/// Hints and labels that it refuses as well, and those that Google refuses.
+const MISTRAL_UNKNOWN: [&str; 4] = ["store", "safety_identifier", "prompt_cache_retention", "verbosity"];
+const GOOGLE_UNKNOWN: [&str; 7] = [
+    "store",
+    "metadata",
+    "prompt_cache_key",
+    "prompt_cache_retention",
+    "safety_identifier",
+    "verbosity",
+    "frequency_penalty",
+];
+/// The member that asks for a service.
+const TIER: &str = "service_tier";
 
 /// What is told beside tools of how much to think.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,15 +99,48 @@ pub(super) fn takes_no_stop(target: Target<'_>) -> bool {
 }
 
 /// Members of its own shape that are not known, or refused, where a request goes.
-pub(super) fn left_out(target: Target<'_>) -> Vec<&'static str> {
+pub(super) fn left_out(root: Value<'_>, target: Target<'_>) -> Vec<&'static str> {
     let mut out = Vec::new();
     if target.host == Host::Mistral {
-        out.extend(["stream_options", "user"]);
+        out.extend(UNTOLD);
+    }
+    out.extend(unknown(target));
+    // Any other than the usual service has a price of its own, and is not left out.
+    if !unknown(target).is_empty() && root.text_of(TIER).is_some_and(|it| is_default_service(&it)) {
+        out.push(TIER);
     }
     if draws_itself(target) {
         out.extend(chances(target.dialect));
     }
     out
+}
+
+/// Hints and labels of the chat shape that a host refuses as unknown, where the client could not mean it.
+pub(super) fn unknown(target: Target<'_>) -> &'static [&'static str] {
+    match target.host {
+        Host::Mistral if !target.is_its_own => &MISTRAL_UNKNOWN,
+        Host::Google if !target.is_its_own => &GOOGLE_UNKNOWN,
+        Host::Google | Host::Maker | Host::Mistral | Host::Other => &[],
+    }
+}
+
+/// Of the members of a request in this shape that are left out, those whose loss is told: what says no more than saying nothing is
+/// not missed.
+pub(super) fn missed(root: Value<'_>, shape: Dialect, target: Target<'_>) -> Vec<&'static str> {
+    let out = if shape == target.dialect {
+        left_out(root, target)
+    } else if draws_itself(target) {
+        chances(shape).to_vec()
+    } else {
+        Vec::new()
+    };
+    let says_nothing = |name: &str, value: Value<'_>| match name {
+        "temperature" | "top_p" | "top_k" => is_one(value),
+        "frequency_penalty" | "presence_penalty" => is_zero(value),
+        "store" => value.bool() == Some(false),
+        _ => name == TIER || UNTOLD.contains(&name),
+    };
+    out.into_iter().filter(|it| root.given(it).is_some_and(|value| !says_nothing(it, value))).collect()
 }
 
 /// Members by which a request of this shape says how chance is to draw.

@@ -83,6 +83,7 @@ fn member(out: &mut Out, root: Value<'_>, (name, value): (&str, Value<'_>), targ
             Some(_) | None => faults.lost(name),
         },
         "top_k" | "container" | "mcp_servers" => faults.lost(name),
+        "frequency_penalty" | "prompt_cache_key" | "verbosity" if makers::unknown(target).contains(&name) => {}
         "seed" if target.host == Host::Mistral => out.name(makers::MISTRAL_SEED).raw(value.raw()),
         // Members of the chat shape that a client of the other shape sends all the same are meant for such a model.
         "seed" | "n" | "frequency_penalty" | "presence_penalty" | "logit_bias" | "prompt_cache_key" | "verbosity" => {

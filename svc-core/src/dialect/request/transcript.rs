@@ -1,16 +1,18 @@
-//! What of a conversation in the chat shape is told otherwise to a provider of that shape: who speaks, and what models have left in
-//! their messages.
+//! What of a conversation in the chat shape is told otherwise to a provider of that shape: who speaks, and what models left in their
+//! messages.
 
 use super::super::doc::Value;
 use super::super::marks::is_unsigned;
 use super::super::write::Out;
 use super::{Splice, Target, left_out_where};
-use crate::state::gateway::Host;
+use crate::state::gateway::{Dialect, Host};
 
 /// Members in which models tell what they have thought, each in its own.
 const THOUGHTS: [&str; 3] = ["reasoning_content", "reasoning", "reasoning_details"];
-/// The member in which such gateways tell it as hand on what others signed.
+/// The member in which gateways tell it that hand on what others signed.
 const BLOCKS: &str = "thinking_blocks";
+/// The name of who speaks, where several speak in one role.
+const NAME: &str = "name";
 /// Who speaks for whoever made a program, as the shape's maker calls it now, and as all know it.
 const DEVELOPER: &str = "developer";
 const SYSTEM: &str = "system";
@@ -26,11 +28,26 @@ pub(super) fn told<'a>(root: Value<'a>, target: Target<'a>) -> impl Iterator<Ite
     })
 }
 
+/// What of messages is left out whose loss is told.
+pub(super) fn missed(root: Value<'_>, shape: Dialect, target: Target<'_>) -> Option<&'static str> {
+    let mut messages = root.get("messages").into_iter().flat_map(|it| it.items());
+    let is_missed = |it: Value<'_>| is_nameless(it, target) && it.given(NAME).is_some();
+    (shape == Dialect::Chat && messages.any(is_missed)).then_some(NAME)
+}
+
+/// Whether this message may have no name where it goes: Mistral knows those of tools alone.
+fn is_nameless(message: Value<'_>, target: Target<'_>) -> bool {
+    target.host == Host::Mistral && !target.is_its_own && !message.has("role", "tool")
+}
+
 /// Whether this member of a message goes to nobody, or not to this provider.
 fn is_left_out(message: Value<'_>, (name, value): (Value<'_>, Value<'_>), target: Target<'_>) -> bool {
     if name.is(BLOCKS) {
         // What is not as it was signed is refused by who signed it, to whom gateways hand it on.
         return value.items().any(|it| is_unsigned(&it)) && value.items().all(|it| is_unsigned(&it));
+    }
+    if name.is(NAME) {
+        return is_nameless(message, target);
     }
     // Another provider may refuse what models have thought.
     target.is_elsewhere && message.has("role", "assistant") && THOUGHTS.iter().any(|it| name.is(it))

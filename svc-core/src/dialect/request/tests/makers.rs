@@ -231,3 +231,63 @@ fn mistral_is_sent_what_it_knows() {
     assert_eq!((both.get("seed").is_some(), both.get("random_seed").map(canonical).as_deref()), (true, Some("8")));
     assert_eq!(told(CHAT, of_chat, target(CHAT, "m"), "user").as_deref(), Some("\"u\""));
 }
+
+/// Hints and labels that Mistral's and Google's own addresses refuse are left out where policy chose them, and that is told of those
+/// that say something. A client that names such a model says what it likes, and others are sent all of it.
+#[test]
+fn hints_are_left_out_where_they_are_unknown() {
+    let hints = r#""store":true,"metadata":{"a":"b"},"prompt_cache_key":"k","prompt_cache_retention":"24h","safety_identifier":"s","verbosity":"low","frequency_penalty":0.5,"service_tier":"default""#;
+    let all = [
+        "store",
+        "metadata",
+        "prompt_cache_key",
+        "prompt_cache_retention",
+        "safety_identifier",
+        "verbosity",
+        "frequency_penalty",
+        "service_tier",
+    ];
+    let heard = |host, is_its_own| {
+        let to = Target { host, is_its_own, ..target(CHAT, "m") };
+        let sent = sent(CHAT, &asking(hints), to);
+        let kept: Vec<_> = all.into_iter().filter(|it| sent.get(it).is_some()).collect();
+        (kept, read(CHAT, &asking(hints)).changed(to))
+    };
+    let line = |left_out: &str| vec![format!("left out, as m refuses it: {left_out}")];
+    let of_mistral = line("store, safety_identifier, prompt_cache_retention, verbosity");
+    assert_eq!(heard(Host::Mistral, false), (vec!["metadata", "prompt_cache_key", "frequency_penalty"], of_mistral));
+    let (kept, lines) = heard(Host::Google, false);
+    assert_eq!((kept, lines.len()), (vec![], 1));
+    assert!(lines[0].contains("metadata") && lines[0].ends_with("frequency_penalty"), "{lines:?}");
+    for (host, is_its_own) in [(Host::Mistral, true), (Host::Google, true), (Host::Other, false), (Host::Maker, false)]
+    {
+        assert_eq!(heard(host, is_its_own), (all.to_vec(), vec![]), "{host:?}");
+    }
+    let nothing = r#""store":false,"frequency_penalty":0,"service_tier":"priority""#;
+    let google = Target { host: Host::Google, is_its_own: false, ..target(CHAT, "m") };
+    assert!(read(CHAT, &asking(nothing)).changed(google).is_empty());
+    let service = told(CHAT, nothing, google, "service_tier");
+    assert_eq!(service.as_deref(), Some("\"priority\""), "a service with a price of its own is not left out");
+    let meant_for_chat = r#""prompt_cache_key":"k","verbosity":"low","frequency_penalty":0.5"#;
+    for member in ["prompt_cache_key", "verbosity", "frequency_penalty"] {
+        assert_eq!(told(MESSAGES, meant_for_chat, google, member), None, "{member}");
+    }
+}
+
+/// Mistral knows names of tools alone.
+#[test]
+fn names_of_speakers_are_left_out_where_they_are_unknown() {
+    let body = r#"{"model":"x","messages":[{"name":"ann","role":"user","content":"a"},{"role":"assistant","name":"bob","content":null,"tool_calls":[{"id":"a1B2c3D4e","type":"function","function":{"name":"f","arguments":"{}"}}]},{"role":"tool","name":"f","tool_call_id":"a1B2c3D4e","content":"r"}]}"#;
+    let names = |host, is_its_own| {
+        let to = Target { host, is_its_own, ..target(CHAT, "m") };
+        let sent = sent(CHAT, body, to);
+        let messages = sent.get("messages").and_then(Json::as_list).unwrap();
+        let names: Vec<_> = messages.iter().filter_map(|it| it.get("name")?.as_str().map(str::to_owned)).collect();
+        (names.join(","), read(CHAT, body).changed(to))
+    };
+    let line = vec!["left out, as m refuses it: name".to_owned()];
+    assert_eq!(names(Host::Mistral, false), ("f".to_owned(), line));
+    for (host, is_its_own) in [(Host::Mistral, true), (Host::Google, false), (Host::Other, false)] {
+        assert_eq!(names(host, is_its_own), ("ann,bob,f".to_owned(), vec![]), "{host:?}");
+    }
+}
