@@ -188,7 +188,7 @@ fn what_was_signed_is_not_once_it_was_changed() {
         let mut body = Body::read(Dialect::Chat, blocks.as_bytes()).unwrap();
         body.texts_mut(&mut |it| it.contains("secret").then(|| it.replace("secret", "gone"))).unwrap();
         for is_elsewhere in [false, true] {
-            let target = Target { dialect: Dialect::Chat, is_elsewhere, ..target };
+            let target = Target { dialect: Dialect::Chat, host: Host::Other, is_elsewhere, ..target };
             let sent = String::from_utf8(body.to_upstream(target).unwrap()).unwrap();
             assert!(!sent.contains("svc_unsigned"), "{sent}");
             let blocks = expected.contains("thinking_blocks");

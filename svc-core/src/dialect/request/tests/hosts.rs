@@ -183,3 +183,68 @@ fn a_developer_speaks_as_the_system_where_no_developer_is_known() {
     }
     assert_eq!(roles(Host::Maker, false), "developer");
 }
+
+/// What this message goes out as.
+fn goes_as(message: &str, to: Target<'_>) -> Json {
+    let body = format!(r#"{{"model":"x","messages":[{{"role":"user","content":"a"}},{message}]}}"#);
+    sent(CHAT, &body, to).get("messages").and_then(Json::as_list).unwrap()[1].clone()
+}
+
+/// What an answer left in a transcript beside its text goes to nobody who refuses it: thinking, blocks of it, and members that say
+/// nothing. A model that thinks is given thinking again, as some refuse to go on without, and a client that names a model is
+/// understood to mean it.
+#[test]
+fn what_an_answer_left_behind_goes_to_nobody_who_refuses_it() {
+    const SAID: &str = r#""role":"assistant","content":"so""#;
+    const THOUGHT: &str = r#""reasoning_content":"hm""#;
+    const BLOCKS: &str = r#""thinking_blocks":[{"type":"thinking","thinking":"hm","signature":"s"}]"#;
+    const NOTHING: &str = r#""refusal":null"#;
+    let answer = format!("{{{NOTHING},{SAID},{THOUGHT},{BLOCKS},\"audio\":null}}");
+    let whole = |members: &[&str]| json(&format!("{{{}}}", members.join(",")));
+    let to = |host, is_its_own| Target { host, is_its_own, ..target(CHAT, "m") };
+    for host in [Host::Mistral, Host::Google] {
+        for is_its_own in [true, false] {
+            assert_eq!(goes_as(&answer, to(host, is_its_own)), whole(&[SAID]), "{host:?}");
+        }
+    }
+    assert_eq!(goes_as(&answer, to(Host::Maker, false)), whole(&[SAID]));
+    assert_eq!(goes_as(&answer, to(Host::Maker, true)), whole(&[NOTHING, SAID, "\"audio\":null"]));
+    assert_eq!(goes_as(&answer, to(Host::Other, true)), json(&answer), "its client named it");
+    let routed = to(Host::Other, false);
+    assert_eq!(goes_as(&answer, routed), whole(&[SAID, THOUGHT]));
+    assert_eq!(goes_as(&answer, Target { reasoning: false, ..routed }), whole(&[SAID]));
+    let deepseek = Target { reasoning: false, model: "DeepSeek-V4", ..routed };
+    assert_eq!(goes_as(&answer, deepseek), whole(&[SAID, THOUGHT]));
+    assert_eq!(goes_as(&answer, Target { is_strict: true, ..routed }), whole(&[SAID, THOUGHT, BLOCKS]));
+    let calls = r#"{"role":"assistant","content":null,"tool_calls":[{"id":"a1B2c3D4e","type":"function","function":{"name":"f","arguments":"{}"}}]}"#;
+    for host in [Host::Mistral, Host::Maker, Host::Other] {
+        assert_eq!(goes_as(calls, to(host, false)), json(calls), "no text is said so: {host:?}");
+    }
+}
+
+/// Where a provider knows nothing of an answer but its text and its calls, a refusal is its text, and what stands beside is left out.
+#[test]
+fn an_answer_goes_out_as_it_is_known() {
+    let mistral = |is_its_own| Target { host: Host::Mistral, is_its_own, ..target(CHAT, "m") };
+    for (message, told) in [
+        (
+            r#"{"role":"assistant","refusal":"no","content":null,"annotations":[]}"#,
+            r#"{"role":"assistant","content":"no"}"#,
+        ),
+        (r#"{"content":"","role":"assistant","refusal":"no"}"#, r#"{"role":"assistant","content":"no"}"#),
+        (
+            r#"{"role":"assistant","content":"so","refusal":"no","audio":{"id":"a"}}"#,
+            r#"{"role":"assistant","content":"so"}"#,
+        ),
+        (
+            r#"{"role":"assistant","content":"so","tool_calls":[{"id":"a1B2c3D4e","extra_content":{"google":{}},"type":"function","function":{"name":"f","arguments":"{}"}}]}"#,
+            r#"{"role":"assistant","content":"so","tool_calls":[{"id":"a1B2c3D4e","type":"function","function":{"name":"f","arguments":"{}"}}]}"#,
+        ),
+    ] {
+        for is_its_own in [true, false] {
+            assert_eq!(goes_as(message, mistral(is_its_own)), json(told), "{message}");
+        }
+        let other = goes_as(message, target(CHAT, "m"));
+        assert_eq!(other, json(message), "{message}");
+    }
+}
