@@ -250,8 +250,12 @@ impl Body {
         let (root, model) = (self.root(), target.model);
         let mut lines = Vec::new();
         let is_told = || root.get("reasoning_effort").is_some_and(|it| it.is("none"));
-        if makers::beside_tools(root, target) == BesideTools::Unthinking && !is_told() {
-            lines.push(format!("{model} takes tools without thinking alone: it was told not to think"));
+        if makers::beside_tools(root, target) == BesideTools::Unthinking {
+            if !is_told() {
+                lines.push(format!("{model} takes tools without thinking alone: it was told not to think"));
+            }
+        } else if let (Dialect::Chat, Some(known)) = (self.dialect, makers::effort_known(root, target)) {
+            lines.push(format!("{model} knows no such reasoning_effort: it was told {known}"));
         }
         let mut missed = makers::missed(root, self.dialect, target);
         missed.extend(transcript::missed(root, self.dialect, target));

@@ -29,16 +29,23 @@ const TAKES_NO_STOP: u32 = 3;
 /// What Mistral refuses of what asks for no other answer: nobody misses it.
 const UNTOLD: [&str; 2] = ["stream_options", "user"];
 /// Hints and labels that it refuses as well, and those that Google refuses.
-const MISTRAL_UNKNOWN: [&str; 4] = ["store", "safety_identifier", "prompt_cache_retention", "verbosity"];
+const MISTRAL_UNKNOWN: [&str; 4] = ["store", "safety_identifier", "prompt_cache_retention", VERBOSITY];
 const GOOGLE_UNKNOWN: [&str; 7] = [
     "store",
     "metadata",
     "prompt_cache_key",
     "prompt_cache_retention",
     "safety_identifier",
-    "verbosity",
+    VERBOSITY,
     "frequency_penalty",
 ];
+/// The members that say how much to think, and how much to say.
+const EFFORT: &str = "reasoning_effort";
+const VERBOSITY: &str = "verbosity";
+/// The first number whose models think, those that know the word for more than much, and those that know the one for most.
+const THINKS: (u32, u32) = (5, 0);
+const KNOWS_XHIGH: (u32, u32) = (5, 2);
+const KNOWS_MAX: (u32, u32) = (5, 6);
 /// The member that asks for a service.
 const TIER: &str = "service_tier";
 
@@ -112,7 +119,63 @@ pub(super) fn left_out(root: Value<'_>, target: Target<'_>) -> Vec<&'static str>
     if draws_itself(target) {
         out.extend(chances(target.dialect));
     }
+    if takes_no_odds(target) {
+        out.extend(odds(root).into_iter().filter(|(_, is_said)| !is_said).map(|(name, _)| name));
+    }
+    if takes_no_effort(target) {
+        out.push(EFFORT);
+    }
+    if takes_no_verbosity(target) {
+        out.push(VERBOSITY);
+    }
     out
+}
+
+/// Members by which a request of the chat shape asks for the odds of tokens or sets them, and whether it does.
+fn odds(root: Value<'_>) -> [(&'static str, bool); 3] {
+    let asks = root.get("logprobs").is_some_and(|it| it.bool() == Some(true));
+    let sets = root.get("logit_bias").is_some_and(|it| it.members().next().is_some());
+    [("logprobs", asks), ("top_logprobs", false), ("logit_bias", sets)]
+}
+
+/// Whether a model refuses to tell the odds of tokens, or to have them set: what asks for it goes to another.
+pub(super) fn takes_no_odds(target: Target<'_>) -> bool {
+    let is_chat = !target.is_its_own && target.dialect == Dialect::Chat;
+    is_chat && (draws_itself(target) || target.host == Host::Mistral)
+}
+
+/// Whether the maker has a model refuse any wish for thinking, as it does not think.
+fn takes_no_effort(target: Target<'_>) -> bool {
+    !target.is_its_own && is_makers(target, Dialect::Chat) && !target.reasoning
+}
+
+/// Whether the maker has a model refuse a wish for few or many words, as those of before its fifth line do.
+pub(super) fn takes_no_verbosity(target: Target<'_>) -> bool {
+    let is_older = || is_o_line(target.model) || numbered(target.model).is_some_and(|it| it < THINKS);
+    takes_no_effort(target) || !target.is_its_own && is_makers(target, Dialect::Chat) && is_older()
+}
+
+/// The word for how much to think that a model knows instead of the one which a request has, where it does not know that one.
+pub(super) fn effort_known(root: Value<'_>, target: Target<'_>) -> Option<&'static str> {
+    if target.is_its_own || !target.reasoning || !is_makers(target, Dialect::Chat) {
+        return None;
+    }
+    let number = numbered(target.model).filter(|it| *it >= THINKS);
+    if number.is_none() && !is_o_line(target.model) {
+        return None;
+    }
+    let is_from = |first: (u32, u32)| number.is_some_and(|it| it >= first);
+    let said = root.text_of(EFFORT)?;
+    let known = match &*said {
+        "none" | "minimal" if may_not_think(target) => "none",
+        "none" | "minimal" if number == Some(THINKS) => "minimal",
+        "none" | "minimal" => "low",
+        "max" if is_from(KNOWS_MAX) => "max",
+        "max" | "xhigh" if is_from(KNOWS_XHIGH) => "xhigh",
+        "max" | "xhigh" => "high",
+        _ => return None,
+    };
+    (known != said).then_some(known)
 }
 
 /// Hints and labels of the chat shape that a host refuses as unknown, where the client could not mean it.
@@ -138,6 +201,10 @@ pub(super) fn missed(root: Value<'_>, shape: Dialect, target: Target<'_>) -> Vec
         "temperature" | "top_p" | "top_k" => is_one(value),
         "frequency_penalty" | "presence_penalty" => is_zero(value),
         "store" => value.bool() == Some(false),
+        // A model that does not think has thought no less than this.
+        EFFORT => value.is("none"),
+        VERBOSITY => value.is("medium"),
+        "logprobs" | "top_logprobs" | "logit_bias" => true,
         _ => name == TIER || UNTOLD.contains(&name),
     };
     out.into_iter().filter(|it| root.given(it).is_some_and(|value| !says_nothing(it, value))).collect()
@@ -146,7 +213,7 @@ pub(super) fn missed(root: Value<'_>, shape: Dialect, target: Target<'_>) -> Vec
 /// Members by which a request of this shape says how chance is to draw.
 pub(super) fn chances(shape: Dialect) -> &'static [&'static str] {
     match shape {
-        Dialect::Chat => &["temperature", "top_p"],
+        Dialect::Chat => &["temperature", "top_p", "frequency_penalty", "presence_penalty"],
         Dialect::Messages => &["temperature", "top_p", "top_k"],
     }
 }
@@ -154,15 +221,21 @@ pub(super) fn chances(shape: Dialect) -> &'static [&'static str] {
 /// What is told otherwise of a request of the chat shape that stays in it.
 pub(super) fn told_otherwise(root: Value<'_>, target: Target<'_>, faults: &mut Faults) -> Option<Splice> {
     if takes_no_stop(target) && names_some(root, "stop") {
-        faults.add("stop", NO_STOP);
+        faults.add("stop", UNTELLABLE);
+    }
+    if takes_no_odds(target) {
+        odds(root).into_iter().filter(|(_, is_said)| *is_said).for_each(|(name, _)| faults.add(name, UNTELLABLE));
     }
     match beside_tools(root, target) {
-        BesideTools::AsAsked => None,
+        BesideTools::AsAsked => {
+            let (effort, known) = root.get(EFFORT).zip(effort_known(root, target))?;
+            Some(Splice::over(effort, format!("\"{known}\"")))
+        }
         BesideTools::Unfit => {
             refuse_tools(faults);
             None
         }
-        BesideTools::Unthinking => match root.get("reasoning_effort") {
+        BesideTools::Unthinking => match root.get(EFFORT) {
             Some(effort) if effort.is("none") => None,
             Some(effort) => Some(Splice::over(effort, "\"none\"".to_owned())),
             None => Some(Splice::first(root, "\"reasoning_effort\":\"none\"")),
@@ -177,8 +250,8 @@ pub(super) fn renamed(root: Value<'_>, target: Target<'_>) -> Option<Splice> {
     is_mistral.then(|| Splice::over(seed, format!("\"{MISTRAL_SEED}\"")))
 }
 
-/// What is said of a text that ends an answer where none is taken.
-pub(super) const NO_STOP: &str = "cannot be told to this model: name another, or leave it out";
+/// What is said of what changes the answer where it is not taken.
+pub(super) const UNTELLABLE: &str = "cannot be told to this model: name another, or leave it out";
 /// What Mistral calls a seed.
 pub(super) const MISTRAL_SEED: &str = "random_seed";
 

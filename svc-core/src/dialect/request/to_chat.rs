@@ -10,7 +10,7 @@ use super::super::names::{shortened, taken, unpacked};
 use super::super::write::{Out, quoted};
 use super::makers::{self, BesideTools};
 use super::{Faults, Target, bound, joined, raw_or};
-use crate::state::gateway::Host;
+use crate::state::gateway::{Dialect, Host};
 use crate::value::digest::Digest;
 
 /// Up to so many tokens of thinking, a little effort is asked for; up to the second, a middling one.
@@ -55,10 +55,10 @@ fn member(out: &mut Out, root: Value<'_>, (name, value): (&str, Value<'_>), targ
             faults.add(name, "must be above zero for a model of the chat shape");
         }
         bound::OLD => out.name(bound::name(target)).raw(value.raw()),
-        "temperature" | "top_p" if makers::draws_itself(target) => {}
+        _ if makers::draws_itself(target) && makers::chances(Dialect::Chat).contains(&name) => {}
         "temperature" | "top_p" => out.name(name).raw(value.raw()),
         "stop_sequences" if makers::takes_no_stop(target) && value.items().next().is_some() => {
-            faults.add(name, makers::NO_STOP);
+            faults.add(name, makers::UNTELLABLE);
         }
         "stop_sequences" if target.host == Host::Maker && value.items().nth(STOPS_MAX).is_some() => {
             faults.add(name, "must have at most 4 texts for a model of the chat shape's maker");
@@ -84,6 +84,12 @@ fn member(out: &mut Out, root: Value<'_>, (name, value): (&str, Value<'_>), targ
         },
         "top_k" | "container" | "mcp_servers" => faults.lost(name),
         "frequency_penalty" | "prompt_cache_key" | "verbosity" if makers::unknown(target).contains(&name) => {}
+        "verbosity" if makers::takes_no_verbosity(target) => {}
+        "logit_bias" if makers::takes_no_odds(target) => {
+            if value.members().next().is_some() {
+                faults.add(name, makers::UNTELLABLE);
+            }
+        }
         "seed" if target.host == Host::Mistral => out.name(makers::MISTRAL_SEED).raw(value.raw()),
         // Members of the chat shape that a client of the other shape sends all the same are meant for such a model.
         "seed" | "n" | "frequency_penalty" | "presence_penalty" | "logit_bias" | "prompt_cache_key" | "verbosity" => {

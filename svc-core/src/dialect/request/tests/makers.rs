@@ -291,3 +291,85 @@ fn names_of_speakers_are_left_out_where_they_are_unknown() {
         assert_eq!(names(host, is_its_own), ("ann,bob,f".to_owned(), vec![]), "{host:?}");
     }
 }
+
+/// A wish for much or little thinking goes to the maker's models in a word that they know, and goes with one for few words to none
+/// that refuses it, where policy chose the model; both are told.
+#[test]
+fn efforts_are_told_as_they_are_known() {
+    let routed = |model| Target { is_its_own: false, ..maker(model) };
+    for (model, said, known) in [
+        ("gpt-5.1", "minimal", "none"),
+        ("gpt-5-mini", "none", "minimal"),
+        ("gpt-5", "minimal", "minimal"),
+        ("o3", "none", "low"),
+        ("o4-mini", "minimal", "low"),
+        ("o3", "high", "high"),
+        ("gpt-6-astra", "none", "low"),
+        ("gpt-5.2", "none", "none"),
+        ("gpt-5.1", "xhigh", "high"),
+        ("gpt-5.2", "xhigh", "xhigh"),
+        ("gpt-5.2", "max", "xhigh"),
+        ("gpt-5.6", "max", "max"),
+        ("o3", "max", "high"),
+        ("prod-1", "minimal", "minimal"),
+    ] {
+        let members = format!(r#""reasoning_effort":"{said}""#);
+        let effort = |to| told(CHAT, &members, to, "reasoning_effort").unwrap();
+        assert_eq!(effort(routed(model)), format!("\"{known}\""), "{model} {said}");
+        assert_eq!(effort(maker(model)), format!("\"{said}\""), "its client named it: {model}");
+        let lines = read(CHAT, &asking(&members)).changed(routed(model));
+        let line = (said != known).then(|| format!("{model} knows no such reasoning_effort: it was told {known}"));
+        assert_eq!(lines, Vec::from_iter(line));
+    }
+    let plain = |model| Target { reasoning: false, ..routed(model) };
+    for (effort, verbosity, is_missed) in [("minimal", "low", true), ("none", "medium", false)] {
+        let members = format!(r#""reasoning_effort":"{effort}","verbosity":"{verbosity}""#);
+        for member in ["reasoning_effort", "verbosity"] {
+            assert_eq!(told(CHAT, &members, plain("gpt-4o"), member), None);
+            assert!(told(CHAT, &members, Target { host: Host::Other, ..plain("gpt-4o") }, member).is_some());
+            assert!(told(CHAT, &members, Target { is_its_own: true, ..plain("gpt-4o") }, member).is_some());
+        }
+        let lines = read(CHAT, &asking(&members)).changed(plain("gpt-4o"));
+        let line = is_missed.then(|| "left out, as gpt-4o refuses it: reasoning_effort, verbosity".to_owned());
+        assert_eq!(lines, Vec::from_iter(line));
+    }
+    for dialect in [CHAT, MESSAGES] {
+        for (model, is_kept) in [("o3", false), ("gpt-4.1", false), ("gpt-5-mini", true), ("prod-1", true)] {
+            let kept = told(dialect, r#""verbosity":"low""#, routed(model), "verbosity");
+            assert_eq!(kept.is_some(), is_kept, "{model}");
+        }
+    }
+}
+
+/// Models that draw by chances of their own are sent no penalties, and what asks for the odds of tokens, or sets them, goes to others.
+#[test]
+fn odds_are_asked_of_who_tells_them() {
+    let routed = |model| Target { is_its_own: false, ..maker(model) };
+    let penalties = r#""frequency_penalty":0.5,"presence_penalty":0"#;
+    let nothing = r#""logprobs":false,"top_logprobs":null,"logit_bias":{}"#;
+    for model in ["o3", "gpt-5", "gpt-6-sol"] {
+        for member in ["frequency_penalty", "presence_penalty"] {
+            assert_eq!(told(CHAT, penalties, routed(model), member), None, "{model}");
+            assert_eq!(told(MESSAGES, penalties, routed(model), member), None, "{model}");
+            assert!(told(CHAT, penalties, maker(model), member).is_some(), "its client named it");
+        }
+        let lines = read(CHAT, &asking(penalties)).changed(routed(model));
+        assert_eq!(lines, [format!("left out, as {model} refuses it: frequency_penalty")]);
+        for member in ["logprobs", "top_logprobs", "logit_bias"] {
+            assert_eq!(told(CHAT, nothing, routed(model), member), None, "{model}");
+        }
+        assert!(read(CHAT, &asking(nothing)).changed(routed(model)).is_empty());
+        assert_eq!(unfit(CHAT, r#""logprobs":true,"top_logprobs":2"#, routed(model)), ["logprobs"]);
+        for dialect in [CHAT, MESSAGES] {
+            assert_eq!(unfit(dialect, r#""logit_bias":{"7":-100}"#, routed(model)), ["logit_bias"]);
+        }
+        assert!(told(CHAT, r#""logprobs":true"#, maker(model), "logprobs").is_some(), "its client named it");
+    }
+    let mistral = Target { host: Host::Mistral, ..routed("mistral-large-4") };
+    assert_eq!(unfit(CHAT, r#""logprobs":true"#, mistral), ["logprobs"]);
+    assert!(told(CHAT, penalties, mistral, "frequency_penalty").is_some());
+    for other in [routed("gpt-4o"), routed("gpt-5.2"), Target { host: Host::Other, ..routed("openai/o3") }] {
+        assert!(told(CHAT, r#""logprobs":true"#, other, "logprobs").is_some());
+        assert!(told(CHAT, penalties, other, "frequency_penalty").is_some());
+    }
+}
