@@ -125,7 +125,7 @@ pub(super) fn taken(id: &str, host: Host) -> Cow<'_, str> {
         Host::Maker if id.chars().nth(MAKER_CHARS).is_some() => {
             Cow::Owned(format!("call_{:032x}", Digest::of(id).bits()))
         }
-        Host::Maker | Host::Google | Host::Other => Cow::Borrowed(id),
+        Host::Maker | Host::Google | Host::Mixed | Host::Other => Cow::Borrowed(id),
     }
 }
 

@@ -77,7 +77,7 @@ impl<'a> Target<'a> {
             provider: upstream.name.as_str(),
             is_strict: model.name.as_str().contains(STRICT)
                 || upstream.dialect == Dialect::Messages && upstream.host() == Host::Maker,
-            host: upstream.host(),
+            host: makers::host(upstream, model.name.as_str()),
             is_elsewhere: false,
             is_its_own: true,
             bound: None,

@@ -6,7 +6,7 @@
 use super::super::doc::Value;
 use super::super::own::names_some;
 use super::{Faults, Splice, Target, is_one, is_zero};
-use crate::state::gateway::{Dialect, Host, is_default_service};
+use crate::state::gateway::{Dialect, Host, Upstream, is_default_service};
 
 /// From this number on the chat shape's maker has tools called beside no thinking alone.
 const TOOLS_UNTHINKING: (u32, u32) = (5, 4);
@@ -48,6 +48,16 @@ const KNOWS_XHIGH: (u32, u32) = (5, 2);
 const KNOWS_MAX: (u32, u32) = (5, 6);
 /// The member that asks for a service.
 const TIER: &str = "service_tier";
+
+/// Whose model of this name a provider serves: where those of many makers are, the name alone tells.
+pub(super) fn host(upstream: &Upstream, model: &str) -> Host {
+    let is_makers = || is_o_line(model) || numbered(model).is_some();
+    match upstream.host() {
+        Host::Mixed if is_makers() => Host::Maker,
+        Host::Mixed => Host::Other,
+        known @ (Host::Google | Host::Maker | Host::Mistral | Host::Other) => known,
+    }
+}
 
 /// What is told beside tools of how much to think.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -183,7 +193,7 @@ pub(super) fn unknown(target: Target<'_>) -> &'static [&'static str] {
     match target.host {
         Host::Mistral if !target.is_its_own => &MISTRAL_UNKNOWN,
         Host::Google if !target.is_its_own => &GOOGLE_UNKNOWN,
-        Host::Google | Host::Maker | Host::Mistral | Host::Other => &[],
+        Host::Google | Host::Maker | Host::Mistral | Host::Mixed | Host::Other => &[],
     }
 }
 

@@ -58,16 +58,19 @@ pub enum Host {
     Mistral,
     /// Google's, in the chat shape: calls come signed there, and go back so.
     Google,
+    /// Those of many makers, its shape's own among them.
+    Mixed,
     /// Anybody's.
     Other,
 }
 
 /// Domains by which hosts are known. Of a shape's maker these are its own, and those of the clouds that resell its models, where a
 /// deployment may have any name.
-const HOSTS: [(Dialect, &str, Host); 8] = [
+const HOSTS: [(Dialect, &str, Host); 9] = [
     (Dialect::Chat, "openai.com", Host::Maker),
     (Dialect::Chat, "openai.azure.com", Host::Maker),
     (Dialect::Chat, "cognitiveservices.azure.com", Host::Maker),
+    (Dialect::Chat, "ai.azure.com", Host::Mixed),
     (Dialect::Messages, "anthropic.com", Host::Maker),
     (Dialect::Messages, "api.aws", Host::Maker),
     (Dialect::Messages, "ai.azure.com", Host::Maker),

@@ -277,6 +277,19 @@ fn strict_models_are_known_by_name_or_place() {
         let target = Target::of(&upstream, &row);
         assert_eq!((target.is_strict, target.host), (model == "claude-x", Host::Other));
     }
+    // Where models of many makers are, a name tells whose it is.
+    let foundry = "https://Res.Services.AI.Azure.com/openai/v1";
+    for (model, host) in [
+        ("gpt-4o", Host::Maker),
+        ("gpt-5-mini", Host::Maker),
+        ("o3", Host::Maker),
+        ("gpt-oss-120b", Host::Other),
+        ("DeepSeek-V4", Host::Other),
+        ("prod-1", Host::Other),
+    ] {
+        let (upstream, row) = at("chat", foundry, model);
+        assert_eq!(Target::of(&upstream, &row).host, host, "{model}");
+    }
     for (url, name) in [
         ("https://eu.api.openai.com/v1", "max_completion_tokens"),
         ("https://res.openai.azure.com/openai/v1", "max_completion_tokens"),
