@@ -44,7 +44,7 @@ use tokio::time::{Instant, timeout, timeout_at};
 pub use self::address::Allowed;
 use self::address::{Base, Origin};
 use self::connection::{Broken, Connection};
-pub use self::failed::{Failed, Reason};
+pub use self::failed::{Failed, Reason, Said};
 use self::framing::{Framing, HEAD_BYTES_MAX, Head};
 pub use self::framing::{Named, Type};
 pub use self::guard::{Charged, Ended, Finish, Guard, How, Outlive};
@@ -258,7 +258,7 @@ impl Upstreams {
                 if !head.packed {
                     // What is said of the error is told where it can be read.
                     let body = timeout(ERROR_TIME, incoming.read(HEAD_BYTES_MAX, ERROR_TIME)).await;
-                    failed.said = body.ok().and_then(Result::ok).and_then(|it| target.said(&it));
+                    failed.said = body.ok().and_then(Result::ok).map(|it| target.said(&it)).unwrap_or_default();
                 }
                 return Err(failed);
             }

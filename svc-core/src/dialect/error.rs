@@ -17,22 +17,40 @@ const LOOKED_AT_MAX: usize = 64 * 1024;
 /// What stands in the place of what may be a key.
 const LEFT_OUT: &str = "[left out]";
 
+/// Statuses that say that a request is at fault.
+const FAULTS: [u16; 3] = [400, 413, 422];
+/// Codes of errors that are told as the request's, and are the account's or the model's.
+const NOT_AT_FAULT: [&str; 8] = [
+    "account_deactivated",
+    "billing_hard_limit_reached",
+    "billing_not_active",
+    "insufficient_quota",
+    "invalid_api_key",
+    "model_not_found",
+    "rate_limit_exceeded",
+    "unsupported_country_region_territory",
+];
+
 /// A provider's refusal: what may be shown of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProviderError {
     /// What it says, without anything that looks like a key, at most 300 characters.
     pub message: Box<str>,
-    /// Its own word for the kind of error.
+    /// Its own word for the kind of error: its type, else its code.
     pub kind: Option<Box<str>>,
+    /// Its code, where that is a word: clients branch on it.
+    pub code: Option<Box<str>>,
     /// The field that it blames, where it names one.
     pub field: Option<Box<str>>,
+    /// The status with which it refuses the request, where it says that this is at fault: what it answered with may say otherwise.
+    pub fault: Option<u16>,
 }
 
 impl ProviderError {
     /// Reads the body of an answer that is an error, in whatever shape it came.
     #[must_use]
     pub fn read(bytes: &[u8]) -> Self {
-        let none = |what: &str| Self { message: what.into(), kind: None, field: None };
+        let none = |what: &str| Self { message: what.into(), kind: None, code: None, field: None, fault: None };
         if bytes.iter().all(u8::is_ascii_whitespace) {
             return none("it said nothing");
         }
@@ -85,8 +103,29 @@ impl ProviderError {
         Some(Self {
             message: shown(&without(&message, hidden)).into(),
             kind: word("type").or_else(|| word("code")),
+            code: word("code"),
             field: word("param"),
+            fault: fault(error),
         })
+    }
+}
+
+/// The status with which an error refuses its request, where it says that this is at fault: by a number, else by its type. Some types
+/// are those of other errors too, which their code tells apart.
+fn fault(error: Value<'_>) -> Option<u16> {
+    let number = ["code", "status", "status_code"].iter().find_map(|it| {
+        let told = error.given(it)?;
+        told.integer().or_else(|| told.text()?.parse().ok())
+    });
+    if let Some(number) = number {
+        return u16::try_from(number).ok().filter(|it| FAULTS.contains(it));
+    }
+    let code = error.text_of("code").unwrap_or_default();
+    match &*error.text_of("type").unwrap_or_default() {
+        _ if NOT_AT_FAULT.contains(&&*code) => None,
+        "invalid_request_error" => Some(400),
+        "request_too_large" => Some(413),
+        _ => (code == "context_length_exceeded").then_some(400),
     }
 }
 
@@ -122,12 +161,24 @@ fn is_error(shape: Dialect, root: Value<'_>) -> bool {
     }
 }
 
-/// What the body of an error says in whichever shape, as it says it, with the place that it blames where it lists its faults with
-/// their places; nothing where it is no JSON or says nothing. Whoever shows it takes out what may be a key.
+/// What an error says, as it says it. Whoever shows it takes out what may be a key.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Said {
+    /// What it says to people, with the place that it blames where it lists its faults with their places.
+    pub message: Option<String>,
+    /// Its code, where that is a word.
+    pub code: Option<String>,
+    /// The field that it blames, where it names one.
+    pub field: Option<String>,
+    /// The status with which it refuses the request, where it says that this is at fault.
+    pub fault: Option<u16>,
+}
+
+/// What the body of an error says in whichever shape; nothing where it is no JSON or says nothing.
 #[must_use]
-pub fn said(body: &[u8]) -> Option<String> {
-    let text = std::str::from_utf8(body).ok()?;
-    let tape = Tape::of(text).ok()?;
+pub fn said(body: &[u8]) -> Said {
+    let Ok(text) = std::str::from_utf8(body) else { return Said::default() };
+    let Ok(tape) = Tape::of(text) else { return Said::default() };
     let root = tape.root(text);
     let root = root.items().next().unwrap_or(root);
     let place = |it: Value<'_>| {
@@ -135,7 +186,14 @@ pub fn said(body: &[u8]) -> Option<String> {
         (!steps.is_empty()).then(|| format!(" (`{}`)", steps.join(".")))
     };
     let place = fault_of(root).and_then(place).unwrap_or_default();
-    message_of(root).filter(|it| !it.is_empty()).map(|it| format!("{it}{place}"))
+    let error = root.given("error").unwrap_or(root);
+    let word = |name: &str| error.text_of(name).filter(|it| !it.is_empty()).map(Cow::into_owned);
+    Said {
+        message: message_of(root).filter(|it| !it.is_empty()).map(|it| format!("{it}{place}")),
+        code: word("code"),
+        field: word("param"),
+        fault: fault(error),
+    }
 }
 
 /// The message of an error, in any of the shapes that [`ProviderError::of`] reads.
@@ -212,18 +270,47 @@ fn may_be_key(word: &str) -> bool {
     })
 }
 
+/// What an event says of an error.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Told<'a> {
+    kind: &'a str,
+    message: &'a str,
+    code: Option<&'a str>,
+    field: Option<&'a str>,
+}
+
+impl<'a> Told<'a> {
+    /// An error of svc's own.
+    pub(super) const fn own(kind: &'a str, message: &'a str) -> Self {
+        Self { kind, message, code: None, field: None }
+    }
+
+    /// A provider's error, of this kind where it names none.
+    pub(super) fn by(error: &'a ProviderError, kind: &'a str) -> Self {
+        Self {
+            kind: error.kind.as_deref().unwrap_or(kind),
+            message: &error.message,
+            code: error.code.as_deref(),
+            field: error.field.as_deref(),
+        }
+    }
+}
+
 /// Writes the event that tells a client its stream broke. Nothing follows it, and it is no clean end.
-pub(super) fn write_event(out: &mut Vec<u8>, client: Dialect, kind: &str, message: &str) {
+pub(super) fn write_event(out: &mut Vec<u8>, client: Dialect, told: Told<'_>) {
     let mut json = Out::onto(std::mem::take(out));
     match client {
         Dialect::Chat => {
             json.bytes("data: ");
             json.object(|it| {
                 it.name("error").object(|it| {
-                    it.name("message").text(message);
-                    it.name("type").text(kind);
-                    it.name("param").null();
-                    it.name("code").text(kind);
+                    it.name("message").text(told.message);
+                    it.name("type").text(told.kind);
+                    match told.field {
+                        Some(field) => it.name("param").text(field),
+                        None => it.name("param").null(),
+                    }
+                    it.name("code").text(told.code.unwrap_or(told.kind));
                 });
             });
         }
@@ -232,8 +319,8 @@ pub(super) fn write_event(out: &mut Vec<u8>, client: Dialect, kind: &str, messag
             json.object(|it| {
                 it.name("type").text("error");
                 it.name("error").object(|it| {
-                    it.name("type").text(kind);
-                    it.name("message").text(message);
+                    it.name("type").text(told.kind);
+                    it.name("message").text(told.message);
                 });
             });
         }
@@ -293,12 +380,49 @@ mod tests {
     #[test]
     fn the_event_of_a_break_is_in_the_clients_shape() {
         let mut out = b"data: {}\n\n".to_vec();
-        write_event(&mut out, Dialect::Chat, "upstream_failure", "cut \"off\"");
-        write_event(&mut out, Dialect::Messages, "upstream_failure", "cut");
+        write_event(&mut out, Dialect::Chat, Told::own("upstream_failure", "cut \"off\""));
+        write_event(&mut out, Dialect::Messages, Told::own("upstream_failure", "cut"));
         assert_eq!(
             String::from_utf8(out).unwrap(),
             "data: {}\n\ndata: {\"error\":{\"message\":\"cut \\\"off\\\"\",\"type\":\"upstream_failure\",\"param\":null,\"code\":\"upstream_failure\"}}\n\n\
              event: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\"upstream_failure\",\"message\":\"cut\"}}\n\n"
         );
+    }
+
+    /// A client branches on the code of its provider, and on the field that it blames.
+    #[test]
+    fn the_event_of_an_error_has_its_code_and_its_field() {
+        let body = r#"{"error":{"message":"slow","type":"tokens","param":"messages","code":"rate_limit_exceeded"}}"#;
+        let error = ProviderError::read(body.as_bytes());
+        let mut out = Vec::new();
+        write_event(&mut out, Dialect::Chat, Told::by(&error, "upstream_failure"));
+        assert_eq!(
+            String::from_utf8(out).unwrap(),
+            "data: {\"error\":{\"message\":\"slow\",\"type\":\"tokens\",\"param\":\"messages\",\"code\":\"rate_limit_exceeded\"}}\n\n"
+        );
+    }
+
+    /// Whose doing an error is that came with status 200: by its number, else by its type, unless its code says that it is the
+    /// account's.
+    #[test]
+    fn an_error_says_whether_the_request_is_at_fault() {
+        for (error, fault) in [
+            (r#"{"type":"invalid_request_error","code":"context_length_exceeded"}"#, Some(400)),
+            (r#"{"type":"invalid_request_error","code":null}"#, Some(400)),
+            (r#"{"type":"request_too_large"}"#, Some(413)),
+            (r#"{"type":null,"code":"context_length_exceeded"}"#, Some(400)),
+            (r#"{"type":"BadRequestError","code":400}"#, Some(400)),
+            (r#"{"code":"422"}"#, Some(422)),
+            (r#"{"code":400,"status":"INVALID_ARGUMENT"}"#, Some(400)),
+            (r#"{"type":"invalid_request_error","code":429}"#, None),
+            (r#"{"type":"invalid_request_error","code":"invalid_api_key"}"#, None),
+            (r#"{"type":"authentication_error","code":"invalid_request_error"}"#, None),
+            (r#"{"type":"overloaded_error"}"#, None),
+            (r#"{"type":"server_error","code":"-400"}"#, None),
+        ] {
+            let body = format!(r#"{{"error":{}}}"#, error.replacen('{', r#"{"message":"m","#, 1));
+            assert_eq!(ProviderError::read(body.as_bytes()).fault, fault, "{body}");
+            assert_eq!(said(body.as_bytes()).fault, fault, "{body}");
+        }
     }
 }

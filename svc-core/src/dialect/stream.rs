@@ -12,7 +12,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::doc::{Form, Tape, Value};
-use super::error::{ProviderError, without_keys, write_event};
+use super::error::{ProviderError, Told, without_keys, write_event};
 use super::names::ClientNames;
 use super::request::{Splice, spliced};
 use super::sse::{Broken, EVENT_MAX, Event, Events};
@@ -237,13 +237,22 @@ impl Stream {
     /// Writes an error of this type and message in the client's shape, also where the stream has ended: the client may not have
     /// heard its end yet, and hears this in its place.
     pub fn write_error(&self, out: &mut Vec<u8>, kind: &str, message: &str) {
-        write_event(out, self.client, kind, message);
+        write_event(out, self.client, Told::own(kind, message));
     }
 
     /// Whether its last event was written.
     #[must_use]
     pub fn ended(&self) -> bool {
         self.state != State::Running
+    }
+
+    /// The error that its provider has told, where it ended so.
+    #[must_use]
+    pub const fn error(&self) -> Option<&ProviderError> {
+        match &self.state {
+            State::Ended(Ending::Failed(error)) => Some(error),
+            State::Ended(Ending::Clean | Ending::Cut) | State::Running => None,
+        }
     }
 
     /// How many bytes its last event has, with what is written beside it; none before that was written.
@@ -355,7 +364,7 @@ impl Pass<'_> {
         let told = told.or_else(|| is_named().then(|| ProviderError::named(root, self.hidden)));
         if let Some(error) = told {
             meter.failed(root);
-            write_event(out, self.client, error.kind.as_deref().unwrap_or(BROKEN), &error.message);
+            write_event(out, self.client, Told::by(&error, BROKEN));
             return Ok(Some(Ending::Failed(error)));
         }
         let last = meter.event(root)?;
@@ -380,7 +389,7 @@ impl Pass<'_> {
 
     /// The last word came before the answer's end: an error stands in its place.
     fn broken_off(&self, out: &mut Vec<u8>) -> Ending {
-        write_event(out, self.client, BROKEN, BROKEN_OFF);
+        write_event(out, self.client, Told::own(BROKEN, BROKEN_OFF));
         Ending::Cut
     }
 

@@ -12,6 +12,10 @@ pub struct CallDetail {
     pub stopped: Option<&'static str>,
     /// The models that were tried, in order.
     pub attempted: Option<Vec<AttemptedModel>>,
+    /// The provider's own code of what it refuses.
+    pub code: Option<Box<str>>,
+    /// The field of the request that the provider blames.
+    pub param: Option<Box<str>>,
     /// The constraint whose removal would admit the most.
     pub binding: Option<Box<str>>,
     /// Single changes, each of which admits a model.
@@ -203,6 +207,15 @@ impl Refusal {
             said => format!("{}: {said}", kind.row().message).into(),
         };
         Self { message, ..Self::plain(kind) }.about_call(|it| it.attempted = Some(attempted))
+    }
+
+    /// The same with the provider's own code of it, and with the field of the request that it blames.
+    #[must_use]
+    pub fn blaming(self, code: Option<&str>, param: Option<&str>) -> Self {
+        if code.or(param).is_none() {
+            return self;
+        }
+        self.about_call(|it| (it.code, it.param) = (code.map(Into::into), param.map(Into::into)))
     }
 
     /// 400: the request leaves its conversation to the provider; every fault of it, that among them.

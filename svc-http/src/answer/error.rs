@@ -30,6 +30,8 @@ pub fn error_body(refusal: &Refusal, shape: Shape, request_id: &str, docs: &str)
             id,
             url: format!("{}/w/{workspace}/approvals/{id}", docs.trim_end_matches("/docs/errors")),
         }),
+        code: call.and_then(|it| it.code.as_deref()),
+        param: call.and_then(|it| it.param.as_deref()),
         stopped: call.and_then(|it| it.stopped),
         budget_id: budget.map(|it| &*it.id),
         owner: owner.map(|it| Owner { principal_id: &it.principal, name: it.name.as_deref(), email: &it.email }),
@@ -200,6 +202,11 @@ struct ErrorObject<'a> {
     new_count: Option<i64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     approval: Option<AskedLink<'a>>,
+    /// What the chat API's clients branch on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    code: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    param: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     stopped: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use svc_core::dialect::ProviderError;
+
 use crate::log::scrub;
 
 /// Characters of what a provider said that are kept.
@@ -16,14 +18,37 @@ pub struct Failed {
     pub status: Option<u16>,
     /// Its `retry-after` in seconds, where it has one that can be read.
     pub retry_after_s: Option<u64>,
-    /// What it said of it, without anything that looks like a credential, at most 500 characters.
-    pub said: Option<Box<str>>,
+    /// What it said of it.
+    pub said: Said,
     /// Whether any of the request may have reached it: where not, nothing can have been charged.
     pub was_sent: bool,
     /// Whether it says beside its error that it made tokens.
     pub made_tokens: bool,
     /// From the call to this, in milliseconds.
     pub ms: u64,
+}
+
+/// What an upstream said of its error, without anything that looks like a credential, at most 500 characters each.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Said {
+    /// Its message.
+    pub message: Option<Box<str>>,
+    /// Its code, where that is a word.
+    pub code: Option<Box<str>>,
+    /// The field of the request that it blames.
+    pub field: Option<Box<str>>,
+    /// The status with which it refuses the request, where it says that this is at fault, whatever it answered with.
+    pub fault: Option<u16>,
+}
+
+impl Said {
+    const NOTHING: Self = Self { message: None, code: None, field: None, fault: None };
+
+    /// What an error within a stream says, which was read without the upstream's secrets.
+    pub(super) fn of(error: &ProviderError) -> Self {
+        let ProviderError { message, code, field, fault, .. } = error.clone();
+        Self { message: Some(message), code, field, fault }
+    }
 }
 
 /// What can go wrong with a call.
@@ -116,7 +141,8 @@ impl Failed {
     /// Nothing was sent and nothing answered.
     #[must_use]
     pub const fn new(reason: Reason) -> Self {
-        Self { reason, status: None, retry_after_s: None, said: None, was_sent: false, made_tokens: false, ms: 0 }
+        let said = Said::NOTHING;
+        Self { reason, status: None, retry_after_s: None, said, was_sent: false, made_tokens: false, ms: 0 }
     }
 
     /// The request was sent, or part of it.
@@ -125,10 +151,21 @@ impl Failed {
         Self { was_sent: true, ..Self::new(reason) }
     }
 
-    /// Whether the status says that the request is at fault: no other upstream would take it.
+    /// The status with which the request is refused where it is at fault, by the answer's status, or by an error that was told in
+    /// the place of an answer: no other upstream would take it.
+    #[must_use]
+    pub const fn fault(&self) -> Option<u16> {
+        match self.status {
+            Some(status @ (400 | 413 | 422)) => Some(status),
+            Some(_) | None if matches!(self.reason, Reason::Told) => self.said.fault,
+            Some(_) | None => None,
+        }
+    }
+
+    /// Whether the request is at fault.
     #[must_use]
     pub const fn is_the_clients(&self) -> bool {
-        matches!(self.status, Some(400 | 413 | 422))
+        self.fault().is_some()
     }
 
     /// Whether the call may have cost something all the same: it was sent, and its provider has not said no, neither by its
@@ -156,9 +193,13 @@ impl fmt::Display for Failed {
 }
 
 /// What the body of an error says, with `secrets` and whatever looks like a credential cut out: providers quote keys.
-pub(super) fn said<'a>(body: &[u8], secrets: impl IntoIterator<Item = &'a str>) -> Option<Box<str>> {
-    let text = without_keys(&svc_core::dialect::said(body)?, secrets);
-    (!text.is_empty()).then(|| text.into())
+pub(super) fn said<'a>(body: &[u8], secrets: impl IntoIterator<Item = &'a str> + Clone) -> Said {
+    let told = svc_core::dialect::said(body);
+    let plain = |text: Option<String>| {
+        let text = without_keys(&text?, secrets.clone());
+        (!text.is_empty()).then(|| text.into())
+    };
+    Said { message: plain(told.message), code: plain(told.code), field: plain(told.field), fault: told.fault }
 }
 
 /// A text without `secrets` and whatever looks like a credential, without control characters, at most 500 characters of it.
@@ -183,7 +224,7 @@ mod tests {
 
     fn told(text: &str) -> Option<String> {
         let body = serde_json::json!({ "error": { "message": text } }).to_string();
-        said(body.as_bytes(), ["hunter2hunter2"]).map(Into::into)
+        said(body.as_bytes(), ["hunter2hunter2"]).message.map(Into::into)
     }
 
     /// What a provider says of an error is passed on without the key that it quotes, whole or in part.
@@ -195,7 +236,7 @@ mod tests {
         assert_eq!(told("two\nlines").as_deref(), Some("twolines"));
         assert_eq!(told(&"a".repeat(600)).map(|it| it.len()), Some(500));
         assert_eq!(told(""), None);
-        assert_eq!(said(b"<html>", [""]), None);
+        assert_eq!(said(b"<html>", [""]), Said::NOTHING);
         for (body, expected) in [
             (
                 r#"{"detail":[{"type":"extra_forbidden","loc":["body","messages",0,"x"],"msg":"Extra inputs are not permitted, hunter2hunter2"}]}"#,
@@ -212,7 +253,10 @@ mod tests {
             ("[]", None),
             ("7", None),
         ] {
-            assert_eq!(said(body.as_bytes(), ["hunter2hunter2"]).as_deref(), expected, "{body}");
+            assert_eq!(said(body.as_bytes(), ["hunter2hunter2"]).message.as_deref(), expected, "{body}");
         }
+        let body = r#"{"error":{"message":"m","code":"of hunter2hunter2","param":"messages"}}"#;
+        let told = said(body.as_bytes(), ["hunter2hunter2"]);
+        assert_eq!((told.code.as_deref(), told.field.as_deref()), (Some("of …"), Some("messages")));
     }
 }

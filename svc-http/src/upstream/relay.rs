@@ -19,12 +19,13 @@ use std::task::{Context, Poll, ready};
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue};
 use http_body::{Body, Frame};
+use svc_core::dialect::ProviderError;
 use svc_core::state::gateway::Usage;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, Sleep, sleep_until, timeout_at};
 
-use super::failed::{Failed, Reason};
+use super::failed::{Failed, Reason, Said};
 use super::guard::{Charged, Finish, Guard, How, Outlive, millis};
 use super::incoming::Incoming;
 use super::switch::{Stop, Switch};
@@ -51,6 +52,11 @@ pub trait Translate: Send + Unpin + 'static {
 
     /// Whether a token has come: before that the time for the first one runs, not the time between tokens.
     fn has_token(&self) -> bool;
+
+    /// The error that the upstream has told, where the stream ended so.
+    fn error(&self) -> Option<&ProviderError> {
+        None
+    }
 
     /// What the upstream has told of its use.
     fn reported(&self) -> Option<Usage>;
@@ -112,7 +118,8 @@ impl Relay {
             Err(reason) => {
                 *told = translator.reported();
                 let made_tokens = told.is_some_and(|it| it.all_output() > 0);
-                Err(Failed { status: Some(status), ms: millis(started), made_tokens, ..Failed::sent(reason) })
+                let said = translator.error().map(Said::of).unwrap_or_default();
+                Err(Failed { status: Some(status), said, ms: millis(started), made_tokens, ..Failed::sent(reason) })
             }
         }
     }

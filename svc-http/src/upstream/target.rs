@@ -9,7 +9,8 @@ use svc_core::value::Invalid;
 use svc_core::value::secret::Secret;
 
 use super::address::{Base, Origin};
-use super::{Times, Upstreams, failed, framing};
+use super::failed::{self, Said};
+use super::{Times, Upstreams, framing};
 
 /// Who calls.
 pub(super) const AGENT: &str = concat!("svc/", env!("CARGO_PKG_VERSION"));
@@ -227,7 +228,7 @@ impl Target {
     }
 
     /// What the body of an error says, without the key, wherever that is configured.
-    pub(super) fn said(&self, body: &[u8]) -> Option<Box<str>> {
+    pub(crate) fn said(&self, body: &[u8]) -> Said {
         failed::said(body, self.secrets.iter().map(|it| it.expose().as_str()))
     }
 }

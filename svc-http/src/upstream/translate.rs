@@ -1,6 +1,6 @@
 //! The translator of a stream, as a relay drives it.
 
-use svc_core::dialect::{Ending, Stream};
+use svc_core::dialect::{Ending, ProviderError, Stream};
 use svc_core::state::gateway::Usage;
 
 use super::failed::Reason;
@@ -23,6 +23,10 @@ impl Translate for Stream {
 
     fn has_token(&self) -> bool {
         Self::has_token(self)
+    }
+
+    fn error(&self) -> Option<&ProviderError> {
+        Self::error(self)
     }
 
     fn reported(&self) -> Option<Usage> {

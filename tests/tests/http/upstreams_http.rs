@@ -8,6 +8,7 @@ use svc_core::store::{Row as _, Store as _};
 use svc_core::testing::people;
 use svc_tests::client::chunked;
 use svc_tests::desk::{CHAT, Desk, MESSAGES, chat, header_of, streamed};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
 /// Answers that are none, and what is said of each.
 const NO_ANSWERS: &[(&str, &str)] = &[
@@ -358,4 +359,64 @@ fn rows(desk: &Desk) -> String {
     let keys: Vec<_> = ids.chain([Routing::key(desk.site.workspace())]).collect();
     let found = desk.site.memory().load(&keys).unwrap();
     found.into_iter().map(|it| String::from_utf8(it.record.unwrap().encode().unwrap().body).unwrap()).collect()
+}
+
+/// A provider of the chat shape that answers each request with this status, type and body.
+async fn answering(status: u16, kind: &'static str, body: String) -> String {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/v1", listener.local_addr().unwrap());
+    tokio::spawn(async move {
+        while let Ok((mut socket, _)) = listener.accept().await {
+            let head = format!("HTTP/1.1 {status} Told\r\ncontent-type: {kind}\r\nconnection: close\r\n\r\n");
+            // What is asked makes no difference, and is short.
+            if socket.read(&mut [0; 65_536]).await.is_ok_and(|it| it > 0) {
+                let _ = socket.write_all(format!("{head}{body}").as_bytes()).await;
+            }
+        }
+    });
+    url
+}
+
+/// A provider says that the request is at fault: by its status, in the place of an answer, or before a stream's first token. The
+/// client hears its words, its code and the field that it blames, and nobody else is asked; the model has not failed.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_request_that_is_at_fault_is_told_so_however_its_provider_does() {
+    const JSON: &str = "application/json";
+    let error = json!({ "error": { "message": "too long for sk-planted-abcd", "type": "invalid_request_error",
+        "param": "messages", "code": "context_length_exceeded" } });
+    let event = format!("data: {error}\n\n");
+    for (status, kind, body, is_stream) in [
+        (400, JSON, error.to_string(), false),
+        (400, JSON, error.to_string(), true),
+        (200, JSON, error.to_string(), false),
+        (200, JSON, error.to_string(), true),
+        (200, "text/event-stream", event, true),
+    ] {
+        let mut desk = Desk::bare(|_| {}).await;
+        let url = answering(status, kind, body).await;
+        let id = desk.upstream("hand", "chat", &url).await;
+        desk.model(&id, "best-1", 99, 3, 15).await;
+        let url = desk.mock.chat_url();
+        let id = desk.upstream("other", "chat", &url).await;
+        desk.model(&id, "best-2", 50, 3, 15).await;
+        desk.enforce().await;
+        for path in [CHAT, MESSAGES] {
+            let asked = if is_stream { streamed("auto") } else { chat("auto") };
+            let quality = [("x-svc-objective", "quality")];
+            let got = desk.send(path, &quality, asked.to_string().as_bytes()).await;
+            let place = format!("{status} {kind} {is_stream} {path}: {}", got.text());
+            assert_eq!((got.status, got.kind().as_str()), (400, "upstream_rejected"), "{place}");
+            let error = got.json()["error"].clone();
+            let (code, param) = (&error["code"], &error["param"]);
+            assert_eq!((code, param), (&json!("context_length_exceeded"), &json!("messages")), "{place}");
+            assert!(error["message"].as_str().unwrap().contains("too long for"), "{place}");
+            assert!(!got.text().contains("planted"), "{place}");
+            let call = desk.call_of(&got).await;
+            assert_eq!((&call["end"], &call["costMicros"]), (&json!("refused"), &json!(0)), "{place} {call}");
+        }
+        assert_eq!(desk.mock.counts().requests, 0, "nobody else was asked");
+        let hand =
+            desk.read("upstreams").await["data"].as_array().unwrap().iter().find(|it| it["name"] == "hand").cloned();
+        assert_eq!(hand.map(|it| it["health"].clone()), Some(json!("ok")));
+    }
 }

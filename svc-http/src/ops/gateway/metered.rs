@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use svc_core::dialect::{Answer as Read, Stream};
+use svc_core::dialect::{Answer as Read, ProviderError, Stream};
 use svc_core::refusal::Refusal;
 use svc_core::rules::gateway::admit::{Admission, AdmitCall, Admitted, Place};
 use svc_core::rules::gateway::finish::{FinishCall, Served, Tried};
@@ -99,6 +99,13 @@ impl Translate for Heard {
         match self {
             Self::Stream(stream, _) => stream.has_token(),
             Self::Whole { .. } => true,
+        }
+    }
+
+    fn error(&self) -> Option<&ProviderError> {
+        match self {
+            Self::Stream(stream, _) => Translate::error(&**stream),
+            Self::Whole { .. } => None,
         }
     }
 

@@ -27,7 +27,9 @@ use crate::answer::{self, Answer};
 use crate::dispatch::Call;
 use crate::health::{Health, Outcome};
 use crate::ops::{GateService, recorded};
-use crate::upstream::{self, Charged, Failed, Guard, How, Reason, Relay, Reply, Stop, Switch, Target, Upstreams, What};
+use crate::upstream::{
+    self, Charged, Failed, Guard, How, Reason, Relay, Reply, Said, Stop, Switch, Target, Upstreams, What,
+};
 
 /// What is told where the answer shows that a call used what has no price, such as another tier of service.
 const UNPRICED: &str = "something that this call used has no price, which budgets cannot see";
@@ -286,16 +288,15 @@ impl Run {
                 if let Err(why) = &read {
                     *reported = why.reported();
                 }
-                let failed = |why: Unreadable| Failed {
-                    status: Some(whole.status),
-                    said: Some(why.to_string().into()),
-                    made_tokens: why.reported().is_some_and(|it| it.all_output() > 0),
-                    ms: whole.ms,
-                    ..Failed::sent(if matches!(why, Unreadable::Failed(..)) {
-                        Reason::Told
-                    } else {
-                        Reason::Unreadable
-                    })
+                let failed = |why: Unreadable| {
+                    let is_told = matches!(why, Unreadable::Failed(..));
+                    Failed {
+                        status: Some(whole.status),
+                        said: if is_told { target.said(&whole.body) } else { Said::default() },
+                        made_tokens: why.reported().is_some_and(|it| it.all_output() > 0),
+                        ms: whole.ms,
+                        ..Failed::sent(if is_told { Reason::Told } else { Reason::Unreadable })
+                    }
                 };
                 let (status, first_ms, ms) = (whole.status, whole.first_ms, whole.ms);
                 read.map(|it| it.naming(self.body.names(target.dialect())).of_provider(provider))
@@ -376,13 +377,12 @@ impl Run {
     /// The provider says that the request is at fault: nobody else is asked.
     async fn rejected(&self, mut guard: Guard<Sink>, tried: Vec<Missed>, attempt: Attempt, failed: &Failed) -> Answer {
         if let Some(sink) = guard.sink() {
-            sink.place = None;
+            let used = sink.place.take().filter(|_| failed.may_have_used()).map(|it| sink.unheard(it, failed.ms));
             sink.end = Some(CallEnd::Refused);
-            sink.failed.push(Tried { attempt: attempt.clone(), used: None });
+            sink.failed.push(Tried { attempt: attempt.clone(), used });
         }
         let attempted = tried.iter().map(|it| &it.attempt).chain([&attempt]).map(told).collect();
-        let (status, said) = (failed.status.unwrap_or(400), failed.said.as_deref().unwrap_or_default());
-        self.refused(guard, Refusal::upstream_rejected(status, said, attempted)).await
+        self.refused(guard, rejection(failed, attempted)).await
     }
 
     /// Nobody answered.
@@ -559,11 +559,18 @@ pub(super) async fn count(
                 status: failed.status,
                 error: failed.error().into(),
             };
-            let said = failed.said.as_deref().unwrap_or_default();
-            Err(Refusal::upstream_rejected(failed.status.unwrap_or(400), said, vec![attempted]))
+            Err(rejection(&failed, vec![attempted]))
         }
         Ok(Reply::Stream(_)) | Err(_) => Ok(NOW),
     }
+}
+
+/// What a client is told whose request is at fault, in its provider's own words.
+fn rejection(failed: &Failed, attempted: Vec<AttemptedModel>) -> Refusal {
+    let Said { message, code, field, .. } = &failed.said;
+    let said = message.as_deref().unwrap_or_default();
+    Refusal::upstream_rejected(failed.fault().unwrap_or(400), said, attempted)
+        .blaming(code.as_deref(), field.as_deref())
 }
 
 fn told(attempt: &Attempt) -> AttemptedModel {
@@ -576,8 +583,5 @@ fn told(attempt: &Attempt) -> AttemptedModel {
 }
 
 fn outcome(failed: &Failed) -> Outcome {
-    match failed.status {
-        Some(400 | 413 | 422) => Outcome::Neither,
-        _ => Outcome::Failed,
-    }
+    if failed.is_the_clients() { Outcome::Neither } else { Outcome::Failed }
 }

@@ -108,7 +108,10 @@ async fn faults_are_told_apart() {
     }
     assert_eq!(mock.until(|it| it.open == 0).await.running, 0);
     let failed = upstreams.send(&target, &call("m--status-400", false)).await.unwrap_err();
-    assert!(failed.is_the_clients() && failed.said.as_deref() == Some("this status was asked for"), "{failed:?}");
+    assert!(
+        failed.is_the_clients() && failed.said.message.as_deref() == Some("this status was asked for"),
+        "{failed:?}"
+    );
 }
 
 /// Time is kept: for the first bytes of a stream, and for a whole call. The status of an answer that had begun is told.
@@ -210,7 +213,7 @@ async fn a_quoted_key_goes_no_further() {
     let target =
         Target::new(&upstreams, &url, Dialect::Chat, Secret::new(key.to_owned()), &[], upstreams.times()).unwrap();
     let failed = upstreams.send(&target, &call("m", false)).await.unwrap_err();
-    assert_eq!((failed.status, failed.said.as_deref()), (Some(401), Some("Incorrect API key provided: …")));
+    assert_eq!((failed.status, failed.said.message.as_deref()), (Some(401), Some("Incorrect API key provided: …")));
     assert!(!format!("{failed:?} {failed} {target:?}").contains("hunter2"));
 }
 
@@ -249,7 +252,7 @@ async fn a_quoted_header_goes_no_further() {
         let key = Secret::new(String::new());
         let target = Target::new(&upstreams, &url, Dialect::Chat, key, &[(name, value)], upstreams.times()).unwrap();
         let failed = upstreams.send(&target, &call("m", false)).await.unwrap_err();
-        assert_eq!((failed.status, failed.said.as_deref()), (Some(401), Some(told)), "{name}");
+        assert_eq!((failed.status, failed.said.message.as_deref()), (Some(401), Some(told)), "{name}");
         assert!(told == said || !format!("{failed:?} {target:?}").contains(value), "{name}");
         provider.await.unwrap();
     }
@@ -281,7 +284,7 @@ async fn an_error_in_the_place_of_a_stream_is_told() {
         let target = target_at(&upstreams, &url, Dialect::Chat, upstreams.times());
         let failed = upstreams.send(&target, &call("m", true)).await.unwrap_err();
         let body = body.get(..80).unwrap_or(&body);
-        assert_eq!((failed.reason, failed.status, failed.said.as_deref()), (reason, Some(200), told), "{body}");
+        assert_eq!((failed.reason, failed.status, failed.said.message.as_deref()), (reason, Some(200), told), "{body}");
         let used = reason != Reason::Told || body.contains("usage");
         assert_eq!(failed.may_have_used(), used, "{body}");
         provider.await.unwrap();
