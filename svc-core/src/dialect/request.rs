@@ -5,6 +5,7 @@ mod makers;
 mod schema;
 #[cfg(test)]
 mod tests;
+mod thinking;
 mod to_chat;
 mod to_messages;
 mod transcript;
@@ -267,13 +268,17 @@ impl Body {
                 "without a bound of its own, it was sent with one of {held} tokens, which a budget holds"
             ));
         }
+        lines.extend(thinking::changed(self.dialect, root, target));
         lines
     }
 
     /// The body in its own shape, for this model.
     fn renamed(&self, target: Target<'_>, faults: &mut Faults) -> Vec<u8> {
         let root = self.root();
-        let mut first = left_out(root, &makers::left_out(root, target));
+        let mut names = makers::left_out(root, target);
+        let thinking = thinking::told(root, target, &mut names, faults);
+        let mut first = left_out(root, &names);
+        first.extend(thinking);
         if self.dialect == Dialect::Chat {
             first.extend(ids_taken(root, target.host));
             first.extend(makers::renamed(root, target));
@@ -306,12 +311,7 @@ impl Body {
             splices.extend(transcript::told(root, target));
         }
         if self.dialect == Dialect::Messages {
-            let unsigned = unsigned_left_out(root, faults);
-            // Other makers' models may go on with a turn of their own whose thinking the client did not keep.
-            if (unsigned.is_some() || target.is_strict) && goes_on_without_thought(root) {
-                splices.extend(thinking_off(root));
-            }
-            splices.extend(unsigned);
+            splices.extend(thinking::taken_back(root, target, faults));
         }
         splices.sort_unstable_by_key(|it| (it.start, it.end));
         spliced(&self.text, &splices).into_bytes()
@@ -475,86 +475,4 @@ fn ids_taken(root: Value<'_>, host: Host) -> impl Iterator<Item = Splice> {
         Cow::Owned(other) => Some(Splice::over(it, quoted(&other))),
         Cow::Borrowed(_) => None,
     })
-}
-
-/// What leaves out thinking of models of the chat shape, which no provider of the messages shape has signed and all refuse; a
-/// message of nothing else is left out with it. A conversation of nothing else has nothing to be answered.
-fn unsigned_left_out(root: Value<'_>, faults: &mut Faults) -> Option<Splice> {
-    let messages = root.get("messages")?;
-    let has_unsigned = |it: &Value<'_>| blocks(*it).any(|it| is_unsigned(&it));
-    if !messages.items().any(|it| has_unsigned(&it)) {
-        return None;
-    }
-    if messages.items().all(|it| has_unsigned(&it) && blocks(it).all(|it| is_unsigned(&it))) {
-        faults.add("messages", "must have more than what another provider's model has thought");
-    }
-    let mut out = Out::default();
-    out.list(|out| {
-        for message in messages.items() {
-            if has_unsigned(&message) { signed(out, message) } else { out.raw(message.raw()) }
-        }
-    });
-    Some(Splice::over(messages, String::from_utf8(out.into_bytes()).unwrap_or_default()))
-}
-
-fn blocks(message: Value<'_>) -> impl Iterator<Item = Value<'_>> {
-    message.get("content").into_iter().flat_map(|it| it.items())
-}
-
-/// Whether results go to a turn of calls in which the model's own thinking has no part. One that thought before its first call may
-/// have made the others without.
-fn goes_on_without_thought(root: Value<'_>) -> bool {
-    let mut turn = Vec::new();
-    for message in root.get("messages").iter().flat_map(|it| it.items()) {
-        if message.has("role", "assistant") {
-            turn.push(message);
-        } else if message.has("role", "user") && !blocks(message).any(|it| it.has("type", "tool_result")) {
-            turn.clear();
-        }
-    }
-    let is_thought =
-        |it: Value<'_>| (it.has("type", "thinking") || it.has("type", "redacted_thinking")) && !is_unsigned(&it);
-    let own = || turn.iter().flat_map(|it| blocks(*it));
-    own().any(|it| it.has("type", "tool_use")) && !own().any(is_thought)
-}
-
-/// What switches off a budget of thinking, and with it the edits of the context that providers refuse without one.
-fn thinking_off(root: Value<'_>) -> Vec<Splice> {
-    let Some(budget) = root.get("thinking").filter(|it| it.has("type", "enabled")) else { return Vec::new() };
-    let mut splices = vec![Splice::over(budget, "{\"type\":\"disabled\"}".to_owned())];
-    let Some(context) = root.get("context_management") else { return splices };
-    let Some(edits) = context.get("edits") else { return splices };
-    let is_of_thinking = |it: &Value<'_>| it.text_of("type").is_some_and(|it| it.starts_with("clear_thinking_"));
-    let others = || edits.items().filter(|it| !is_of_thinking(it));
-    if others().count() == edits.items().count() {
-        return splices;
-    }
-    if others().next().is_some() {
-        let mut out = Out::default();
-        out.list(|out| others().for_each(|it| out.raw(it.raw())));
-        splices.push(Splice::over(edits, String::from_utf8(out.into_bytes()).unwrap_or_default()));
-    } else if context.members().nth(1).is_some() {
-        splices.extend(Splice::without(context, "edits"));
-    } else {
-        splices.extend(Splice::without(root, "context_management"));
-    }
-    splices
-}
-
-/// A message without the thinking that is not signed; nothing where it has nothing else.
-fn signed(out: &mut Out, message: Value<'_>) {
-    let kept = || blocks(message).filter(|it| !is_unsigned(it));
-    if kept().next().is_none() {
-        return;
-    }
-    out.object(|out| {
-        for (name, value) in message.members() {
-            let member = out.name(&name.text().unwrap_or_default());
-            if name.is("content") {
-                member.list(|out| kept().for_each(|it| out.raw(it.raw())));
-            } else {
-                member.raw(value.raw());
-            }
-        }
-    });
 }

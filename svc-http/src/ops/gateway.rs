@@ -278,7 +278,7 @@ async fn count(service: &GateService, key: &CallKey, call: &Call) -> Result<Answ
                 setting = now;
             }
             Admission::Admitted(admitted) => {
-                let why = match run::count(service, &sent, &admitted, call).await? {
+                let why = match run::count(service, &sent, &demand, &admitted, call).await? {
                     Count::Told(tokens) => return Ok(Answer::json(format!("{{\"input_tokens\":{tokens}}}"))),
                     Count::Untold(why) => why,
                 };

@@ -281,3 +281,48 @@ async fn what_was_reserved_is_what_goes_out() {
     let got = desk.chat_with(&[], &open).await;
     assert_eq!((got.kind().as_str(), got.header("x-svc-advisory")), ("upstream_rejected", Some(line)));
 }
+
+/// A coding client's wish for thinking reaches whatever model policy chooses in the form that this one takes, also where its tokens
+/// are only counted; the one that the client names, where nothing else is chosen, gets it as it came.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_wish_for_thinking_is_told_in_the_form_of_the_model() {
+    let mut desk = Desk::bare(|_| {}).await;
+    let url = desk.mock.messages_url();
+    let id = desk.upstream("maker", "messages", &url).await;
+    let of = |quality: u8, micros: u64| {
+        let prices = json!({ "input": micros, "output": micros });
+        json!({ "quality": quality, "prices": prices, "maxOutput": 64_000 })
+    };
+    desk.model_with(&id, "claude-opus-4-7", of(90, 5_000_000)).await;
+    desk.model_with(&id, "claude-haiku-4-5", of(60, 1_000_000)).await;
+    desk.enforce().await;
+    let mut body = chat("claude-opus-4-7");
+    body["max_tokens"] = json!(32_000);
+    let mut adaptive = body.clone();
+    adaptive["thinking"] = json!({ "type": "adaptive" });
+    adaptive["output_config"] = json!({ "effort": "medium" });
+    let mut budget = body.clone();
+    budget["model"] = json!("claude-haiku-4-5");
+    budget["thinking"] = json!({ "type": "enabled", "budget_tokens": 2_000 });
+    let (medium, low) = (json!({ "effort": "medium" }), json!({ "effort": "low" }));
+    let (enabled, itself) = (json!({ "type": "enabled", "budget_tokens": 8_192 }), json!({ "type": "adaptive" }));
+    for (objective, sent, thinking, config, told) in [
+        ("cost", &adaptive, &enabled, None, Some("claude-haiku-4-5 thinks by a budget alone: it was told one")),
+        ("cost", &budget, &budget["thinking"], None, None),
+        ("quality", &adaptive, &itself, Some(&medium), None),
+        ("quality", &budget, &itself, Some(&low), Some("it was told an effort of low")),
+    ] {
+        for path in [MESSAGES, "/anthropic/v1/messages/count_tokens"] {
+            let got = desk.send(path, &[("x-svc-objective", objective)], sent.to_string().as_bytes()).await;
+            assert_eq!(got.status, 200, "{objective} {}", got.text());
+            let out = heard(&desk);
+            assert_eq!((&out["thinking"], out.get("output_config")), (thinking, config), "{objective} {path}");
+            let line = got.header("x-svc-advisory").unwrap_or_default();
+            assert_eq!(line.is_empty(), told.is_none() || path != MESSAGES, "{line}");
+            assert!(path != MESSAGES || line.contains(told.unwrap_or_default()), "{line}");
+        }
+    }
+    desk.routing(json!({ "mode": "shadow" })).await;
+    let got = desk.send(MESSAGES, &[], adaptive.to_string().as_bytes()).await;
+    assert_eq!((got.status, heard(&desk)["thinking"].clone()), (200, itself), "{}", got.text());
+}

@@ -5,6 +5,7 @@ mod documents;
 mod hosts;
 mod makers;
 mod providers;
+mod thinking;
 
 use super::super::{Body, Target};
 use crate::state::gateway::{Capability, Dialect, Host};

@@ -7,17 +7,14 @@ use super::super::marks::is_unsigned;
 use super::super::names::CallIds;
 use super::super::own::switched_on;
 use super::super::write::Out;
+use super::thinking::{self, Tell, Wish, takes_budget};
 use super::{Faults, Target, is_one, joined, makers, raw_or, schema};
 use crate::state::gateway::Dialect;
 
 /// Members of the messages shape that a client of the chat shape sends all the same: they are meant for such a model.
 const OWN: &[&str] = &["top_k", "container", "mcp_servers", "context_management", "cache_control"];
-/// Tokens of thinking for a little effort, a middling one and a great one, for models that are told a budget.
-const BUDGETS: [u64; 3] = [2_048, 8_192, 16_384];
 /// The least `top_p` that a model which thinks takes.
 const TOP_P_THINKING: f64 = 0.95;
-/// The smallest budget of thinking that there is.
-const BUDGET_MIN: u64 = 1_024;
 /// Up to where a provider is to cache.
 const CACHE: &str = "cache_control";
 /// What stands for a wish for JSON of any form, which the messages shape has no member for.
@@ -33,6 +30,7 @@ pub(super) fn write(root: Value<'_>, stream: bool, target: Target<'_>, faults: &
         out.name("max_tokens").number(bound);
         system(out, root, faults);
         out.name("messages").list(|out| messages(out, root, faults));
+        thinking::refuse_beginning(Dialect::Chat, root, target, faults);
         for (name, value) in root.members().filter(|(_, it)| !it.is_null()) {
             member(out, (&name.text().unwrap_or_default(), value), target, faults);
         }
@@ -397,8 +395,13 @@ fn tool_choice(out: &mut Out, root: Value<'_>, faults: &mut Faults) {
 /// How much thinking is wished for, and in what form the answer.
 fn thinking(out: &mut Out, root: Value<'_>, bound: u64, target: Target<'_>, faults: &mut Faults) {
     let own = root.given("thinking");
-    if let Some(own) = own {
-        out.name("thinking").raw(own.raw());
+    // A client that says it in this shape's words means a model of this shape, and not always this one.
+    let wish = Wish { thinking: own, effort: None, bound, is_forced: is_forced(root) };
+    let told = own.map(|_| wish.told(target)).unwrap_or_default();
+    match (&told.thinking, own) {
+        (Tell::AsItIs, Some(own)) => out.name("thinking").raw(own.raw()),
+        (Tell::As(other), Some(_)) => out.name("thinking").raw(other),
+        (Tell::LeftOut, _) | (_, None) => {}
     }
     let effort =
         root.text_of("reasoning_effort").filter(|_| own.is_none() && target.reasoning && may_think(root, target));
@@ -411,8 +414,7 @@ fn thinking(out: &mut Out, root: Value<'_>, bound: u64, target: Target<'_>, faul
     let budgeted = takes_budget(target.model);
     if let Some(level) = level {
         if budgeted {
-            let budget = BUDGETS.get(level).copied().unwrap_or(BUDGET_MIN).min(bound.saturating_sub(1));
-            if budget >= BUDGET_MIN {
+            if let Some(budget) = thinking::budget(level, bound) {
                 out.name("thinking").object(|out| {
                     out.name("type").text("enabled");
                     out.name("budget_tokens").number(budget);
@@ -427,7 +429,10 @@ fn thinking(out: &mut Out, root: Value<'_>, bound: u64, target: Target<'_>, faul
     if format.is_some() && schema.is_none() {
         faults.lost("response_format");
     }
-    let effort = level.filter(|_| !budgeted).and_then(|it| ["low", "medium", "high"].get(it));
+    let effort = match &told.effort {
+        Tell::As(word) => Some(word.as_str()),
+        Tell::AsItIs | Tell::LeftOut => level.filter(|_| !budgeted).and_then(thinking::effort),
+    };
     if effort.is_some() || schema.is_some() {
         out.name("output_config").object(|out| {
             if let Some(effort) = effort {
@@ -446,14 +451,12 @@ fn thinking(out: &mut Out, root: Value<'_>, bound: u64, target: Target<'_>, faul
 /// Whether a wish for thinking can be met. Providers refuse it beside a call that the model has to make and beside a chance of
 /// the client's own; and a turn of calls that began without the model's thinking must go on without.
 fn may_think(root: Value<'_>, target: Target<'_>) -> bool {
-    let choice = root.given("tool_choice");
-    let forced = choice.is_some_and(|it| it.is("required") || it.form() == Form::Object);
     let is_least = |name: &str, least: f64| {
         root.given(name).is_none_or(|it| it.raw().parse::<f64>().is_ok_and(|it| (least..=1.0).contains(&it)))
     };
     let has_chances =
         || !is_least("temperature", 1.0) || !is_least("top_p", TOP_P_THINKING) || root.given("top_k").is_some();
-    if forced || !makers::draws_itself(target) && has_chances() {
+    if is_forced(root) || !makers::draws_itself(target) && has_chances() {
         return false;
     }
     let mut last = None;
@@ -465,8 +468,7 @@ fn may_think(root: Value<'_>, target: Target<'_>) -> bool {
     last.is_none_or(|it| it.given("tool_calls").is_none() || thoughts(it).next().is_some())
 }
 
-/// Whether a model is told a budget of thinking; newer ones decide for themselves.
-fn takes_budget(model: &str) -> bool {
-    ["claude-3", "-4-0", "-4-1", "-4-2", "-4-5", "sonnet-4@", "opus-4@"].iter().any(|it| model.contains(it))
-        || ["sonnet-4", "opus-4"].iter().any(|it| model.ends_with(it))
+/// Whether a call has to be made.
+fn is_forced(root: Value<'_>) -> bool {
+    root.given("tool_choice").is_some_and(|it| it.is("required") || it.form() == Form::Object)
 }

@@ -530,6 +530,7 @@ struct Counted {
 pub(super) async fn count(
     service: &GateService,
     body: &Body,
+    demand: &Demand,
     admitted: &Admitted,
     call: &Call,
 ) -> Result<Count, Refusal> {
@@ -539,7 +540,7 @@ pub(super) async fn count(
         return Ok(Count::Untold("the provider does not count tokens: this is an estimate"));
     }
     let Ok(target) = service.targets.of(&service.gate, &service.upstreams, upstream) else { return Ok(NOW) };
-    let sent = body.to_upstream(dialect::Target::of(upstream, model))?;
+    let sent = body.to_upstream(dialect::Target::of_call(upstream, model, &admitted.call, demand, false))?;
     let (query, headers) = (passed::query(&call.uri), passed::headers(&call.headers));
     let asked = upstream::Call {
         what: What::Count,
