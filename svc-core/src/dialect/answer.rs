@@ -10,9 +10,10 @@ use std::fmt;
 use super::doc::{Form, Tape, Value, length};
 use super::error::ProviderError;
 use super::finish::Finish;
-use super::marks::{As, call_mark, is_unsigned, mark};
+use super::marks::{As, call_mark, is_unsigned, mark, marked, marked_block, signed_apart};
 use super::names::ClientNames;
 use super::own::{self, is_free};
+use super::request::spliced;
 use super::usage::{self, Told};
 use super::write::Out;
 use crate::state::gateway::{Dialect, Service, Usage};
@@ -41,6 +42,8 @@ pub struct Answer {
     service: Service,
     names: ClientNames,
     provider: Box<str>,
+    /// What is put before signatures of thinking.
+    mark: Option<String>,
 }
 
 /// Why what a provider sent with status 200 is no answer.
@@ -116,6 +119,7 @@ impl Answer {
             service,
             names: ClientNames::default(),
             provider: Box::default(),
+            mark: None,
         })
     }
 
@@ -123,6 +127,12 @@ impl Answer {
     #[must_use]
     pub fn of_provider(self, name: &str) -> Self {
         Self { provider: name.into(), ..self }
+    }
+
+    /// The same; where a provider is named, its signatures of thinking are known to no other.
+    #[must_use]
+    pub fn signed_by(self, provider: Option<&str>) -> Self {
+        Self { mark: provider.map(signed_apart), ..self }
     }
 
     /// The same, to a client that goes by these names.
@@ -188,10 +198,20 @@ impl Answer {
     pub fn to_client(&self, client: Dialect, created_s: u64, call: CallId) -> Vec<u8> {
         let root = self.tape.root(&self.text);
         match (self.dialect, client) {
-            (Dialect::Chat, Dialect::Chat) | (Dialect::Messages, Dialect::Messages) => self.text.clone().into_bytes(),
+            (Dialect::Chat, Dialect::Chat) => self.text.clone().into_bytes(),
+            (Dialect::Messages, Dialect::Messages) => self.as_it_is(root),
             (Dialect::Messages, Dialect::Chat) => self.as_chat(root, created_s),
             (Dialect::Chat, Dialect::Messages) => self.as_messages(root, call),
         }
+    }
+
+    /// The provider's own bytes, but for the mark before its signatures.
+    fn as_it_is(&self, root: Value<'_>) -> Vec<u8> {
+        let Some(mark) = &self.mark else { return self.text.clone().into_bytes() };
+        let blocks = root.get("content").into_iter().flat_map(|it| it.items());
+        let signatures = blocks.filter(|it| it.has("type", "thinking")).filter_map(|it| it.get("signature"));
+        let splices: Vec<_> = signatures.filter_map(|it| marked(it, mark)).collect();
+        spliced(&self.text, &splices).into_bytes()
     }
 
     fn as_chat(&self, root: Value<'_>, created_s: u64) -> Vec<u8> {
@@ -206,7 +226,7 @@ impl Answer {
             out.name("choices").list(|out| {
                 out.object(|out| {
                     out.name("index").number(0);
-                    out.name("message").object(|out| chat_message(out, root));
+                    out.name("message").object(|out| chat_message(out, root, self.mark.as_deref()));
                     out.name("logprobs").null();
                     out.name("finish_reason").text(finish.chat());
                 });
@@ -459,7 +479,7 @@ pub(super) fn server_tools_of_chat(usage: Value<'_>, uses: &mut BTreeMap<Box<str
 }
 
 /// A message of the chat shape out of an answer of the messages shape.
-fn chat_message(out: &mut Out, root: Value<'_>) {
+fn chat_message(out: &mut Out, root: Value<'_>, mark: Option<&str>) {
     let blocks = || root.get("content").into_iter().flat_map(|it| it.items());
     let of = |kind: &'static str| blocks().filter(move |it| it.has("type", kind));
     let joined = |kind: &'static str, member: &str| {
@@ -482,7 +502,12 @@ fn chat_message(out: &mut Out, root: Value<'_>) {
     let is_thought = |it: &Value<'_>| it.has("type", "thinking") || it.has("type", "redacted_thinking");
     let mut thoughts = blocks().filter(|it| is_thought(it) && !is_unsigned(it)).peekable();
     if thoughts.peek().is_some() {
-        out.name("thinking_blocks").list(|out| thoughts.for_each(|it| out.raw(it.raw())));
+        out.name("thinking_blocks").list(|out| {
+            thoughts.for_each(|it| match mark {
+                Some(mark) => out.raw(&marked_block(it, mark)),
+                None => out.raw(it.raw()),
+            });
+        });
     }
     if calls {
         out.name("tool_calls").list(|out| {

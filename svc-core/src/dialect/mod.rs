@@ -3,7 +3,7 @@
 //! A [`Body`] is a client's request; [`Body::demand`] says what deciding on it takes, [`Body::to_upstream`] writes what
 //! goes to the provider. An [`Answer`] or a [`Stream`] reads what comes back, tells the
 //! [`Usage`](crate::state::gateway::Usage), and writes it in the client's shape. Where client and provider speak the
-//! same, bytes go on as they came.
+//! same, bytes go on as they came, but for a mark before signatures that no other provider knows.
 //!
 //! **Invariant:** every function here is pure, and takes time and memory linear in what it reads.
 //! **Invariant:** no text of a request or an answer stands in a refusal, an error or a `Debug` output of these types.

@@ -85,6 +85,12 @@ impl<'a> Target<'a> {
         }
     }
 
+    /// Whether its provider signs thinking in a way of its own, which no other knows.
+    #[must_use]
+    pub const fn signs_apart(&self) -> bool {
+        matches!(self.dialect, Dialect::Messages) && !self.is_strict
+    }
+
     /// The same for a call: where a budget holds it (`is_held`), what is reserved has to be all that it can cost, and where policy
     /// chose the model its client speaks to whichever is chosen.
     #[must_use]

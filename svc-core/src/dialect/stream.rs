@@ -3,6 +3,7 @@
 mod chat;
 mod messages;
 mod meter;
+mod signing;
 #[cfg(test)]
 mod tests;
 mod tool;
@@ -13,6 +14,7 @@ use std::sync::Arc;
 
 use super::doc::{Form, Tape, Value};
 use super::error::{ProviderError, Told, without_keys, write_event};
+use super::marks::signed_apart;
 use super::names::ClientNames;
 use super::request::{Splice, spliced};
 use super::sse::{Broken, EVENT_MAX, Event, Events};
@@ -25,6 +27,7 @@ use self::chat::ToChat;
 use self::messages::ToMessages;
 use self::meter::Meter;
 pub use self::meter::Received;
+use self::signing::Signing;
 
 /// The type of the error event that svc writes where a provider's stream breaks.
 const BROKEN: &str = "upstream_failure";
@@ -102,8 +105,8 @@ enum State {
 /// Who writes.
 #[derive(Debug)]
 enum Writer {
-    /// Bytes go on as they came.
-    Same,
+    /// Bytes go on as they came, but for marks before signatures.
+    Same(Signing),
     Chat(ToChat),
     Messages(ToMessages),
 }
@@ -112,7 +115,7 @@ impl Writer {
     /// Whether what has come of what an agent acts on ends within a sign.
     fn is_cut_short(&self) -> bool {
         match self {
-            Self::Same | Self::Chat(_) => false,
+            Self::Same(_) | Self::Chat(_) => false,
             Self::Messages(writer) => writer.is_cut_short(),
         }
     }
@@ -123,7 +126,7 @@ impl Stream {
     #[must_use]
     pub fn new(upstream: Dialect, client: Dialect, options: StreamOptions) -> Self {
         let writer = match (upstream, client) {
-            (Dialect::Chat, Dialect::Chat) | (Dialect::Messages, Dialect::Messages) => Writer::Same,
+            (Dialect::Chat, Dialect::Chat) | (Dialect::Messages, Dialect::Messages) => Writer::Same(Signing::default()),
             (Dialect::Messages, Dialect::Chat) => Writer::Chat(ToChat::new(options)),
             (Dialect::Chat, Dialect::Messages) => Writer::Messages(ToMessages::new(options.call)),
         };
@@ -161,6 +164,19 @@ impl Stream {
     pub fn of_provider(mut self, name: &str) -> Self {
         if let Writer::Messages(writer) = &mut self.writer {
             writer.of_provider(name);
+        }
+        self
+    }
+
+    /// The same; where a provider is named, its signatures of thinking are known to no other.
+    #[must_use]
+    pub fn signed_by(mut self, provider: Option<&str>) -> Self {
+        if let Some(mark) = provider.filter(|_| self.upstream == Dialect::Messages).map(signed_apart) {
+            match &mut self.writer {
+                Writer::Same(signing) => signing.by(mark),
+                Writer::Chat(writer) => writer.marking(mark),
+                Writer::Messages(_) => {}
+            }
         }
         self
     }
@@ -210,7 +226,7 @@ impl Stream {
             if whole {
                 let before = out.len();
                 match &mut self.writer {
-                    Writer::Same => out.extend_from_slice(b"data: [DONE]\n\n"),
+                    Writer::Same(_) => out.extend_from_slice(b"data: [DONE]\n\n"),
                     Writer::Chat(_) => {}
                     Writer::Messages(writer) => writer.finish(&self.meter, out),
                 }
@@ -300,6 +316,14 @@ fn whole_message(choice: Value<'_>) -> Option<Value<'_>> {
     choice.given("message").filter(|_| choice.text_of("finish_reason").is_some_and(|it| !it.is_empty()))
 }
 
+/// An event in which a signature begins, with the mark before it.
+fn signed<'a>(event: &Event<'a>, root: Value<'_>, signing: &mut Signing) -> Option<Cow<'a, str>> {
+    let (at, raw) = (event.at?, std::str::from_utf8(event.raw).ok()?);
+    let mut splice = signing.splice(root)?;
+    (splice.start, splice.end) = (splice.start + at, splice.end + at);
+    Some(Cow::Owned(spliced(raw, &[splice])))
+}
+
 /// No text of the answer.
 impl fmt::Debug for Stream {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -329,7 +353,7 @@ impl Pass<'_> {
     ) -> Result<Option<Ending>, Broken> {
         let Some(data) = event.data.as_deref().filter(|it| !it.is_empty()) else {
             match writer {
-                Writer::Same => self.pass_on(event.raw, out),
+                Writer::Same(_) => self.pass_on(event.raw, out),
                 // A client that gives up on a silent stream hears that this one is alive, as the provider meant it. Before the answer has
                 // begun the client hears nothing: another provider may yet be asked.
                 Writer::Chat(_) if event.is_comment() && meter.has_begun() => out.extend_from_slice(ALIVE),
@@ -347,7 +371,7 @@ impl Pass<'_> {
                 return Ok(Some(self.broken_off(out)));
             }
             match writer {
-                Writer::Same | Writer::Chat(_) => self.pass_on(event.raw, out),
+                Writer::Same(_) | Writer::Chat(_) => self.pass_on(event.raw, out),
                 Writer::Messages(writer) => writer.finish(meter, out),
             }
             return Ok(Some(Ending::Clean));
@@ -372,7 +396,7 @@ impl Pass<'_> {
             return Ok(Some(self.broken_off(out)));
         }
         match writer {
-            Writer::Same => match self.stripped(event, tape, text) {
+            Writer::Same(signing) => match self.stripped(event, tape, text).or_else(|| signed(event, root, signing)) {
                 None => self.pass_on(event.raw, out),
                 Some(other) => self.pass_on(other.as_bytes(), out),
             },

@@ -326,3 +326,39 @@ async fn a_wish_for_thinking_is_told_in_the_form_of_the_model() {
     let got = desk.send(MESSAGES, &[], adaptive.to_string().as_bytes()).await;
     assert_eq!((got.status, heard(&desk)["thinking"].clone()), (200, itself), "{}", got.text());
 }
+
+/// Thinking that a provider has signed in its own way goes back to it as it signed it, and to no other, whole and streamed.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn thinking_goes_back_to_the_provider_that_signed_it() {
+    let mut desk = Desk::bare(|_| {}).await;
+    let url = desk.mock.messages_url();
+    for (name, model) in [("one", "glm-5"), ("two", "claude-sonnet-4-5")] {
+        let id = desk.upstream(name, "messages", &url).await;
+        desk.model(&id, model, 50, 1, 2).await;
+    }
+    desk.mock.turn("thinking-4").unwrap();
+    let heard_of = |desk: &Desk| heard(desk)["messages"][1]["content"][0].clone();
+    for (name, model, mark) in [("one", "glm-5", "svc_unsigned_of@one:"), ("two", "claude-sonnet-4-5", "")] {
+        let got = desk.send(MESSAGES, &[], chat(&format!("{name}/{model}")).to_string().as_bytes()).await;
+        let content = got.json()["content"].clone();
+        let signature = content[0]["signature"].as_str().unwrap().strip_prefix(mark).unwrap().to_owned();
+        let said = format!("\"{mark}{signature}\"");
+        for path in [MESSAGES, CHAT] {
+            let stream = desk.stream(path, &[], &streamed(&format!("{name}/{model}"))).await;
+            assert!(stream.contains(&said), "{path} {stream}");
+        }
+        let got = desk.send(CHAT, &[], chat(&format!("{name}/{model}")).to_string().as_bytes()).await;
+        assert!(got.text().contains(&said), "{}", got.text());
+        for to in ["one/glm-5", "two/claude-sonnet-4-5"] {
+            let mut body = chat(to);
+            let turn = json!({ "role": "assistant", "content": content });
+            let messages = body["messages"].as_array_mut().unwrap();
+            messages.extend([turn, json!({ "role": "user", "content": "on" })]);
+            desk.send(MESSAGES, &[], body.to_string().as_bytes()).await.ok();
+            let is_kept = mark.is_empty() || to.starts_with(name);
+            let back = heard_of(&desk);
+            assert_eq!(back["signature"] == json!(signature), is_kept, "{name} {to}: {back}");
+            assert_eq!(back["type"] == json!("thinking"), is_kept, "{name} {to}: {back}");
+        }
+    }
+}

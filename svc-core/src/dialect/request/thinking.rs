@@ -3,8 +3,10 @@
 //!
 //! What a client says to the very model that it names goes there as it is.
 
+use std::borrow::Cow;
+
 use super::super::doc::{Form, Value};
-use super::super::marks::is_unsigned;
+use super::super::marks::{is_unsigned, unmarked_block};
 use super::super::write::Out;
 use super::{Faults, Splice, Target, makers};
 use crate::state::gateway::Dialect;
@@ -193,8 +195,7 @@ pub(super) fn refuse_beginning(dialect: Dialect, root: Value<'_>, target: Target
         return;
     }
     let is_system = |it: &Value<'_>| it.has("role", "system") || it.has("role", "developer");
-    let messages = root.get("messages").into_iter().flat_map(|it| it.items());
-    let Some(last) = messages.filter(|it| !is_system(it)).last().filter(|it| it.has("role", "assistant")) else {
+    let Some(last) = messages(root).filter(|it| !is_system(it)).last().filter(|it| it.has("role", "assistant")) else {
         return;
     };
     let is_said = |it: Value<'_>| it.text().is_some_and(|it| !it.trim().is_empty());
@@ -293,37 +294,57 @@ pub(super) fn changed(dialect: Dialect, root: Value<'_>, target: Target<'_>) -> 
     lines
 }
 
-/// What a conversation holds that this model's provider refuses: thinking that no provider of this shape has signed; and a wish for
-/// more in a turn that cannot go on with it.
+/// What a conversation holds that this model's provider refuses: thinking that it does not know again; and a wish for more in a turn
+/// that cannot go on with it.
 pub(super) fn taken_back(root: Value<'_>, target: Target<'_>, faults: &mut Faults) -> Vec<Splice> {
     let mut splices = Vec::new();
-    let unsigned = unsigned_left_out(root, faults);
+    let is_left_out = || messages(root).any(|it| blocks(it).any(|it| returned(it, target).is_none()));
     // Other makers' models may go on with a turn of their own whose thinking the client did not keep.
-    if (unsigned.is_some() || target.is_strict) && goes_on_without_thought(root) {
+    if (is_left_out() || target.is_strict) && goes_on_without_thought(root, target) {
         splices.extend(thinking_off(root));
     }
-    splices.extend(unsigned);
+    splices.extend(unknown_left_out(root, target, faults));
     splices
 }
 
-/// What leaves out thinking of models of the chat shape, which no provider of the messages shape has signed and all refuse; a
-/// message of nothing else is left out with it. A conversation of nothing else has nothing to be answered.
-fn unsigned_left_out(root: Value<'_>, faults: &mut Faults) -> Option<Splice> {
-    let messages = root.get("messages")?;
-    let has_unsigned = |it: &Value<'_>| blocks(*it).any(|it| is_unsigned(&it));
-    if !messages.items().any(|it| has_unsigned(&it)) {
+/// A block as this model's provider takes it back: what it has signed in its own way as it signed it. None where it refuses all that
+/// holds it: thinking of models of the chat shape, which nobody has signed, and what others have signed, or not.
+pub(super) fn returned<'a>(block: Value<'a>, target: Target<'_>) -> Option<Cow<'a, str>> {
+    if is_unsigned(&block) {
+        return unmarked_block(block, target.provider).map(Cow::Owned);
+    }
+    let is_signed = || block.get("signature").is_some_and(|it| it.is_text() && !it.is_empty_text());
+    // The maker's own models sign all that they think.
+    let is_others = target.is_strict
+        && (!target.is_its_own || target.is_elsewhere)
+        && block.has("type", "thinking")
+        && !is_signed();
+    (!is_others).then(|| Cow::Borrowed(block.raw()))
+}
+
+/// What leaves out thinking that this model's provider refuses, and puts back what it knows again; a message of nothing else is left
+/// out with it. A conversation of nothing else has nothing to be answered.
+fn unknown_left_out(root: Value<'_>, target: Target<'_>, faults: &mut Faults) -> Option<Splice> {
+    let whole = root.get("messages")?;
+    let is_changed = |it: Value<'_>| blocks(it).any(|it| !matches!(returned(it, target), Some(Cow::Borrowed(_))));
+    if !messages(root).any(is_changed) {
         return None;
     }
-    if messages.items().all(|it| has_unsigned(&it) && blocks(it).all(|it| is_unsigned(&it))) {
+    let is_nothing = |it: Value<'_>| blocks(it).next().is_some() && blocks(it).all(|it| returned(it, target).is_none());
+    if messages(root).all(is_nothing) {
         faults.add("messages", "must have more than what another provider's model has thought");
     }
     let mut out = Out::default();
     out.list(|out| {
-        for message in messages.items() {
-            if has_unsigned(&message) { signed(out, message) } else { out.raw(message.raw()) }
+        for message in messages(root).filter(|it| !is_nothing(*it)) {
+            if is_changed(message) { known(out, message, target) } else { out.raw(message.raw()) }
         }
     });
-    Some(Splice::over(messages, String::from_utf8(out.into_bytes()).unwrap_or_default()))
+    Some(Splice::over(whole, String::from_utf8(out.into_bytes()).unwrap_or_default()))
+}
+
+fn messages(root: Value<'_>) -> impl Iterator<Item = Value<'_>> {
+    root.get("messages").into_iter().flat_map(|it| it.items())
 }
 
 fn blocks(message: Value<'_>) -> impl Iterator<Item = Value<'_>> {
@@ -332,17 +353,17 @@ fn blocks(message: Value<'_>) -> impl Iterator<Item = Value<'_>> {
 
 /// Whether results go to a turn of calls in which the model's own thinking has no part. One that thought before its first call may
 /// have made the others without.
-fn goes_on_without_thought(root: Value<'_>) -> bool {
+fn goes_on_without_thought(root: Value<'_>, target: Target<'_>) -> bool {
     let mut turn = Vec::new();
-    for message in root.get("messages").iter().flat_map(|it| it.items()) {
+    for message in messages(root) {
         if message.has("role", "assistant") {
             turn.push(message);
         } else if message.has("role", "user") && !blocks(message).any(|it| it.has("type", "tool_result")) {
             turn.clear();
         }
     }
-    let is_thought =
-        |it: Value<'_>| (it.has("type", "thinking") || it.has("type", "redacted_thinking")) && !is_unsigned(&it);
+    let is_of_thought = |it: Value<'_>| it.has("type", "thinking") || it.has("type", "redacted_thinking");
+    let is_thought = |it: Value<'_>| is_of_thought(it) && returned(it, target).is_some();
     let own = || turn.iter().flat_map(|it| blocks(*it));
     own().any(|it| it.has("type", "tool_use")) && !own().any(is_thought)
 }
@@ -389,17 +410,13 @@ fn edits_left_out(root: Value<'_>) -> Option<Edits> {
     }
 }
 
-/// A message without the thinking that is not signed; nothing where it has nothing else.
-fn signed(out: &mut Out, message: Value<'_>) {
-    let kept = || blocks(message).filter(|it| !is_unsigned(it));
-    if kept().next().is_none() {
-        return;
-    }
+/// A message without the thinking that this model's provider does not know.
+fn known(out: &mut Out, message: Value<'_>, target: Target<'_>) {
     out.object(|out| {
         for (name, value) in message.members() {
             let member = out.name(&name.text().unwrap_or_default());
             if name.is("content") {
-                member.list(|out| kept().for_each(|it| out.raw(it.raw())));
+                member.list(|out| blocks(message).filter_map(|it| returned(it, target)).for_each(|it| out.raw(&it)));
             } else {
                 member.raw(value.raw());
             }

@@ -1,9 +1,10 @@
 //! A request of the chat shape, written in the messages shape.
 
+use std::borrow::Cow;
+
 use super::super::answer::{arguments_of, write_input};
 use super::super::doc::{Form, Value};
 use super::super::files::{Source, TEXT, address, document, picture};
-use super::super::marks::is_unsigned;
 use super::super::names::CallIds;
 use super::super::own::switched_on;
 use super::super::write::Out;
@@ -29,7 +30,7 @@ pub(super) fn write(root: Value<'_>, stream: bool, target: Target<'_>, faults: &
         out.name("model").text(target.model);
         out.name("max_tokens").number(bound);
         system(out, root, faults);
-        out.name("messages").list(|out| messages(out, root, faults));
+        out.name("messages").list(|out| messages(out, root, target, faults));
         thinking::refuse_beginning(Dialect::Chat, root, target, faults);
         for (name, value) in root.members().filter(|(_, it)| !it.is_null()) {
             member(out, (&name.text().unwrap_or_default(), value), target, faults);
@@ -158,7 +159,7 @@ fn cached(out: &mut Out, made_of: Option<Value<'_>>) {
 }
 
 /// The messages; such of one side that follow one another become one, as results of parallel calls must.
-fn messages(out: &mut Out, root: Value<'_>, faults: &mut Faults) {
+fn messages(out: &mut Out, root: Value<'_>, target: Target<'_>, faults: &mut Faults) {
     let mut side = "";
     let mut blocks = Out::default();
     let mut is_empty = true;
@@ -188,7 +189,7 @@ fn messages(out: &mut Out, root: Value<'_>, faults: &mut Faults) {
             }
         }
         if own == "assistant" {
-            assistant(&mut blocks, message, at, &mut ids, faults);
+            assistant(&mut blocks, message, at, &mut ids, target, faults);
         } else if message.has("role", "tool") {
             tool_result(&mut blocks, message, at, &mut ids, faults);
         } else if message.has("role", "function") {
@@ -203,15 +204,16 @@ fn messages(out: &mut Out, root: Value<'_>, faults: &mut Faults) {
     }
 }
 
-/// What the model has thought, as it signed it.
-fn thoughts(message: Value<'_>) -> impl Iterator<Item = Value<'_>> {
-    message.get("thinking_blocks").into_iter().flat_map(|it| it.items()).filter(|it| !is_unsigned(it))
+/// What the model has thought, as its provider takes it back.
+fn thoughts<'a>(message: Value<'a>, target: Target<'_>) -> impl Iterator<Item = Cow<'a, str>> {
+    let blocks = message.get("thinking_blocks").into_iter().flat_map(|it| it.items());
+    blocks.filter_map(move |it| thinking::returned(it, target))
 }
 
-fn assistant(out: &mut Out, message: Value<'_>, at: usize, ids: &mut CallIds, faults: &mut Faults) {
+fn assistant(out: &mut Out, message: Value<'_>, at: usize, ids: &mut CallIds, target: Target<'_>, faults: &mut Faults) {
     // A client that was given the model's own thinking sends it back, so that it can go on from there.
-    for block in thoughts(message) {
-        out.raw(block.raw());
+    for block in thoughts(message, target) {
+        out.raw(&block);
     }
     for name in ["audio", "function_call"] {
         if message.given(name).is_some() {
@@ -465,7 +467,7 @@ fn may_think(root: Value<'_>, target: Target<'_>) -> bool {
             last = Some(message);
         }
     }
-    last.is_none_or(|it| it.given("tool_calls").is_none() || thoughts(it).next().is_some())
+    last.is_none_or(|it| it.given("tool_calls").is_none() || thoughts(it, target).next().is_some())
 }
 
 /// Whether a call has to be made.

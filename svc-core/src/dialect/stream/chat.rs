@@ -32,6 +32,8 @@ pub(super) struct ToChat {
     thought_bytes: usize,
     /// Bytes of arguments that wait.
     input_bytes: usize,
+    /// What is put before signatures of thinking.
+    mark: String,
 }
 
 /// What a block of thinking is taken for beside its bytes.
@@ -69,7 +71,13 @@ impl ToChat {
             thought: 0,
             thought_bytes: 0,
             input_bytes: 0,
+            mark: String::new(),
         }
+    }
+
+    /// Puts this mark before signatures of thinking.
+    pub(super) fn marking(&mut self, mark: String) {
+        self.mark = mark;
     }
 
     /// Takes one event.
@@ -250,6 +258,7 @@ impl ToChat {
         if thoughts.is_empty() {
             return;
         }
+        let mark = std::mem::take(&mut self.mark);
         self.chunk(out, |out| {
             out.name("thinking_blocks").list(|out| {
                 for thought in thoughts.values() {
@@ -257,7 +266,7 @@ impl ToChat {
                         Thought::Shown { text, signature } => out.object(|out| {
                             out.name("type").text("thinking");
                             out.name("thinking").raw(&format!("\"{text}\""));
-                            out.name("signature").raw(&format!("\"{signature}\""));
+                            out.name("signature").raw(&format!("\"{mark}{signature}\""));
                         }),
                         Thought::Redacted(block) => out.raw(block),
                     }

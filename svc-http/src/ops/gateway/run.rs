@@ -277,7 +277,10 @@ impl Run {
         left: &AtomicBool,
         reported: &mut Option<Usage>,
     ) -> Result<Answered, Failed> {
-        let provider = self.admitted.at(place).map_or("", |(upstream, _)| upstream.name.as_str());
+        let (provider, apart) = self.admitted.at(place).map_or(("", None), |(upstream, model)| {
+            let name = upstream.name.as_str();
+            (name, dialect::Target::of(upstream, model).signs_apart().then_some(name))
+        });
         let same = target.dialect() == self.demand.dialect;
         let (query, headers) = if same { (self.query.as_deref(), &self.passed_on[..]) } else { (None, &[][..]) };
         let call =
@@ -299,7 +302,7 @@ impl Run {
                     }
                 };
                 let (status, first_ms, ms) = (whole.status, whole.first_ms, whole.ms);
-                read.map(|it| it.naming(self.body.names(target.dialect())).of_provider(provider))
+                read.map(|it| it.naming(self.body.names(target.dialect())).of_provider(provider).signed_by(apart))
                     .map(|it| Answered::Whole { read: Box::new(it), status, first_ms, ms })
                     .map_err(failed)
             }
@@ -313,7 +316,8 @@ impl Run {
                 let stream = Stream::new(target.dialect(), self.demand.dialect, options)
                     .hiding(target.secrets())
                     .naming(self.body.names(target.dialect()))
-                    .of_provider(provider);
+                    .of_provider(provider)
+                    .signed_by(apart);
                 let begun = Relay::begin(incoming, Heard::stream(stream), reported).await?;
                 Ok(Answered::Stream(Box::new(begun)))
             }

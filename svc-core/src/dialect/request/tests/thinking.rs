@@ -1,7 +1,10 @@
 //! How much to think, told to models that are told so in different ways, and what of it stays in a conversation.
 
+use super::super::super::{Answer, Ending, Stream, StreamOptions};
 use super::*;
+use crate::value::Id as _;
 use crate::value::canonical::canonical;
+use crate::value::id::CallId;
 
 /// A model that its client has not named.
 fn routed(model: &str) -> Target<'_> {
@@ -190,5 +193,123 @@ fn what_was_begun_goes_to_no_model_that_refuses_it() {
     let answered = ending(r#"{"role":"assistant","content":"y"},{"role":"user","content":"z"}"#);
     for dialect in [MESSAGES, CHAT] {
         assert!(read(dialect, &answered).to_upstream(routed("claude-opus-4-7")).is_ok());
+    }
+}
+
+/// An answer of the messages shape whose thinking is signed, whole and as a stream in which the signature comes in pieces.
+const WHOLE: &str = r#"{"id":"m","type":"message","role":"assistant","model":"glm-5","content":[{"type":"thinking","thinking":"hm","signature":"own \u0041"},{"type":"text","text":"so"}],"stop_reason":"end_turn","usage":{"input_tokens":1,"output_tokens":2}}"#;
+const STREAMED: &str = r#"event: message_start
+data: {"type":"message_start","message":{"id":"m","type":"message","role":"assistant","model":"glm-5","content":[],"usage":{"input_tokens":1,"output_tokens":1}}}
+
+event: content_block_start
+data: {"type":"content_block_start","index":0,"content_block":{"type":"thinking","thinking":"","signature":""}}
+
+event: content_block_delta
+data: {"type":"content_block_delta","index":0,"delta":{"type":"thinking_delta","thinking":"hm"}}
+
+event: content_block_delta
+data: {"type":"content_block_delta","index":0,"delta":{"type":"signature_delta","signature":"own"}}
+
+event: content_block_delta
+data: {"type":"content_block_delta","index":0,"delta":{"type":"signature_delta","signature":" A"}}
+
+event: content_block_stop
+data: {"type":"content_block_stop","index":0}
+
+event: content_block_start
+data: {"type":"content_block_start","index":1,"content_block":{"type":"thinking","thinking":"on","signature":"next"}}
+
+event: content_block_stop
+data: {"type":"content_block_stop","index":1}
+
+event: message_delta
+data: {"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"output_tokens":2}}
+
+event: message_stop
+data: {"type":"message_stop"}
+
+"#;
+
+/// What a provider has signed that is not the shape's maker is marked as its own in whatever form its client hears it; bytes of others
+/// go on as they came.
+#[test]
+fn what_a_provider_signs_in_its_own_way_is_marked() {
+    let whole = |client, provider| {
+        let answer = Answer::read(MESSAGES, WHOLE.as_bytes()).unwrap().signed_by(provider);
+        String::from_utf8(answer.to_client(client, 7, CallId::from_bits(1))).unwrap()
+    };
+    assert_eq!(whole(MESSAGES, None), WHOLE);
+    assert_eq!(whole(MESSAGES, Some("one")), WHOLE.replace("own ", "svc_unsigned_of@one:own "));
+    let block = |mark: &str| format!(r#"[{{"type":"thinking","thinking":"hm","signature":"{mark}own \u0041"}}]"#);
+    for (provider, mark) in [(None, ""), (Some("one"), "svc_unsigned_of@one:")] {
+        let chat = Json::parse(whole(CHAT, provider).as_bytes()).unwrap();
+        let message = chat.get("choices").and_then(|it| it.as_list()?.first()?.get("message")).unwrap();
+        assert_eq!(message.get("thinking_blocks"), Some(&json(&block(mark))));
+    }
+    let streamed = |client, provider| {
+        let mut stream = Stream::new(MESSAGES, client, StreamOptions::default()).signed_by(provider);
+        let mut out = Vec::new();
+        stream.push(STREAMED.as_bytes(), &mut out).unwrap();
+        assert_eq!(stream.end(&mut out), Ending::Clean);
+        String::from_utf8(out).unwrap()
+    };
+    assert_eq!(streamed(MESSAGES, None), STREAMED);
+    let marked = STREAMED.replace(r#""own""#, r#""svc_unsigned_of@one:own""#);
+    assert_eq!(streamed(MESSAGES, Some("one")), marked.replace(r#""next""#, r#""svc_unsigned_of@one:next""#));
+    for (provider, mark) in [(None, ""), (Some("one"), "svc_unsigned_of@one:")] {
+        let heard = streamed(CHAT, provider);
+        for signature in ["own A", "next"] {
+            assert!(heard.contains(&format!(r#""signature":"{mark}{signature}""#)), "{heard}");
+        }
+    }
+}
+
+/// It goes back to the provider that signed it as this one signed it, and to no other; a turn that lacks it then goes on without a
+/// budget of thinking. What has no signature goes to no maker's model that its client did not name.
+#[test]
+fn what_a_provider_has_signed_goes_back_to_it_alone() {
+    let thought = |signature: &str| format!(r#"{{"type":"thinking","thinking":"hm","signature":"{signature}"}}"#);
+    const CALL: &str = r#"{"type":"tool_use","id":"t","name":"f","input":{}}"#;
+    let body = |signature: &str| {
+        format!(
+            r#"{{"model":"m","max_tokens":9000,"thinking":{{"type":"enabled","budget_tokens":2000}},"messages":[{{"role":"user","content":"x"}},{{"role":"assistant","content":[{},{CALL}]}},{{"role":"user","content":[{{"type":"tool_result","tool_use_id":"t","content":"1"}}]}}]}}"#,
+            thought(signature)
+        )
+    };
+    let chat = |signature: &str| {
+        format!(
+            r#"{{"model":"m","messages":[{{"role":"user","content":"x"}},{{"role":"assistant","content":null,"thinking_blocks":[{}],"tool_calls":[{{"id":"t","type":"function","function":{{"name":"f","arguments":"{{}}"}}}}]}},{{"role":"tool","tool_call_id":"t","content":"1"}}]}}"#,
+            thought(signature)
+        )
+    };
+    let mark = "svc_unsigned_of@one:";
+    let own = format!("{mark}a:\\u0022b");
+    for (signature, to, kept, thinks) in [
+        (own.as_str(), routed("glm-5"), Some(r#"a:\u0022b"#), true),
+        (&own, target(MESSAGES, "glm-5"), Some(r#"a:\u0022b"#), true),
+        (&own, Target { provider: "two", ..routed("glm-5") }, None, false),
+        (&own, Target { provider: "two", ..routed("claude-haiku-4-5") }, None, false),
+        (&own, Target { provider: "two", ..target(MESSAGES, "claude-haiku-4-5") }, None, false),
+        ("c", routed("claude-haiku-4-5"), Some("c"), true),
+        ("c", routed("glm-5"), Some("c"), true),
+        ("", routed("glm-5"), Some(""), true),
+        ("", routed("claude-haiku-4-5"), None, false),
+        ("", Target { is_elsewhere: true, ..target(MESSAGES, "claude-haiku-4-5") }, None, false),
+        ("", target(MESSAGES, "claude-haiku-4-5"), Some(""), true),
+    ] {
+        let kept = kept.map(|it| format!("{},", thought(it))).unwrap_or_default();
+        let wanted = json(&format!(r#"{{"role":"assistant","content":[{kept}{CALL}]}}"#));
+        let out = sent(MESSAGES, &body(signature), to);
+        let turn = |out: &Json| out.get("messages").and_then(|it| it.as_list()?.get(1).cloned());
+        assert_eq!(turn(&out), Some(wanted.clone()), "{signature} {to:?}");
+        let is_on = out.get("thinking").and_then(|it| it.get("type")?.as_str()) == Some("enabled");
+        assert_eq!(is_on, thinks, "{signature} {to:?}");
+        if !to.is_its_own {
+            assert_eq!(turn(&sent(CHAT, &chat(signature), to)), Some(wanted), "{signature} {to:?}");
+        }
+        // No provider of the chat shape has signed it.
+        let to_chat = sent(CHAT, &chat(signature), target(CHAT, "m"));
+        assert_eq!(canonical(&to_chat).contains("thinking_blocks"), !signature.contains(mark), "{signature}");
+        assert!(!canonical(&sent(MESSAGES, &body(&own), target(CHAT, "m"))).contains("hm"), "{signature}");
     }
 }
