@@ -273,6 +273,7 @@ impl Body {
                 "without a bound of its own, it was sent with one of {held} tokens, which a budget holds"
             ));
         }
+        lines.extend(schema::changed(self.dialect, root, target));
         lines.extend(thinking::changed(self.dialect, root, target));
         lines
     }

@@ -1,14 +1,146 @@
 //! A schema that a model is to be kept to, as providers of the messages shape take it: they refuse an object that is open, and every
 //! constraint that they cannot keep a model to. Those are told to the model in the description instead, as their own SDKs do it.
 
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+
 use super::super::doc::{Form, Value};
 use super::super::write::Out;
+use super::Target;
+use crate::state::gateway::Dialect;
 
 /// Formats of texts that are kept to.
 const FORMATS: [&str; 10] =
     ["date-time", "time", "date", "duration", "email", "hostname", "uri", "ipv4", "ipv6", "uuid"];
 /// What says nothing of an answer.
 const UNSAID: [&str; 4] = ["$schema", "$id", "$comment", "additionalProperties"];
+
+/// So many tools of one request a model is kept to at most.
+const STRICT_MAX: usize = 20;
+/// So many members that may be left out there are at most in all schemas of one request that a model is kept to.
+const OPTIONAL_MAX: usize = 24;
+/// So many places there are at most in them where one of several types may stand.
+const UNIONS_MAX: usize = 16;
+/// A schema whose references lead through more values than these is taken for one that holds itself.
+const DEPTH_MAX: usize = 512;
+
+/// What schemas ask of who keeps a model to them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Load {
+    optional: usize,
+    unions: usize,
+}
+
+impl Load {
+    /// That of one schema.
+    fn of(schema: Value<'_>) -> Self {
+        let mut load = Self::default();
+        load.add(schema);
+        load
+    }
+
+    fn add(&mut self, schema: Value<'_>) {
+        let any = || schema.given("anyOf").or_else(|| schema.given("oneOf"));
+        let is_union = any().is_some() || schema.given("type").is_some_and(|it| it.form() == Form::List);
+        self.unions += usize::from(is_union);
+        let required: BTreeSet<Cow<'_, str>> =
+            schema.get("required").into_iter().flat_map(|it| it.items()).filter_map(|it| it.text()).collect();
+        for (name, inner) in schema.get("properties").into_iter().flat_map(|it| it.members()) {
+            self.optional += usize::from(!required.contains(&name.text().unwrap_or_default()));
+            self.add(inner);
+        }
+        for named in ["$defs", "definitions"] {
+            schema.get(named).into_iter().flat_map(|it| it.members()).for_each(|(_, inner)| self.add(inner));
+        }
+        schema.get("items").into_iter().for_each(|inner| self.add(inner));
+        any().into_iter().chain(schema.given("allOf")).flat_map(|it| it.items()).for_each(|inner| self.add(inner));
+    }
+
+    const fn is_too_much(self) -> bool {
+        self.optional > OPTIONAL_MAX || self.unions > UNIONS_MAX
+    }
+}
+
+/// Whether models can be kept to a schema, by itself.
+pub(super) fn is_kept_to(schema: Value<'_>) -> bool {
+    !Load::of(schema).is_too_much() && !holds_itself(schema)
+}
+
+/// Whether a schema holds itself, or a piece of it does.
+fn holds_itself(schema: Value<'_>) -> bool {
+    visit(schema, schema, &mut Vec::new(), &mut BTreeSet::new())
+}
+
+/// Whether a value is one of those that it is reached through, or leads to such a one. Each is looked at once.
+fn visit<'a>(
+    root: Value<'a>,
+    value: Value<'a>,
+    above: &mut Vec<(usize, usize)>,
+    seen: &mut BTreeSet<(usize, usize)>,
+) -> bool {
+    let place = value.span();
+    if above.contains(&place) || above.len() > DEPTH_MAX {
+        return true;
+    }
+    if !seen.insert(place) {
+        return false;
+    }
+    above.push(place);
+    let referred = value.text_of("$ref").and_then(|it| at(root, &it));
+    let inner = value.members().map(|(_, it)| it).chain(value.items()).chain(referred);
+    let found = inner.into_iter().any(|it| visit(root, it, above, seen));
+    above.pop();
+    found
+}
+
+/// The piece of a schema that a reference within it is to.
+fn at<'a>(root: Value<'a>, reference: &str) -> Option<Value<'a>> {
+    let steps = reference.strip_prefix('#')?.split('/').skip(1);
+    steps.map(|it| it.replace("~1", "/").replace("~0", "~")).try_fold(root, |it, step| match it.form() {
+        Form::List => it.items().nth(step.parse().ok()?),
+        _ => it.get(&step),
+    })
+}
+
+/// A function that a model is to be kept to.
+fn is_strict(function: Value<'_>) -> bool {
+    function.get("strict").and_then(|it| it.bool()) == Some(true)
+}
+
+/// Which tools of a request of the chat shape a model is kept to: those that ask for it, without such as hold themselves, and none
+/// where all together are more than providers of the messages shape take.
+pub(super) fn strict_tools(root: Value<'_>) -> BTreeSet<usize> {
+    let tools = root.get("tools").into_iter().flat_map(|it| it.items()).enumerate();
+    let functions = tools.filter_map(|(at, tool)| Some((at, tool.given("function").filter(|it| is_strict(*it))?)));
+    let mut load = Load::default();
+    form(root).into_iter().for_each(|it| load.add(it));
+    let mut strict = BTreeSet::new();
+    for (at, function) in functions {
+        let parameters = function.given("parameters");
+        if parameters.is_some_and(holds_itself) {
+            continue;
+        }
+        parameters.into_iter().for_each(|it| load.add(it));
+        strict.insert(at);
+    }
+    if strict.len() > STRICT_MAX || load.is_too_much() { BTreeSet::new() } else { strict }
+}
+
+/// The schema that an answer of the chat shape is to have.
+fn form(root: Value<'_>) -> Option<Value<'_>> {
+    root.given("response_format")?.get("json_schema")?.given("schema")
+}
+
+/// What is told otherwise of the tools of a request, in lines for people.
+pub(super) fn changed(dialect: Dialect, root: Value<'_>, target: Target<'_>) -> Option<String> {
+    if (dialect, target.dialect) != (Dialect::Chat, Dialect::Messages) {
+        return None;
+    }
+    let tools = root.get("tools").into_iter().flat_map(|it| it.items());
+    let asked = tools.filter(|it| it.given("function").is_some_and(is_strict)).count();
+    let loose = asked.saturating_sub(strict_tools(root).len());
+    (loose > 0).then(|| format!("tools sent without `strict`, as {} is kept to no such schemas: {loose}", target.model))
+}
 
 /// Writes a schema with nothing in it that would be refused.
 pub(super) fn write(out: &mut Out, schema: Value<'_>) {

@@ -5,6 +5,7 @@ mod documents;
 mod hosts;
 mod makers;
 mod providers;
+mod strict;
 mod thinking;
 
 use super::super::{Body, Target};

@@ -33,7 +33,7 @@ pub(super) fn write(root: Value<'_>, stream: bool, target: Target<'_>, faults: &
         out.name("messages").list(|out| messages(out, root, target, faults));
         thinking::refuse_beginning(Dialect::Chat, root, target, faults);
         for (name, value) in root.members().filter(|(_, it)| !it.is_null()) {
-            member(out, (&name.text().unwrap_or_default(), value), target, faults);
+            member(out, root, (&name.text().unwrap_or_default(), value), target, faults);
         }
         tool_choice(out, root, faults);
         thinking(out, root, bound, target, faults);
@@ -50,7 +50,7 @@ pub(super) fn write(root: Value<'_>, stream: bool, target: Target<'_>, faults: &
 
 /// One member of the top level, other than those that [`write`] writes itself. What is not named here is a hint or a
 /// label, and has no place in the other shape.
-fn member(out: &mut Out, (name, value): (&str, Value<'_>), target: Target<'_>, faults: &mut Faults) {
+fn member(out: &mut Out, root: Value<'_>, (name, value): (&str, Value<'_>), target: Target<'_>, faults: &mut Faults) {
     match name {
         _ if makers::draws_itself(target) && makers::chances(Dialect::Messages).contains(&name) => {}
         // What is so without being said is not said: newer models refuse both together, or any but these.
@@ -65,7 +65,7 @@ fn member(out: &mut Out, (name, value): (&str, Value<'_>), target: Target<'_>, f
         }
         "top_p" => out.name(name).raw(value.raw()),
         "stop" => stops(out, value, faults),
-        "tools" if value.items().next().is_some() => out.name("tools").list(|out| tools(out, value, faults)),
+        "tools" if value.items().next().is_some() => out.name("tools").list(|out| tools(out, root, value, faults)),
         "n" if value.integer() != Some(1) => faults.add(name, "must be 1 for a model of the messages shape"),
         "service_tier" => match value.text().as_deref() {
             Some("auto") => out.name(name).text("auto"),
@@ -327,7 +327,8 @@ fn media(out: &mut Out, kind: &str, title: Option<Value<'_>>, source: Source<'_>
     });
 }
 
-fn tools(out: &mut Out, tools: Value<'_>, faults: &mut Faults) {
+fn tools(out: &mut Out, root: Value<'_>, tools: Value<'_>, faults: &mut Faults) {
+    let strict = schema::strict_tools(root);
     for (at, tool) in tools.items().enumerate() {
         let Some(function) = tool.given("function").filter(|_| tool.has("type", "function")) else {
             faults.add(format!("tools.{at}.type"), "is a tool that only models of the chat shape know");
@@ -339,7 +340,7 @@ fn tools(out: &mut Out, tools: Value<'_>, faults: &mut Faults) {
                 out.name("description").raw(description.raw());
             }
             let parameters = function.given("parameters");
-            let strict = function.get("strict").and_then(|it| it.bool()) == Some(true);
+            let strict = strict.contains(&at);
             match parameters.filter(|it| strict && it.given("type").is_some()) {
                 Some(parameters) => schema::write(out.name("input_schema"), parameters),
                 None => input_schema(out.name("input_schema"), parameters),
@@ -430,6 +431,9 @@ fn thinking(out: &mut Out, root: Value<'_>, bound: u64, target: Target<'_>, faul
     let schema = format.and_then(|it| it.get("json_schema")).and_then(|it| it.given("schema"));
     if format.is_some() && schema.is_none() {
         faults.lost("response_format");
+    }
+    if !schema.is_none_or(schema::is_kept_to) {
+        faults.add("response_format", "has a schema that no model of the messages shape can be kept to: it holds itself, or has too many members that may be left out or be of several types");
     }
     let effort = match &told.effort {
         Tell::As(word) => Some(word.as_str()),
