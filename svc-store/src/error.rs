@@ -45,6 +45,14 @@ pub enum StoreError {
         /// The directory.
         path: PathBuf,
     },
+    /// A database was here, and is not: to begin another one would destroy what is left of it.
+    #[error("`{}` is missing or empty, and `{}` is left of it: {}", path.display(), left.display(), self.advice())]
+    DatabaseMissing {
+        /// Where the database would be.
+        path: PathBuf,
+        /// What tells that one was there: its log, or the note of a server.
+        left: PathBuf,
+    },
     /// A newer release has written the database.
     #[error("the database has schema {found}, this release knows schema {known}: {}", self.advice())]
     NewerSchema {
@@ -208,6 +216,10 @@ impl StoreError {
             Self::ForeignDatabase { .. } => "move it away or name another data directory",
             Self::BaseAddress { .. } => "give the address at which others reach this server",
             Self::NoData { .. } => "name the right data directory, or start one with `svc init`",
+            Self::DatabaseMissing { .. } => {
+                "put `svc.db` back, or restore a backup in an empty directory, and keep what is left: a log holds what was answered last; \
+                 to begin anew, name another directory"
+            }
             Self::DatabaseAddress { .. } => {
                 "give it as `postgres://user:password@host/database`, with `sslmode=disable` where the way needs no encryption"
             }

@@ -5,11 +5,13 @@
 use std::fs::{self, File};
 use std::path::Path;
 
+use rusqlite::Connection;
 use svc_core::engine::Failure;
 use svc_core::rules::people::create_workspace::CreateWorkspace;
 use svc_core::state::people::Settings as WorkspaceSettings;
-use svc_core::store::CommitError;
+use svc_core::store::{CommitError, Range};
 use svc_core::value::id::WorkspaceId;
+use svc_core::value::link::Index;
 use svc_store::sqlite::{DATABASE, backup, files, is_log_cut, schema_of};
 use svc_store::{Gate, SqliteStore, StoreError};
 
@@ -121,4 +123,99 @@ fn a_database_with_two_names_is_not_opened() {
     }
     fs::remove_file(two.join(DATABASE)).unwrap();
     Gate::existing(&one, AT).unwrap();
+}
+
+/// What a crash leaves of a gate with something in its log: a copy of its files while it is open.
+fn crashed(data: &Path) {
+    let home = tempfile::tempdir().unwrap();
+    Gate::open(home.path(), AT).unwrap().close();
+    let gate = Gate::open(home.path(), AT).unwrap();
+    workspace(&gate).unwrap();
+    fs::create_dir_all(data).unwrap();
+    for name in ["svc.db", "svc.db-wal", "master.key"] {
+        fs::copy(home.path().join(name), data.join(name)).unwrap();
+    }
+}
+
+/// A log without its database is what was answered last: nothing begins another database over it, whether the file is gone or empty, and
+/// with the file put back all of it is there.
+#[test]
+fn no_database_is_begun_over_what_is_left_of_one() {
+    let home = tempfile::tempdir().unwrap();
+    let data = &home.path().join("data");
+    crashed(data);
+    let [database, log, _] = files(data);
+    let left = fs::read(&log).unwrap();
+    fs::rename(&database, home.path().join("aside")).unwrap();
+    for is_empty in [false, true] {
+        if is_empty {
+            fs::write(&database, "").unwrap();
+        }
+        for answer in [
+            Gate::open(data, AT).map(drop),
+            Gate::existing(data, AT).map(drop),
+            SqliteStore::open_to_serve(data).map(drop),
+            schema_of(data).map(drop),
+            backup(data, &home.path().join("copy"), &mut |_| {}).map(drop),
+        ] {
+            let Err(error @ StoreError::DatabaseMissing { .. }) = answer else { panic!("{answer:?}") };
+            assert!(error.to_string().contains("put `svc.db` back"), "{error}");
+        }
+        assert!(fs::read(&log).unwrap() == left && database.exists() == is_empty);
+    }
+    fs::rename(home.path().join("aside"), &database).unwrap();
+    let gate = Gate::existing(data, AT).unwrap();
+    assert_eq!(gate.scan(&Range::all(Index::Workspaces, 0, 9)).unwrap().len(), 1);
+}
+
+/// The note of a server tells of a database too, and so does one that somebody has put aside under a name like it.
+#[test]
+fn nor_beside_the_note_of_a_server_or_a_database_put_aside() {
+    let home = tempfile::tempdir().unwrap();
+    fs::write(home.path().join("base-url"), "https://gate.example.com\n").unwrap();
+    let noted = |answer: Result<(), StoreError>| {
+        assert!(
+            matches!(&answer, Err(StoreError::DatabaseMissing { left, .. }) if left.ends_with("base-url")),
+            "{answer:?}"
+        );
+    };
+    noted(Gate::open(home.path(), AT).map(drop));
+    noted(Gate::existing(home.path(), AT).map(drop));
+    fs::rename(home.path().join("base-url"), home.path().join("svc.db.bad")).unwrap();
+    let aside = Gate::open(home.path(), AT).map(drop);
+    assert!(matches!(&aside, Err(StoreError::ForeignDirectory { found, .. }) if found == "svc.db.bad"), "{aside:?}");
+    assert!(!home.path().join(DATABASE).exists());
+}
+
+/// A first start that was ended anywhere before its first commit is begun again: the file is empty or has its first page, and the log is
+/// not there, empty, or holds what was never committed.
+#[test]
+fn a_first_start_that_was_ended_begins_again() {
+    let home = tempfile::tempdir().unwrap();
+    let made = home.path().join("made");
+    fs::create_dir(&made).unwrap();
+    let [database, log, _] = files(&made);
+    let stage = |name: &str| {
+        let data = home.path().join(name);
+        fs::create_dir(&data).unwrap();
+        for file in [&database, &log].into_iter().filter(|it| it.exists()) {
+            fs::copy(file, data.join(file.file_name().unwrap())).unwrap();
+        }
+        let sizes = files(&data).map(|it| fs::metadata(it).map_or(0, |it| it.len()));
+        Gate::open(&data, AT).unwrap().close();
+        (sizes[0], sizes[1])
+    };
+    fs::write(&database, "").unwrap();
+    assert_eq!(stage("empty"), (0, 0));
+    let conn = Connection::open(&database).unwrap();
+    conn.execute_batch("PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL;").unwrap();
+    let (page, nothing) = stage("logged");
+    assert!(page > 0 && nothing == 0);
+    conn.execute_batch(
+        "PRAGMA cache_size=1; BEGIN IMMEDIATE; CREATE TABLE meta (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID; \
+         CREATE TABLE b (a); INSERT INTO b SELECT randomblob(9000) FROM (VALUES (1), (2), (3));",
+    )
+    .unwrap();
+    let (page, uncommitted) = stage("spilled");
+    assert!(page > 0 && uncommitted > 0);
 }

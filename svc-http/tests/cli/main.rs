@@ -22,6 +22,7 @@ mod output;
 mod providers;
 mod receipt;
 mod reseal;
+mod restored;
 mod server;
 mod token;
 mod usage;

@@ -15,7 +15,7 @@ use rusqlite::{Connection, OpenFlags};
 
 use super::errors::database;
 use super::schema::{Marks, marks};
-use super::{BUSY, DATABASE, exists, look, served};
+use super::{BUSY, DATABASE, exists, left, look, served};
 use crate::error::StoreError;
 
 /// Pages that are copied between two tellings of how far it is.
@@ -45,13 +45,13 @@ pub struct Progress {
 /// how far it is.
 ///
 /// # Errors
-/// [`StoreError::NoData`]; [`StoreError::WithoutLog`] where a server works on it and its log was removed; [`StoreError::File`] where `to` is there already or cannot be made; [`StoreError::Corrupt`] where
+/// [`StoreError::NoData`]; [`StoreError::DatabaseMissing`]; [`StoreError::WithoutLog`] where a server works on it and its log was removed; [`StoreError::File`] where `to` is there already or cannot be made; [`StoreError::Corrupt`] where
 /// the copy does not check, which says that the database itself is damaged. No file is left then.
 pub fn backup(directory: &Path, to: &Path, told: &mut dyn FnMut(Progress)) -> Result<Copied, StoreError> {
     let path = directory.join(DATABASE);
     served::is_whole(&path)?;
     if look(&path)?.is_none() {
-        return Err(StoreError::NoData { path: directory.to_owned() });
+        return Err(left::absent(directory));
     }
     if exists(to)? {
         return Err(taken(to));

@@ -11,6 +11,7 @@ mod checkpoint;
 mod commit;
 mod errors;
 mod fold;
+mod left;
 mod others;
 mod place;
 mod pool;
@@ -48,18 +49,14 @@ use self::schema::Marks;
 use self::session::Writing;
 use crate::backend::{Backend, Others};
 use crate::error::StoreError;
-use crate::reached::BASE_URL;
 
 pub use self::backup::{Copied, Progress, backup};
+pub use self::left::may_begin;
 pub use self::schema::SCHEMA;
 pub use self::session::SqliteSession;
 
 /// The database's name in its directory.
 pub const DATABASE: &str = "svc.db";
-
-/// What may lie in its directory before it, beside files called `svc.`: a mount point's own folder, our key and the note of where a
-/// server is reached, whole or not, and what keeps an empty directory in a repository.
-const BESIDE: [&str; 6] = ["lost+found", "master.key", BASE_URL, "base-url.new", ".gitignore", ".gitkeep"];
 
 /// How long a connection waits for another process's commit.
 const BUSY: Duration = Duration::from_secs(5);
@@ -98,7 +95,7 @@ impl SqliteStore {
     /// # Errors
     /// [`StoreError::ForeignDirectory`], [`StoreError::ForeignDatabase`], [`StoreError::NewerSchema`], [`StoreError::Served`]
     /// where the schema is an older one and a server works on it, [`StoreError::WithoutLog`] where a server works on it and its log was
-    /// removed, [`StoreError::Linked`], or whatever keeps the files from being used; nothing was changed then.
+    /// removed, [`StoreError::DatabaseMissing`], [`StoreError::Linked`], or whatever keeps the files from being used; nothing was changed then.
     pub fn open(directory: impl AsRef<Path>) -> Result<Self, StoreError> {
         Self::start(place_in(directory.as_ref())?, false, Limits::default(), Folding::default())
     }
@@ -115,12 +112,12 @@ impl SqliteStore {
     /// Opens the database that is in `directory`, and makes none.
     ///
     /// # Errors
-    /// [`StoreError::NoData`] where there is none, and as [`open`](Self::open).
+    /// [`StoreError::NoData`] where there is none and none was, and as [`open`](Self::open).
     pub fn existing(directory: impl AsRef<Path>) -> Result<Self, StoreError> {
         let directory = directory.as_ref();
         let path = directory.join(DATABASE);
         if !exists(&path)? {
-            return Err(StoreError::NoData { path: directory.to_owned() });
+            return Err(left::absent(directory));
         }
         Self::start(path, false, Limits::default(), Folding::default())
     }
@@ -178,13 +175,13 @@ impl Backend for SqliteStore {
 /// changed.
 ///
 /// # Errors
-/// [`StoreError::NoData`], [`StoreError::ForeignDatabase`], [`StoreError::NewerSchema`], [`StoreError::Linked`],
-/// [`StoreError::WithoutLog`] where a server works on it and its log was removed, or whatever keeps the file from being read.
+/// [`StoreError::NoData`], [`StoreError::DatabaseMissing`], [`StoreError::ForeignDatabase`], [`StoreError::NewerSchema`],
+/// [`StoreError::Linked`], [`StoreError::WithoutLog`] where a server works on it and its log was removed, or whatever keeps the file from being read.
 pub fn schema_of(directory: impl AsRef<Path>) -> Result<i64, StoreError> {
     let directory = directory.as_ref();
     let path = directory.join(DATABASE);
     if !exists(&path)? {
-        return Err(StoreError::NoData { path: directory.to_owned() });
+        return Err(left::absent(directory));
     }
     served::is_whole(&path)?;
     Ok(look(&path)?.unwrap_or(0))
@@ -253,6 +250,7 @@ fn look(path: &Path) -> Result<Option<i64>, StoreError> {
         return Ok(None);
     }
     place::has_one_name(path)?;
+    left::is_not_lost(path)?;
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let conn = Connection::open_with_flags(path, flags).map_err(database)?;
     conn.busy_timeout(BUSY).map_err(database)?;
@@ -284,28 +282,6 @@ fn place_in(directory: &Path) -> Result<PathBuf, StoreError> {
 fn claim(directory: &Path) -> Result<(), StoreError> {
     may_begin(directory)?;
     if exists(directory)? { Ok(()) } else { make_directory(directory) }
-}
-
-/// Whether a database could be begun in `directory`, as far as what lies there tells: it is free of other programs' files, or not
-/// made yet. Nothing is changed.
-///
-/// # Errors
-/// [`StoreError::ForeignDirectory`], or the directory cannot be listed.
-pub fn may_begin(directory: impl AsRef<Path>) -> Result<(), StoreError> {
-    let directory = directory.as_ref();
-    let listed = match fs::read_dir(directory) {
-        Ok(listed) => listed,
-        Err(cause) if cause.kind() == ErrorKind::NotFound => return Ok(()),
-        Err(cause) => return Err(StoreError::file(directory, "it cannot be listed", cause)),
-    };
-    for entry in listed {
-        let entry = entry.map_err(|cause| StoreError::file(directory, "it cannot be listed", cause))?;
-        let found = entry.file_name().to_string_lossy().into_owned();
-        if !found.starts_with("svc.") && !BESIDE.contains(&&*found) {
-            return Err(StoreError::ForeignDirectory { path: directory.to_owned(), found });
-        }
-    }
-    Ok(())
 }
 
 fn make_directory(directory: &Path) -> Result<(), StoreError> {

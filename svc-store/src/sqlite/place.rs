@@ -91,9 +91,12 @@ pub(super) const fn has_one_name(_: &Path) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// SQLite keeps these beside the file itself, whatever links lead to it, and calls them after that.
+/// SQLite keeps these beside the file itself, whatever links lead to it, and calls them after that. Where a link leads to a file that is
+/// not there, they lie where it would be.
 fn beside(database: &Path, ending: &str) -> PathBuf {
-    let mut name = database.canonicalize().unwrap_or_else(|_| database.to_owned()).into_os_string();
+    let linked = || std::fs::read_link(database).map(|it| database.with_file_name(it));
+    let file = database.canonicalize().or_else(|_| linked()).unwrap_or_else(|_| database.to_owned());
+    let mut name = file.into_os_string();
     name.push(ending);
     name.into()
 }

@@ -1,0 +1,56 @@
+//! What an operator meets whose database was moved away, emptied, damaged or replaced.
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::server::{Server, authorize, signal, text};
+use crate::{Ran, run};
+
+/// A gate whose server was killed with decisions in its log, in `svc-data`; the action that was decided last.
+fn killed(folder: &Path) -> String {
+    let mut server = Server::start(folder, "--json");
+    let home: Value = serde_json::from_str(&server.line()).unwrap();
+    let (status, answer) = authorize(&home, text(&home, "agentKey"));
+    assert!(status < 300, "{answer}");
+    signal(&server.child, "KILL");
+    server.child.wait().unwrap();
+    assert!(fs::metadata(folder.join("svc-data/svc.db-wal")).unwrap().len() > 0);
+    text(&answer, "id").to_owned()
+}
+
+/// The line of the doctor's that begins with this.
+fn told(folder: &Path, begin: &str) -> String {
+    let Ran { code, out, .. } = run(folder, "doctor");
+    assert_eq!(code, 1, "{out}");
+    out.lines().find(|it| it.starts_with(begin)).unwrap_or_else(|| panic!("no `{begin}`: {out}")).to_owned()
+}
+
+/// Where the log is all that is left of a database, no command and no server makes another one, and the doctor says what to do.
+#[test]
+fn a_lost_database_is_put_back_and_not_begun_anew() {
+    let folder = tempfile::tempdir().unwrap();
+    let id = killed(folder.path());
+    let file = |name: &str| folder.path().join("svc-data").join(name);
+    let log = fs::read(file("svc.db-wal")).unwrap();
+    fs::rename(file("svc.db"), file("svc.away")).unwrap();
+    for is_empty in [false, true] {
+        if is_empty {
+            fs::write(file("svc.db"), "").unwrap();
+        }
+        for command in
+            ["init", "serve --listen 127.0.0.1:0", "key create --scope inference", "migrate", "backup copy.db"]
+        {
+            let Ran { code, err, .. } = run(folder.path(), command);
+            assert!(code == 1 && err.contains("`svc-data/svc.db` is missing or empty, and `"), "{command}: {err}");
+            assert!(err.contains("svc.db-wal` is left of it: put `svc.db` back"), "{command}: {err}");
+        }
+        let schema = told(folder.path(), "fail  schema:");
+        assert!(schema.contains("is left of it. Put `svc.db` back") && !schema.contains("svc init"), "{schema}");
+        assert!(fs::read(file("svc.db-wal")).unwrap() == log);
+    }
+    fs::rename(file("svc.away"), file("svc.db")).unwrap();
+    let Ran { code, err, .. } = run(folder.path(), &format!("erase --action {id}"));
+    assert_eq!(code, 0, "what was answered last is there: {err}");
+}

@@ -1,0 +1,73 @@
+//! What lies where a database is begun or opened: a log holds what was answered last, and SQLite removes one that it finds beside an
+//! empty file.
+//!
+//! **Invariant:** it is looked at before SQLite has opened the file.
+
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use super::{DATABASE, exists, log_is_cut, place};
+use crate::error::StoreError;
+use crate::reached::BASE_URL;
+
+/// What may lie in its directory before a database, beside files called `svc.`: a mount point's own folder, our key and the note of where
+/// a server is reached, whole or not, and what keeps an empty directory in a repository.
+const BESIDE: [&str; 6] = ["lost+found", "master.key", BASE_URL, "base-url.new", ".gitignore", ".gitkeep"];
+/// What SQLite calls its own beside the database. Others that begin like it are databases that somebody put aside.
+const OF_DATABASE: [&str; 3] = ["svc.db-wal", "svc.db-shm", "svc.db-journal"];
+
+/// Whether a database could be begun in `directory`, as far as what lies there tells: it is free of other programs' files and of
+/// what is left of a database, or not made yet. Nothing is changed.
+///
+/// # Errors
+/// [`StoreError::ForeignDirectory`], [`StoreError::DatabaseMissing`], or the directory cannot be listed.
+pub fn may_begin(directory: impl AsRef<Path>) -> Result<(), StoreError> {
+    let directory = directory.as_ref();
+    let listed = match fs::read_dir(directory) {
+        Ok(listed) => listed,
+        Err(cause) if cause.kind() == ErrorKind::NotFound => return Ok(()),
+        Err(cause) => return Err(StoreError::file(directory, "it cannot be listed", cause)),
+    };
+    for entry in listed {
+        let entry = entry.map_err(|cause| StoreError::file(directory, "it cannot be listed", cause))?;
+        let found = entry.file_name().to_string_lossy().into_owned();
+        let is_aside = found.starts_with(DATABASE) && found != DATABASE && !OF_DATABASE.contains(&&*found);
+        if is_aside || (!found.starts_with("svc.") && !BESIDE.contains(&&*found)) {
+            return Err(StoreError::ForeignDirectory { path: directory.to_owned(), found });
+        }
+    }
+    is_not_lost(&directory.join(DATABASE))
+}
+
+/// That the database at `path` has something in it if anything is left of one: its log, or the note of a server that served it.
+///
+/// # Errors
+/// [`StoreError::DatabaseMissing`], or a file cannot be looked at.
+pub(super) fn is_not_lost(path: &Path) -> Result<(), StoreError> {
+    // Whoever begins one has written to it before the log grows or the note is there: what is looked at later has no less in it.
+    let Some(left) = left_of(path)? else { return Ok(()) };
+    let is_empty = match fs::metadata(path) {
+        Ok(about) => about.len() == 0,
+        Err(cause) if cause.kind() == ErrorKind::NotFound => true,
+        Err(cause) => return Err(StoreError::file(path, "it cannot be looked at", cause)),
+    };
+    if is_empty { Err(StoreError::DatabaseMissing { path: path.to_owned(), left }) } else { Ok(()) }
+}
+
+/// Why nothing is opened in a directory without a database: none was there, or it is not there any more.
+pub(super) fn absent(directory: &Path) -> StoreError {
+    match is_not_lost(&directory.join(DATABASE)) {
+        Ok(()) => StoreError::NoData { path: directory.to_owned() },
+        Err(lost) => lost,
+    }
+}
+
+/// What tells that a database was there, whatever has become of it.
+fn left_of(database: &Path) -> Result<Option<PathBuf>, StoreError> {
+    if !log_is_cut(database)? {
+        return Ok(Some(place::log_of(database)));
+    }
+    let note = database.with_file_name(BASE_URL);
+    Ok(if exists(&note)? { Some(note) } else { None })
+}
