@@ -53,6 +53,14 @@ pub enum StoreError {
         /// What tells that one was there: its log, or the note of a server.
         left: PathBuf,
     },
+    /// A backup was put beside the log of another database: written into it, that would make one of two halves.
+    #[error("`{}` is a backup that was never opened, and `{}` is the log of another database: {}", path.display(), log.display(), self.advice())]
+    ForeignLog {
+        /// The database.
+        path: PathBuf,
+        /// The log beside it.
+        log: PathBuf,
+    },
     /// A newer release has written the database.
     #[error("the database has schema {found}, this release knows schema {known}: {}", self.advice())]
     NewerSchema {
@@ -206,6 +214,10 @@ pub enum StoreError {
     Closed,
 }
 
+/// What to do with a backup and a log that do not belong together.
+const TO_ITS_OWN: &str = "put the backup into an empty directory, or the log's own database back in its place, and keep the log: it holds what \
+     was answered last";
+
 impl StoreError {
     /// What whoever runs the service is to do, in the imperative; most messages end with it. Nothing where the fault is that of a
     /// program which embeds the gate, or of the gate.
@@ -220,6 +232,7 @@ impl StoreError {
                 "put `svc.db` back, or restore a backup in an empty directory, and keep what is left: a log holds what was answered last; \
                  to begin anew, name another directory"
             }
+            Self::ForeignLog { .. } => TO_ITS_OWN,
             Self::DatabaseAddress { .. } => {
                 "give it as `postgres://user:password@host/database`, with `sslmode=disable` where the way needs no encryption"
             }

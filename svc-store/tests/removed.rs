@@ -219,3 +219,43 @@ fn a_first_start_that_was_ended_begins_again() {
     let (page, uncommitted) = stage("spilled");
     assert!(page > 0 && uncommitted > 0);
 }
+
+/// A backup is put beside no log but its own: the log of a crashed gate stays as it is, and the backup opens where there is none, also
+/// after a crash of its own.
+#[test]
+fn a_backup_is_put_beside_no_other_log() {
+    let home = tempfile::tempdir().unwrap();
+    let (data, copy) = (&home.path().join("data"), &home.path().join("copy.db"));
+    crashed(data);
+    backup(data, copy, &mut |_| {}).unwrap();
+    let again = &home.path().join("again");
+    crashed(again);
+    let [database, log, _] = files(again);
+    let left = fs::read(&log).unwrap();
+    fs::copy(copy, &database).unwrap();
+    for answer in [
+        Gate::open(again, AT).map(drop),
+        SqliteStore::open_to_serve(again).map(drop),
+        schema_of(again).map(drop),
+        backup(again, &home.path().join("other.db"), &mut |_| {}).map(drop),
+    ] {
+        let Err(error @ StoreError::ForeignLog { .. }) = answer else { panic!("{answer:?}") };
+        assert!(error.to_string().contains("put the backup into an empty directory"), "{error}");
+    }
+    assert!(fs::read(&log).unwrap() == left && fs::read(&database).unwrap() == fs::read(copy).unwrap());
+
+    let (empty, after) = (&home.path().join("empty"), &home.path().join("after"));
+    for place in [empty, after] {
+        fs::create_dir(place).unwrap();
+        fs::copy(data.join("master.key"), place.join("master.key")).unwrap();
+    }
+    fs::copy(copy, empty.join(DATABASE)).unwrap();
+    let gate = Gate::existing(empty, AT).unwrap();
+    workspace(&gate).unwrap();
+    for name in [DATABASE, "svc.db-wal"] {
+        fs::copy(empty.join(name), after.join(name)).unwrap();
+    }
+    assert!(!is_log_cut(after).unwrap());
+    let gate = Gate::existing(after, AT).unwrap();
+    assert_eq!(gate.scan(&Range::all(Index::Workspaces, 0, 9)).unwrap().len(), 2);
+}

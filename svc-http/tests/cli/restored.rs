@@ -54,3 +54,29 @@ fn a_lost_database_is_put_back_and_not_begun_anew() {
     let Ran { code, err, .. } = run(folder.path(), &format!("erase --action {id}"));
     assert_eq!(code, 0, "what was answered last is there: {err}");
 }
+
+/// A backup that is put beside the log of a killed server is opened by nothing, and the doctor says why; in an empty directory it is.
+#[test]
+fn a_backup_is_not_opened_over_the_log_of_another() {
+    let folder = tempfile::tempdir().unwrap();
+    killed(folder.path());
+    let file = |name: &str| folder.path().join("svc-data").join(name);
+    let left = fs::read(file("svc.db-wal")).unwrap();
+    let aside = folder.path().join("aside");
+    fs::create_dir(&aside).unwrap();
+    for name in ["svc.db", "svc.db-wal", "master.key"] {
+        fs::copy(file(name), aside.join(name)).unwrap();
+    }
+    assert_eq!(run(folder.path(), "backup copy.db --data aside").code, 0);
+    fs::copy(folder.path().join("copy.db"), file("svc.db")).unwrap();
+    for command in ["init", "serve --listen 127.0.0.1:0", "key create --scope inference", "migrate", "backup other.db"]
+    {
+        let Ran { code, err, .. } = run(folder.path(), command);
+        assert!(code == 1 && err.contains("`svc-data/svc.db` is a backup that was never opened"), "{command}: {err}");
+    }
+    let schema = told(folder.path(), "fail  schema:");
+    assert!(schema.contains("is the log of another database. Put the backup into an empty directory"), "{schema}");
+    assert!(fs::read(file("svc.db-wal")).unwrap() == left);
+    fs::remove_file(file("svc.db-wal")).unwrap();
+    assert_eq!(run(folder.path(), "key create --scope inference").code, 0);
+}

@@ -1,5 +1,5 @@
 //! What lies where a database is begun or opened: a log holds what was answered last, and SQLite removes one that it finds beside an
-//! empty file.
+//! empty file, and writes one that it finds beside another database into that.
 //!
 //! **Invariant:** it is looked at before SQLite has opened the file.
 
@@ -71,3 +71,27 @@ fn left_of(database: &Path) -> Result<Option<PathBuf>, StoreError> {
     let note = database.with_file_name(BASE_URL);
     Ok(if exists(&note)? { Some(note) } else { None })
 }
+
+/// That the log beside the database at `path` is not another one's, as far as the file tells: a backup says of itself that it never had
+/// one, until it is opened.
+///
+/// # Errors
+/// [`StoreError::ForeignLog`], or a file cannot be looked at.
+pub(super) fn is_own_log(path: &Path) -> Result<(), StoreError> {
+    if log_is_cut(path)? {
+        return Ok(());
+    }
+    // The file says that it has a log before that has anything in it: what is looked at later says no less.
+    let head = place::head_of(path).map_err(|cause| StoreError::file(path, "it cannot be looked at", cause))?;
+    if head.starts_with(MAGIC) && head.get(WRITTEN).is_some_and(|it| *it == WITHOUT_LOG) {
+        return Err(StoreError::ForeignLog { path: path.to_owned(), log: place::log_of(path) });
+    }
+    Ok(())
+}
+
+/// How every database of SQLite begins.
+const MAGIC: &[u8] = b"SQLite format 3\0";
+/// The byte that says how it is written.
+const WRITTEN: usize = 18;
+/// What it says where there is no log.
+const WITHOUT_LOG: u8 = 1;

@@ -95,7 +95,7 @@ impl SqliteStore {
     /// # Errors
     /// [`StoreError::ForeignDirectory`], [`StoreError::ForeignDatabase`], [`StoreError::NewerSchema`], [`StoreError::Served`]
     /// where the schema is an older one and a server works on it, [`StoreError::WithoutLog`] where a server works on it and its log was
-    /// removed, [`StoreError::DatabaseMissing`], [`StoreError::Linked`], or whatever keeps the files from being used; nothing was changed then.
+    /// removed, [`StoreError::DatabaseMissing`], [`StoreError::ForeignLog`], [`StoreError::Linked`], or whatever keeps the files from being used; nothing was changed then.
     pub fn open(directory: impl AsRef<Path>) -> Result<Self, StoreError> {
         Self::start(place_in(directory.as_ref())?, false, Limits::default(), Folding::default())
     }
@@ -176,7 +176,7 @@ impl Backend for SqliteStore {
 ///
 /// # Errors
 /// [`StoreError::NoData`], [`StoreError::DatabaseMissing`], [`StoreError::ForeignDatabase`], [`StoreError::NewerSchema`],
-/// [`StoreError::Linked`], [`StoreError::WithoutLog`] where a server works on it and its log was removed, or whatever keeps the file from being read.
+/// [`StoreError::ForeignLog`], [`StoreError::Linked`], [`StoreError::WithoutLog`] where a server works on it and its log was removed, or whatever keeps the file from being read.
 pub fn schema_of(directory: impl AsRef<Path>) -> Result<i64, StoreError> {
     let directory = directory.as_ref();
     let path = directory.join(DATABASE);
@@ -251,6 +251,7 @@ fn look(path: &Path) -> Result<Option<i64>, StoreError> {
     }
     place::has_one_name(path)?;
     left::is_not_lost(path)?;
+    left::is_own_log(path)?;
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let conn = Connection::open_with_flags(path, flags).map_err(database)?;
     conn.busy_timeout(BUSY).map_err(database)?;

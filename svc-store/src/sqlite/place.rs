@@ -3,8 +3,10 @@
 //! SQLite goes on with a file that was moved away, removed or replaced, and whoever opens the path later finds nothing of what
 //! was answered meanwhile.
 
-use std::io::ErrorKind;
+use std::fs::File;
+use std::io::{ErrorKind, Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 use crate::error::StoreError;
 
@@ -54,6 +56,33 @@ impl Place {
 fn unseen(path: &Path, cause: std::io::Error) -> StoreError {
     StoreError::file(path, "it cannot be looked at", cause)
 }
+
+/// The first bytes of a database, however many there are up to [`HEAD`].
+///
+/// The file stays open, once for each database: with any descriptor of it that a process closes, it gives up the locks that SQLite has
+/// there.
+pub(super) fn head_of(database: &Path) -> std::io::Result<Vec<u8>> {
+    static OPENED: Mutex<Vec<(Identity, File)>> = Mutex::new(Vec::new());
+    let found = identity(database)?;
+    let mut opened = OPENED.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some((_, file)) = opened.iter().find(|(known, _)| Some(*known) == found) {
+        return read_head(file);
+    }
+    let file = File::open(database)?;
+    let head = read_head(&file);
+    opened.extend(found.map(|found| (found, file)));
+    head
+}
+
+fn read_head(mut file: &File) -> std::io::Result<Vec<u8>> {
+    let mut head = Vec::new();
+    file.seek(SeekFrom::Start(0))?;
+    file.take(HEAD).read_to_end(&mut head)?;
+    Ok(head)
+}
+
+/// What of a database says what it is.
+const HEAD: u64 = 100;
 
 /// The log of a database.
 pub(super) fn log_of(database: &Path) -> PathBuf {
