@@ -68,6 +68,7 @@ fn everything(loaded: &Loaded) -> Vec<Check> {
         check("listen address", net::listen(config)),
         check("base address", base(config)),
     ];
+    checks.extend(data::pages(config).map(|it| check("database", it)));
     checks.extend(disk::unwritable(config).map(|it| check("database files", it)));
     checks.extend(proxies(config).map(|it| check("trusted proxies", it)));
     checks.extend(file_handles(config).map(|it| check("file handles", it)));

@@ -55,6 +55,22 @@ fn a_lost_database_is_put_back_and_not_begun_anew() {
     assert_eq!(code, 0, "what was answered last is there: {err}");
 }
 
+/// A page that was overwritten is found by the doctor, and a whole database is told so.
+#[test]
+fn a_damaged_page_is_found() {
+    let folder = tempfile::tempdir().unwrap();
+    assert_eq!(run(folder.path(), "init").code, 0);
+    assert!(run(folder.path(), "doctor").out.contains("\nok    database: its pages fit together\n"));
+    let file = folder.path().join("svc-data/svc.db");
+    let mut bytes = fs::read(&file).unwrap();
+    // The second page is the root of the first table.
+    bytes[4096..8192].fill(0);
+    fs::write(&file, bytes).unwrap();
+    let database = told(folder.path(), "fail  database:");
+    let advice = "Stop, keep a copy of the files, and restore the last backup.";
+    assert!(database.contains("the database is damaged") && database.ends_with(advice), "{database}");
+}
+
 /// A backup that is put beside the log of a killed server is opened by nothing, and the doctor says why; in an empty directory it is.
 #[test]
 fn a_backup_is_not_opened_over_the_log_of_another() {

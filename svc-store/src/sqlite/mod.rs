@@ -13,6 +13,7 @@ mod errors;
 mod fold;
 mod left;
 mod others;
+mod pages;
 mod place;
 mod pool;
 mod redo;
@@ -52,6 +53,7 @@ use crate::error::StoreError;
 
 pub use self::backup::{Copied, Progress, backup};
 pub use self::left::may_begin;
+pub use self::pages::look_through;
 pub use self::schema::SCHEMA;
 pub use self::session::SqliteSession;
 

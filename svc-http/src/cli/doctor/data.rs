@@ -1,5 +1,7 @@
 //! What `svc doctor` looks at in the database.
 
+use std::time::Duration;
+
 use svc_core::state::people::{Purpose, SigningKey, SigningUse};
 use svc_core::store::{Range, Row as _};
 use svc_core::value::Timestamp;
@@ -40,6 +42,27 @@ pub(super) fn schema(config: &Config, named: &str) -> Finding {
         },
         Err(error) => broken(error),
     }
+}
+
+/// How long is looked for pages that are damaged.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Whether the pages of a database in a file fit together, where it is one of this service's.
+pub(super) fn pages(config: &Config) -> Option<Finding> {
+    if config.postgres.is_some() || !schema_of(config).is_ok_and(|found| found > 0) {
+        return None;
+    }
+    Some(match sqlite::look_through(config.database_directory(), PATIENCE) {
+        Ok(true) => Well("its pages fit together".to_owned()),
+        Ok(false) => Odd(
+            format!(
+                "none of its pages was found damaged in {} seconds, and not all were looked at",
+                PATIENCE.as_secs()
+            ),
+            "Make a copy with `svc backup`, which looks at all of them.".to_owned(),
+        ),
+        Err(error) => broken(error),
+    })
 }
 
 /// Whether the key that signs receipts can be opened.
