@@ -290,7 +290,7 @@ struct Erasure {
     /// The action whose words, payee's name and recipients go
     #[arg(long, value_name = "ACT", group = "whose", value_parser = ActionId::parse)]
     action: Option<ActionId>,
-    /// The person about whom, and by whom, texts go
+    /// The person about whom, and by whom, texts go; who is still a member keeps name and address
     #[arg(long, value_name = "PRP", group = "whose", value_parser = PrincipalId::parse)]
     principal: Option<PrincipalId>,
     /// Print one JSON object on one line

@@ -7,6 +7,7 @@ use svc_core::engine::Failure;
 use svc_core::refusal::Kind;
 use svc_core::rules::evidence::erase::Target;
 use svc_core::rules::people::by::By;
+use svc_core::state::people::Principal;
 use svc_http::config::Config;
 use svc_store::sqlite::is_log_cut;
 
@@ -14,8 +15,8 @@ use super::output::{Problem, note, print, print_json};
 use super::store::{Missing, Use, open};
 use super::{Erasure, setup};
 
-/// Erases what was named and says how many rows lost their texts, and whether the database's log is rid of them as well. A running
-/// server takes it in by itself, the log too.
+/// Erases what was named and says how many rows lost their texts, and whether the database's log is rid of them as well; and of a
+/// person who is still a member that name and address stay, which they sign in by. A running server takes it in by itself, the log too.
 ///
 /// # Errors
 /// [`Problem`] where there is no workspace, or it has no such action, or the action waits for a person.
@@ -37,12 +38,22 @@ pub(crate) fn run(config: &Config, wish: &Erasure) -> Result<ExitCode, Problem> 
         }
         _ => failure.into(),
     })?;
+    let still_member = match target {
+        Target::Principal(id) => {
+            Some(gate.read(|scope| Ok(scope.get::<Principal>(id)?.is_some_and(|it| it.membership().is_some())))?)
+        }
+        Target::Action(_) => None,
+    };
     let whole = gate.is_whole(workspace.id)?;
     gate.close();
     drop(gate);
     let log_cut = config.postgres.is_none() && is_log_cut(config.database_directory())?;
     if wish.json {
-        print_json(&json!({ "subject": named, "erased": erased, "ledgerWhole": whole, "logCut": log_cut }))?;
+        let mut told = json!({ "subject": named, "erased": erased, "ledgerWhole": whole, "logCut": log_cut });
+        if let Some(still_member) = still_member {
+            told["stillMember"] = still_member.into();
+        }
+        print_json(&told)?;
     } else {
         print(&format!("{erased}\n"))?;
         let (rows, their) = if erased == 1 { ("row", "its") } else { ("rows", "their") };
@@ -61,6 +72,9 @@ pub(crate) fn run(config: &Config, wish: &Erasure) -> Result<ExitCode, Problem> 
         note(&format!(
             "{erased} {rows} of {named} lost {their} personal texts. {of_ledger}; {of_log}, and backups made before keep them.\n"
         ));
+        if still_member == Some(true) {
+            note(&format!("{named} is still a member: name and address stay. Remove them first, then erase again.\n"));
+        }
     }
     Ok(if whole { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

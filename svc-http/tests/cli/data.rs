@@ -411,7 +411,11 @@ fn erase_takes_the_texts_and_keeps_the_records() {
     let owner = owner.unwrap().to_owned();
     let Ran { out, err, .. } = run(folder.path(), &format!("erase --principal {owner} --json"));
     let told: Value = serde_json::from_str(&out).unwrap_or_else(|_| panic!("{err}"));
-    assert_eq!((&told["subject"], &told["ledgerWhole"]), (&Value::from(owner), &Value::from(true)));
+    assert_eq!((&told["subject"], &told["ledgerWhole"]), (&Value::from(&*owner), &Value::from(true)));
+    assert_eq!(told["stillMember"], true, "{told}");
+    let member = run(folder.path(), &format!("erase --principal {owner}"));
+    let stays = format!("{owner} is still a member: name and address stay. Remove them first, then erase again.\n");
+    assert!(member.code == 0 && member.err.ends_with(&stays), "{}", member.err);
     for usage in
         ["erase", "erase --action x", &format!("erase --action {id} --principal prp_00000000000000000000000000")]
     {
