@@ -1,5 +1,5 @@
-"""A real browser at what somebody typed into the console and did not send: Escape, the way back and the end of the session lose none
-of it unasked, and secrets are never kept.
+"""A real browser at what somebody typed into the console and did not send: Escape, the way back, a reload and the end of the session
+lose none of it unasked, and secrets are never kept.
 """
 
 import json
@@ -9,7 +9,7 @@ import browser
 import desk
 import person
 import tabs
-from console_focus import BACK, focus_is
+from console_focus import BACK, LEAVES, focus_is
 from tabs import at, heading, opened, press
 
 NOT_SENT = "What you have typed here was not sent."
@@ -44,6 +44,10 @@ def asked_before(chromium, dev, cookie):
         approving.says(dialog, "alert", NOT_SENT)
         assert page.url == here, page.url
         tabs.fits_at_twice(page, "asked")
+        assert not page.evaluate(LEAVES), "to leave the page is asked about"
+        dialog.get_by_role("button", name="Cancel").click()
+        dialog.wait_for(state="detached")
+        assert page.evaluate(LEAVES)
         page.reload()
         press(page, "Freeze")
         dialog.get_by_label("Why").fill("It reads too much")

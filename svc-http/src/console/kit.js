@@ -479,9 +479,13 @@ function useTyped(form, isEnding, part) {
     forms.set(own, { isTyped: () => typedOf(touched.current).length > 0, forget, ask });
     const end = () => keepTyped(box.current, isEnding ? new Set([...touched.current].filter((it) => WORDS.includes(it.name))) : touched.current);
     session.addEventListener("ended", end);
+    // The browser asks in its own words before the page is loaded again, left or closed.
+    const unload = (/** @type {BeforeUnloadEvent} */ event) => typedOf(touched.current).length > 0 && event.preventDefault();
+    addEventListener("beforeunload", unload);
     return () => {
       forms.delete(own);
       session.removeEventListener("ended", end);
+      removeEventListener("beforeunload", unload);
     };
   }, []);
   // A field may be there only once another holds something.
