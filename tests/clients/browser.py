@@ -130,6 +130,8 @@ def sign_in(browser, link):
     page.goto(link)
     press(page, "Sign in")
     page.get_by_text("used before").wait_for(timeout=20_000)
+    assert page.get_by_text("This link signs you in").is_hidden(), "it does not"
+    assert page.get_by_label("E-mail").and_(page.locator(":focus")).count(), "there is another way in"
     context.close()
     return cookie
 

@@ -199,8 +199,12 @@ function leadsOn(id, path, body, refused) {
   });
 }
 
-leadsOn("link", "api/sign-in/link", () => ({ token }),
-  () => "This link was used before or is too old. Whoever runs the server makes another with svc sign-in-link.");
+leadsOn("link", "api/sign-in/link", () => ({ token }), () => {
+  // It signs nobody in any more; who has a password needs none.
+  token = null;
+  askWho();
+  return "This link was used before or is too old. Sign in by your password, or have whoever runs the server make another with svc sign-in-link.";
+});
 leadsOn("password", "api/sign-in", (it) => it, () => WRONG);
 leadsOn("code", "api/sign-in/totp", ({ code }) => {
   const typed = code.replace(/[\s-]/g, "");
