@@ -3,12 +3,15 @@
 use std::io::IsTerminal as _;
 use std::path::Path;
 use std::process::ExitCode;
+use std::thread;
 use std::time::{Duration, Instant};
 
 use serde_json::json;
 use svc_http::config::Loaded;
-use svc_store::sqlite::{self, Progress};
+use svc_store::sqlite::{self, BreakOff, Copied, Progress};
+use tokio::sync::oneshot;
 
+use super::listen::Begun;
 use super::output::{Problem, note, print_made};
 
 /// How often is told how far it is.
@@ -35,7 +38,7 @@ pub(crate) fn run(loaded: &Loaded, to: &Path, json: bool) -> Result<ExitCode, Pr
             note(&format!("{percent} % of {} MiB copied\n", it.total / MIB));
         }
     };
-    let copied = sqlite::backup(&loaded.config.database_directory(), to, &mut tell)?;
+    let copied = unless_stopped(&loaded.config.database_directory(), to, &mut tell)?;
     let ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
     let key = place_of_key(loaded);
     if json {
@@ -60,6 +63,33 @@ pub(crate) fn run(loaded: &Loaded, to: &Path, json: bool) -> Result<ExitCode, Pr
          README has the steps (\"Restoring a backup\").\n"
     ));
     Ok(ExitCode::SUCCESS)
+}
+
+/// Makes the backup; a signal breaks it off.
+fn unless_stopped(directory: &Path, to: &Path, tell: &mut dyn FnMut(Progress)) -> Result<Copied, Problem> {
+    let unready = |error: std::io::Error| {
+        let advice = "Look at this user's limits of threads and open files.";
+        Problem::new(format!("the backup cannot begin: {error}"), advice)
+    };
+    let Begun { runtime, mut stops } = Begun::new().map_err(unready)?;
+    let off = BreakOff::default();
+    let (done, is_done) = oneshot::channel::<()>();
+    let listened = off.clone();
+    let listen = move || {
+        runtime.block_on(async {
+            tokio::select! {
+                _ = is_done => {}
+                () = stops.next() => listened.now(),
+            }
+        });
+    };
+    let listening = thread::Builder::new().name("svc-signals".into()).spawn(listen).map_err(unready)?;
+    let copied = sqlite::backup_unless(&off, directory, to, tell);
+    drop(done);
+    // It ends by itself, and has nothing to say.
+    drop(listening.join());
+    copied?
+        .ok_or_else(|| Problem::new("a signal broke the backup off", "Nothing of it is left: run the command again."))
 }
 
 /// What holds the master key: the environment, which goes before the settings file, that file, or one of its own.

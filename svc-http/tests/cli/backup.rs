@@ -1,8 +1,10 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
+use std::process::Stdio;
 
 use serde_json::Value;
 
+use crate::server::signal;
 use crate::{Ran, run, svc};
 
 /// A backup is one file of this user's, checked, which says what else has to be kept; with it and the key a directory is whole.
@@ -64,4 +66,46 @@ fn a_backup_overwrites_nothing() {
     let mut left: Vec<_> = fs::read_dir(folder.path()).unwrap().map(|it| it.unwrap().file_name()).collect();
     left.sort();
     assert_eq!(left, ["copy.db", "second.db", "svc-data"]);
+}
+
+/// A signal breaks a backup off and nothing is left of it; nor is what one left before whose process is gone, while that of one that
+/// runs stays.
+#[test]
+fn a_backup_that_is_broken_off_leaves_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    assert_eq!(run(folder.path(), "init").code, 0);
+    let listed = || {
+        let mut names: Vec<_> = fs::read_dir(folder.path()).unwrap().map(|it| it.unwrap().file_name()).collect();
+        names.sort();
+        names
+    };
+    let copy = folder.path().join("copy.db");
+    // Who is done before the signal comes has made a backup, and another one is begun.
+    let broken_off = (0..200).find_map(|_| {
+        let _ = fs::remove_file(&copy);
+        let mut child = svc(folder.path())
+            .args(["backup", "copy.db"])
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let part = folder.path().join(format!("copy.db.{}.partial", child.id()));
+        while !part.exists() && child.try_wait().unwrap().is_none() {}
+        if child.try_wait().unwrap().is_none() {
+            signal(&child, "TERM");
+        }
+        let ended = child.wait_with_output().unwrap();
+        (!ended.status.success()).then_some(ended)
+    });
+    let ended = broken_off.expect("one that is not done before the signal comes");
+    assert_eq!(ended.status.code(), Some(1), "{ended:?}");
+    assert!(String::from_utf8_lossy(&ended.stderr).starts_with("svc: a signal broke the backup off"), "{ended:?}");
+    assert_eq!(listed(), ["svc-data"]);
+
+    // Beyond the highest number that a process has.
+    for left in ["copy.db.4194305.partial", "copy.db.4194305.partial-journal", "copy.db.1.partial", "copy.db.mine"] {
+        fs::write(folder.path().join(left), "").unwrap();
+    }
+    assert_eq!(run(folder.path(), "backup copy.db").code, 0);
+    assert_eq!(listed(), ["copy.db", "copy.db.1.partial", "copy.db.mine", "svc-data"]);
 }

@@ -4,14 +4,16 @@
 //! committed meanwhile, and nobody waits for it. The copy is made beside its name, checked as a database of its own, flushed to
 //! the disk, and only then given its name.
 //!
-//! **Invariant:** no file that was there before is changed, and no file with the backup's name is half a backup.
+//! **Invariant:** no file that was there before is changed but the parts of backups whose process is gone, and no file with the backup's
+//! name is half a backup.
 
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rusqlite::backup::{Backup, StepResult};
-use rusqlite::{Connection, OpenFlags};
+use rusqlite::{Connection, InterruptHandle, OpenFlags};
 
 use super::errors::database;
 use super::schema::{Marks, marks};
@@ -41,6 +43,51 @@ pub struct Progress {
     pub total: u64,
 }
 
+/// Breaks a backup off, from another thread than the one that makes it.
+#[derive(Clone, Default)]
+pub struct BreakOff {
+    asked: Arc<Mutex<Asked>>,
+}
+
+/// Whether it was asked for, and what breaks a statement off that runs on the copy.
+#[derive(Default)]
+struct Asked {
+    is_asked: bool,
+    copy: Option<InterruptHandle>,
+}
+
+impl BreakOff {
+    /// Has the backup end soon; nothing is left of it then.
+    pub fn now(&self) {
+        let mut asked = self.asked();
+        asked.is_asked = true;
+        if let Some(copy) = &asked.copy {
+            copy.interrupt();
+        }
+    }
+
+    /// Whether it was asked for; from here on a statement on `copy` is broken off where it is asked for later.
+    fn watches(&self, copy: &Connection) -> bool {
+        let mut asked = self.asked();
+        asked.copy = Some(copy.get_interrupt_handle());
+        asked.is_asked
+    }
+
+    fn is_asked(&self) -> bool {
+        self.asked().is_asked
+    }
+
+    fn asked(&self) -> MutexGuard<'_, Asked> {
+        self.asked.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl std::fmt::Debug for BreakOff {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.debug_struct("BreakOff").field("is_asked", &self.is_asked()).finish()
+    }
+}
+
 /// Copies the database in `directory` to the new file `to`, while others read and write it, and checks the copy. `told` hears
 /// how far it is.
 ///
@@ -48,6 +95,20 @@ pub struct Progress {
 /// [`StoreError::NoData`]; [`StoreError::DatabaseMissing`]; [`StoreError::WithoutLog`] where a server works on it and its log was removed; [`StoreError::File`] where `to` is there already or cannot be made; [`StoreError::Corrupt`] where
 /// the copy does not check, which says that the database itself is damaged. No file is left then.
 pub fn backup(directory: &Path, to: &Path, told: &mut dyn FnMut(Progress)) -> Result<Copied, StoreError> {
+    let made = backup_unless(&BreakOff::default(), directory, to, told)?;
+    made.ok_or(StoreError::Malformed("a backup was broken off that nobody can break off"))
+}
+
+/// The same, unless it is broken off: `None` then, and no file is left.
+///
+/// # Errors
+/// As [`backup`].
+pub fn backup_unless(
+    off: &BreakOff,
+    directory: &Path,
+    to: &Path,
+    told: &mut dyn FnMut(Progress),
+) -> Result<Option<Copied>, StoreError> {
     let path = directory.join(DATABASE);
     served::is_whole(&path)?;
     if look(&path)?.is_none() {
@@ -57,7 +118,11 @@ pub fn backup(directory: &Path, to: &Path, told: &mut dyn FnMut(Progress)) -> Re
         return Err(taken(to));
     }
     let part = Partial::make(to)?;
-    let copied = copy(&path, &part.0, told).map_err(|error| match error {
+    let copied = match copy(&path, &part.0, off, told) {
+        Err(_) if off.is_asked() => return Ok(None),
+        copied => copied,
+    };
+    let copied = copied.map_err(|error| match error {
         // Of the copy: what the gate itself writes is elsewhere, or it tells of that itself.
         StoreError::Full(_) => {
             let what =
@@ -66,8 +131,11 @@ pub fn backup(directory: &Path, to: &Path, told: &mut dyn FnMut(Progress)) -> Re
         }
         error => error,
     })?;
+    if off.is_asked() {
+        return Ok(None);
+    }
     part.keep_as(to)?;
-    Ok(copied)
+    Ok(Some(copied))
 }
 
 fn taken(to: &Path) -> StoreError {
@@ -75,7 +143,7 @@ fn taken(to: &Path) -> StoreError {
     StoreError::file(to, "a backup overwrites nothing: name a new file, or move this one away", cause)
 }
 
-fn copy(from: &Path, to: &Path, told: &mut dyn FnMut(Progress)) -> Result<Copied, StoreError> {
+fn copy(from: &Path, to: &Path, off: &BreakOff, told: &mut dyn FnMut(Progress)) -> Result<Copied, StoreError> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let source = Connection::open_with_flags(from, flags).map_err(database)?;
     source.busy_timeout(BUSY).map_err(database)?;
@@ -91,18 +159,24 @@ fn copy(from: &Path, to: &Path, told: &mut dyn FnMut(Progress)) -> Result<Copied
             let at = backup.progress();
             told(Progress { done: bytes(at.pagecount.saturating_sub(at.remaining)), total: bytes(at.pagecount) });
             match step {
+                _ if off.is_asked() => return Err(broken_off()),
                 StepResult::Done => break,
                 StepResult::More => {}
                 // SQLite has waited already: whoever is in the way is not done in a moment.
                 _ => {
                     let cause = std::io::Error::other("the backup could not read on");
-                    return Err(StoreError::Locked(std::sync::Arc::new(cause)));
+                    return Err(StoreError::Locked(Arc::new(cause)));
                 }
             }
         }
     }
     drop(source);
-    check(&target)
+    if off.watches(&target) { Err(broken_off()) } else { check(&target) }
+}
+
+/// What is given to nobody: whoever asked for it is told in another way.
+const fn broken_off() -> StoreError {
+    StoreError::Malformed("the backup was broken off")
 }
 
 /// Whether the copy is whole and a database of this service.
@@ -110,7 +184,7 @@ fn check(target: &Connection) -> Result<Copied, StoreError> {
     // A file of its own: no log beside it is needed to read it.
     target.execute_batch("PRAGMA journal_mode=DELETE").map_err(database)?;
     let told: String = target.query_row("PRAGMA integrity_check(1)", [], |row| row.get(0)).map_err(database)?;
-    let damaged = |what: String| StoreError::Corrupt(std::sync::Arc::new(std::io::Error::other(what)));
+    let damaged = |what: String| StoreError::Corrupt(Arc::new(std::io::Error::other(what)));
     if told != "ok" {
         return Err(damaged(told));
     }
@@ -129,8 +203,9 @@ struct Partial(PathBuf);
 
 impl Partial {
     fn make(to: &Path) -> Result<Self, StoreError> {
+        Self::clear(to);
         let mut name = to.file_name().unwrap_or_default().to_owned();
-        name.push(format!(".{}.partial", std::process::id()));
+        name.push(format!(".{}.{PARTIAL}", std::process::id()));
         let path = to.with_file_name(name);
         let mut options = fs::OpenOptions::new();
         options.write(true).create_new(true);
@@ -138,6 +213,19 @@ impl Partial {
         std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
         options.open(&path).map_err(|cause| StoreError::file(to, "it cannot be made", cause))?;
         Ok(Self(path))
+    }
+
+    /// Takes away what is left of backups of the same name whose process is gone, as far as the system tells and this user may.
+    fn clear(to: &Path) {
+        let Some(name) = to.file_name().and_then(|it| it.to_str()) else { return };
+        for entry in fs::read_dir(parent_of(to)).into_iter().flatten().filter_map(Result::ok) {
+            let found = entry.file_name();
+            let part = found.to_str().and_then(|it| it.strip_prefix(name)?.strip_prefix('.')?.split_once('.'));
+            let process = part.filter(|(_, rest)| [PARTIAL, PARTIAL_JOURNAL].contains(rest));
+            if process.and_then(|(id, _)| id.parse().ok()).is_some_and(is_gone) {
+                let _ = fs::remove_file(entry.path());
+            }
+        }
     }
 
     /// Flushes the file, gives it its name, and flushes that.
@@ -152,8 +240,7 @@ impl Partial {
             Err(_) => fs::rename(&self.0, to).map_err(failed("it cannot be given its name"))?,
         }
         drop(self);
-        let parent = to.parent().filter(|it| !it.as_os_str().is_empty()).unwrap_or_else(|| Path::new("."));
-        fs::File::open(parent).and_then(|it| it.sync_all()).map_err(failed("its directory cannot be flushed"))
+        fs::File::open(parent_of(to)).and_then(|it| it.sync_all()).map_err(failed("its directory cannot be flushed"))
     }
 }
 
@@ -162,4 +249,18 @@ impl Drop for Partial {
         // What cannot be taken away is left: its name says that it is partial.
         let _ = fs::remove_file(&self.0);
     }
+}
+
+/// How a part ends, and the journal that SQLite keeps beside it.
+const PARTIAL: &str = "partial";
+const PARTIAL_JOURNAL: &str = "partial-journal";
+
+fn parent_of(file: &Path) -> &Path {
+    file.parent().filter(|it| !it.as_os_str().is_empty()).unwrap_or_else(|| Path::new("."))
+}
+
+/// Whether no process has this number, where the system lists them.
+fn is_gone(process: u32) -> bool {
+    let listed = Path::new("/proc");
+    listed.join("self").exists() && !listed.join(process.to_string()).exists()
 }

@@ -51,7 +51,7 @@ use self::session::Writing;
 use crate::backend::{Backend, Others};
 use crate::error::StoreError;
 
-pub use self::backup::{Copied, Progress, backup};
+pub use self::backup::{BreakOff, Copied, Progress, backup, backup_unless};
 pub use self::left::may_begin;
 pub use self::pages::look_through;
 pub use self::schema::SCHEMA;
