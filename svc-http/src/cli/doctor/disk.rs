@@ -92,6 +92,13 @@ pub(super) fn modes(loaded: &Loaded) -> Finding {
     if secret.is_empty() && config.postgres.is_some() {
         return Well("nothing secret lies here: database and master key are elsewhere".to_owned());
     }
+    if secret.is_empty() && is_closed(&config.database()) {
+        let file = config.database();
+        return Odd(
+            format!("{} cannot be read by this user, so no file modes were checked", file.display()),
+            "See `schema`.".to_owned(),
+        );
+    }
     if secret.is_empty() {
         return Odd("there is no svc data here, so no file modes to check".to_owned(), "See `schema`.".to_owned());
     }
@@ -124,12 +131,47 @@ pub(super) fn unwritable(config: &Config) -> Option<Finding> {
     let files = sqlite::files(config.database_directory());
     let closed = files.iter().filter(|it| config.postgres.is_none() && it.exists()).find_map(|file| {
         let error = fs::OpenOptions::new().write(true).open(file).err()?;
-        Some((file.display().to_string(), error))
+        Some((file.clone(), error))
     });
     closed.map(|(file, error)| {
-        let advice = format!("Run `chmod 600 {}` as the user that it belongs to.", quoted(file.clone()));
-        Broken(format!("{file} cannot be written: {error}"), advice)
+        let advice = opened_by(&file, &quoted(file.display().to_string()));
+        Broken(format!("{} cannot be written: {error}", file.display()), advice)
     })
+}
+
+/// Whether a file is there that this user may not read: of a directory that they may not enter that is not told.
+fn is_closed(file: &Path) -> bool {
+    fs::File::open(file).is_err_and(|error| error.kind() == std::io::ErrorKind::PermissionDenied)
+}
+
+/// What lets this user write a file: SQLite makes its files with the mode of the database, so that most often it is one that another
+/// user has made beside it.
+#[cfg(unix)]
+fn opened_by(file: &Path, named: &str) -> String {
+    use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+    let whose = |it: &Path| fs::metadata(it).ok().map(|it| (it.uid(), it.gid()));
+    let directory = file.parent().and_then(whose);
+    let mode = fs::metadata(file).map_or(0, |it| it.permissions().mode());
+    advice(whose(file), directory, mode, named)
+}
+
+#[cfg(not(unix))]
+fn opened_by(_file: &Path, named: &str) -> String {
+    format!("See that this user may write {named}.")
+}
+
+/// The same by owner and group of the file and of its directory.
+#[cfg(unix)]
+fn advice(file: Option<(u32, u32)>, directory: Option<(u32, u32)>, mode: u32, named: &str) -> String {
+    match (file, directory) {
+        (Some((user, _)), Some((owner, group))) if user != owner => {
+            format!(
+                "It belongs to another user than its directory: run `chown {owner}:{group} {named}` as root, and commands as that user."
+            )
+        }
+        _ if mode & 0o200 == 0 => format!("Run `chmod 600 {named}` as the user that it belongs to."),
+        _ => "Run as the user that it belongs to.".to_owned(),
+    }
 }
 
 /// Whether a database of this service lies there, of whatever release.
@@ -225,4 +267,19 @@ fn newest(folder: &Path) -> Option<Timestamp> {
         Some(Timestamp::from_millis(i64::try_from(since.as_millis()).ok()?))
     };
     fs::read_dir(folder).ok()?.filter_map(written).max()
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+
+    /// Who may not write a file is told what lets them: its mode where that is in the way, else its owner.
+    #[test]
+    fn what_is_in_the_way_is_what_is_changed() {
+        let told = |file, mode| advice(Some((file, 7)), Some((10, 20)), mode, "d/svc.db-wal");
+        assert!(told(0, 0o100_600).contains("run `chown 10:20 d/svc.db-wal` as root"));
+        assert!(told(0, 0o100_400).contains("chown"), "its own mode is no use to another user");
+        assert_eq!(told(10, 0o100_400), "Run `chmod 600 d/svc.db-wal` as the user that it belongs to.");
+        assert_eq!(told(10, 0o100_600), "Run as the user that it belongs to.");
+    }
 }
