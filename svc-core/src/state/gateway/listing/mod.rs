@@ -113,6 +113,12 @@ pub fn read(text: &str) -> Result<Reading, Vec<FieldError>> {
     if json.get("models").is_some_and(|it| it.as_list().is_some()) {
         return own::read(&json).map(|listing| Reading { listing, skipped: Vec::new() });
     }
+    let is_own = |members: &[(String, Json)]| {
+        !members.is_empty() && members.iter().all(|(name, _)| own::TABLE.contains(&name.as_str()))
+    };
+    if json.as_object().is_some_and(is_own) {
+        return Err(vec![FieldError::whole("the file has no list `models`")]);
+    }
     widespread::read(text)
 }
 

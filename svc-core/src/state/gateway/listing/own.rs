@@ -9,6 +9,8 @@ use crate::value::SAFE_MAX;
 use crate::value::json::Json;
 use crate::value::text::{ClassId, ModelName};
 
+/// Members of a table.
+pub(super) const TABLE: [&str; 3] = ["date", "note", "models"];
 /// Members of a model.
 const MEMBERS: [&str; 11] = [
     "id",
@@ -27,7 +29,7 @@ const MEMBERS: [&str; 11] = [
 /// Reads a table.
 pub(super) fn read(json: &Json) -> Result<Listing, Vec<FieldError>> {
     let mut faults = Vec::new();
-    only(json, "", &["date", "note", "models"], &mut faults);
+    only(json, "", &TABLE, &mut faults);
     let mut listing = Listing { date: text(json, "", "date", &mut faults), ..Listing::default() };
     let models = json.get("models").and_then(Json::as_list).unwrap_or_default();
     if models.len() > LISTED_MAX {

@@ -101,6 +101,14 @@ fn the_widespread_shape_is_read_to_the_micro() {
     assert_eq!(one.capabilities, Some(can.into()));
 }
 
+/// A file with members of the shape of the shipped table alone lacks the list of that shape, and is no table of the widespread one.
+#[test]
+fn a_table_without_its_list_is_told_so() {
+    for text in [r#"{"date":"2026-01-01"}"#, r#"{"note":"x","models":{"a":{}}}"#, r#"{"models":null}"#] {
+        assert_eq!(messages(&read(text).unwrap_err()), ["the file has no list `models`"], "{text}");
+    }
+}
+
 /// A file with a fault is none: every fault is named, and nothing of it counts.
 #[test]
 fn a_file_with_faults_names_all_of_them() {
