@@ -78,15 +78,24 @@ const HOSTS: [(Dialect, &str, Host); 9] = [
     (Dialect::Chat, "googleapis.com", Host::Google),
 ];
 
+/// Where a host of many makers' models has the API of the chat shape's own.
+const MAKERS_PATH: &str = "openai/";
+
 impl Upstream {
     /// Whose models it serves, as far as is known by where it is.
     #[must_use]
     pub fn host(&self) -> Host {
         let (_, rest) = self.base_url.as_str().split_once("://").unwrap_or_default();
+        let path = rest.split_once('/').map_or("", |(_, path)| path);
         let host = rest.split(['/', ':', '?', '#']).next().unwrap_or_default().to_ascii_lowercase();
         let is_under = |domain: &str| host.strip_suffix(domain).is_some_and(|it| it.is_empty() || it.ends_with('.'));
         let known = HOSTS.into_iter().find(|(shape, domain, _)| *shape == self.dialect && is_under(domain));
-        known.map_or(Host::Other, |(.., host)| host)
+        match known {
+            // Beside the maker's own API there is another for all models, which knows no more than all do.
+            Some((.., Host::Mixed)) if !path.starts_with(MAKERS_PATH) => Host::Other,
+            Some((.., host)) => host,
+            None => Host::Other,
+        }
     }
 }
 

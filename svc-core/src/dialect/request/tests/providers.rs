@@ -290,6 +290,8 @@ fn strict_models_are_known_by_name_or_place() {
         let (upstream, row) = at("chat", foundry, model);
         assert_eq!(Target::of(&upstream, &row).host, host, "{model}");
     }
+    let (upstream, row) = at("chat", "https://openai.services.ai.azure.com/models", "gpt-4o");
+    assert_eq!(Target::of(&upstream, &row).host, Host::Other, "another API");
     for (url, name) in [
         ("https://eu.api.openai.com/v1", "max_completion_tokens"),
         ("https://res.openai.azure.com/openai/v1", "max_completion_tokens"),
