@@ -423,7 +423,7 @@ fn error_details() -> Value {
             "bindingConstraint": { "type": "string" },
             "relaxations": { "type": "array", "items": reference("Relaxation") },
             "attemptedModels": { "type": "array", "items": attempted_model() },
-            "code": { "type": "string", "description": "The provider's own code of what it refuses, such as `context_length_exceeded`." },
+            "code": { "type": ["string", "integer"], "description": "The provider's own code of what it refuses, such as `context_length_exceeded`; a number where JSON-RPC has it." },
             "param": { "type": "string", "description": "The field of the request that the provider blames." },
             "evidenceRecord": id("evd_"),
             "details": {

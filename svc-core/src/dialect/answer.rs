@@ -60,7 +60,7 @@ pub enum Unreadable {
     NotAnswer,
     /// It is an error in spite of its status: what it says of its use holds.
     #[error("it answered with an error: {}", .0.message)]
-    Failed(ProviderError, Option<Usage>),
+    Failed(Box<ProviderError>, Option<Usage>),
 }
 
 impl Unreadable {
@@ -85,7 +85,7 @@ impl Answer {
         tape.read(text).map_err(|_| Unreadable::NotJson)?;
         let root = tape.root(text);
         if let Some(error) = ProviderError::told(upstream, root, &[]) {
-            return Err(Unreadable::Failed(error, usage_of(upstream, root)));
+            return Err(Unreadable::Failed(Box::new(error), usage_of(upstream, root)));
         }
         // Some providers say so that they have not answered; a client would take it for an answer, or fail over it.
         let choices = root.get("choices").filter(|it| upstream == Dialect::Chat && it.form() == Form::List);
