@@ -60,7 +60,8 @@ def phone(chromium, cookies=(), base="", **more):
     page.set_default_timeout(WAIT_MS)
     page.on("console", lambda it: "Failed to load resource" in it.text or wrong.append(it.text))
     page.on("pageerror", lambda it: wrong.append(str(it)))
-    page.on("dialog", lambda it: (wrong.append(it.message), it.dismiss()))
+    # Whoever loads the page again over what they typed means it.
+    page.on("dialog", lambda it: it.accept() if it.type == "beforeunload" else (wrong.append(it.message), it.dismiss()))
     yield page
     wide = page.evaluate("document.documentElement.scrollWidth")
     context.close()

@@ -333,7 +333,8 @@ fn first_starts_at_once_make_one_workspace() {
     }
 }
 
-/// What a server that was killed left of its own beside a database that is gone stands in nobody's way.
+/// What a start that was killed left of its own before there was a database stands in nobody's way. A whole note of a server tells of
+/// a database that is gone.
 #[test]
 fn a_note_of_our_own_is_in_nobodys_way() {
     let folder = tempfile::tempdir().unwrap();
@@ -342,6 +343,9 @@ fn a_note_of_our_own_is_in_nobodys_way() {
     for name in ["base-url", "base-url.new", "svc.init.lock"] {
         fs::write(data.join(name), "").unwrap();
     }
+    let served = run(folder.path(), "init");
+    assert!(served.code == 1 && served.err.contains("`svc-data/base-url` is left of it"), "{}", served.err);
+    fs::remove_file(data.join("base-url")).unwrap();
     let ran = run(folder.path(), "init");
     assert_eq!((ran.code, ran.err.as_str()), (0, ""));
 }

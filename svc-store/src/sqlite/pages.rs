@@ -2,7 +2,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::thread;
 use std::time::Duration;
 
@@ -45,7 +45,7 @@ pub fn look_through(directory: impl AsRef<Path>, patience: Duration) -> Result<b
 /// Runs a statement that is broken off once `patience` is over.
 fn within<T>(conn: &Connection, patience: Duration, run: impl FnOnce() -> T) -> Result<T, StoreError> {
     let handle = conn.get_interrupt_handle();
-    let (done, is_done) = channel::<()>();
+    let (done, is_done) = sync_channel::<()>(0);
     let watch = move || {
         // What comes before the statement has begun breaks nothing off: it is said until the statement has ended.
         let mut wait = patience;
