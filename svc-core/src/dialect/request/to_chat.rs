@@ -85,11 +85,7 @@ fn member(out: &mut Out, root: Value<'_>, (name, value): (&str, Value<'_>), targ
         "top_k" | "container" | "mcp_servers" => faults.lost(name),
         "frequency_penalty" | "prompt_cache_key" | "verbosity" if makers::unknown(target).contains(&name) => {}
         "verbosity" if makers::takes_no_verbosity(target) => {}
-        "logit_bias" if makers::takes_no_odds(target) => {
-            if value.members().next().is_some() {
-                faults.add(name, makers::UNTELLABLE);
-            }
-        }
+        "logit_bias" if makers::takes_no_odds(target) => refuse_odds(name, value, faults),
         "seed" if target.host == Host::Mistral => out.name(makers::MISTRAL_SEED).raw(value.raw()),
         // Members of the chat shape that a client of the other shape sends all the same are meant for such a model.
         "seed" | "n" | "frequency_penalty" | "presence_penalty" | "logit_bias" | "prompt_cache_key" | "verbosity" => {
@@ -97,6 +93,13 @@ fn member(out: &mut Out, root: Value<'_>, (name, value): (&str, Value<'_>), targ
         }
         // Hints, labels, and what caches go by.
         _ => {}
+    }
+}
+
+/// Says that odds cannot be told, where there are any.
+fn refuse_odds(name: &str, odds: Value<'_>, faults: &mut Faults) {
+    if odds.members().next().is_some() {
+        faults.add(name, makers::UNTELLABLE);
     }
 }
 
