@@ -50,8 +50,8 @@ pub(crate) fn run(config: &Config, wish: &Erasure) -> Result<ExitCode, Problem> 
     let log_cut = config.postgres.is_none() && is_log_cut(config.database_directory())?;
     if wish.json {
         let mut told = json!({ "subject": named, "erased": erased, "ledgerWhole": whole, "logCut": log_cut });
-        if let Some(still_member) = still_member {
-            told["stillMember"] = still_member.into();
+        if let (Some(members), Some(still_member)) = (told.as_object_mut(), still_member) {
+            members.insert("stillMember".to_owned(), still_member.into());
         }
         print_json(&told)?;
     } else {
