@@ -119,6 +119,7 @@ fn a_trouble_that_lasts_is_told_once() {
 #[test]
 fn another_address_than_the_servers_is_told() {
     let home = tempfile::tempdir().unwrap();
+    Gate::open(home.path(), "http://127.0.0.1:8080").unwrap().close();
     std::fs::write(home.path().join("base-url"), "http://127.0.0.1:8080\n").unwrap();
     for (given, count) in [("http://127.0.0.1:8080", 0), ("https://gate.example.com", 1)] {
         let heard = Heard::default();
