@@ -169,7 +169,7 @@ fn nothing_read_is_left_behind_in_anothers_session() {
         let (now, web) = (world.now(), Source::parse("web").unwrap());
         world.edit::<Activity>(second.agent, |it| assert!(it.see([&web].into_iter(), now)));
     };
-    observe(&mut world, &first, "shared", &["file"]);
+    observe(&mut world, &first, "shared", &["user"]);
     read(&mut world);
     let conflicting = world.authorize(&second, told("shared"));
     assert_eq!(codes(&conflicting), [Code::SessionConflict, Code::ProvenanceMismatch]);
