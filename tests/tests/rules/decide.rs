@@ -374,6 +374,25 @@ fn a_chain_of_invitations_makes_no_second_person() {
     }
 }
 
+/// However many have brought each other in, none of whom the first raised or was raised by, they are told apart from the first.
+#[test]
+fn many_who_raised_each_other_are_told_from_one() {
+    let (mut world, _, owner, asked) = two_persons(1);
+    let [first, second] = [0; 2].map(|_| [0; 9].map(|_| world.person(Role::Admin)));
+    let [above, last] = [0; 2].map(|_| world.person(Role::Admin));
+    let raised = |world: &mut World, whom: &Person, by: &[Person]| {
+        world.edit::<Principal>(whom.principal, |it| {
+            it.member.as_mut().unwrap().raised = by.iter().map(|by| (by.principal, it.created_at)).collect();
+        });
+    };
+    raised(&mut world, &last, &first);
+    first.iter().for_each(|it| raised(&mut world, it, &second));
+    second.iter().for_each(|it| raised(&mut world, it, &[above]));
+    world.approve(&owner, asked);
+    assert_eq!(world.approve(&last, asked).stands, Stands::Approved);
+    world.audit();
+}
+
 /// What makes somebody no second person is not undone by what others, or they themselves, do to their role later.
 #[test]
 fn nobody_hides_who_raised_them() {

@@ -515,6 +515,9 @@ fn was_raised_by(scope: &mut Scope<'_>, whom: &Principal, by: PrincipalId, age: 
             let raisers = scope.get::<Principal>(id)?.map(|it| it.raisers(age, now)).unwrap_or_default();
             above.extend(raisers.into_iter().filter(|it| !seen.contains(it)));
         }
+        // Several may have been raised by the same one.
+        above.sort_unstable();
+        above.dedup();
         last = above;
     }
     Ok(false)
