@@ -82,12 +82,12 @@ fn a_key_of_an_agent_ends_with_who_made_it() {
 #[test]
 fn a_key_of_an_agent_ends_with_the_role_that_made_it() {
     let mut world = World::new();
-    let (first, owner, _, sponsor) = entrusted(&mut world);
+    let (first, owner, principal, sponsor) = entrusted(&mut world);
     let admin = world.person(Role::Admin);
     let make = |by: &Person, text: &str| {
         CreateKey::new(by.workspace, By::Person(*by), KeyScope::Agent(first.agent), NewKey::of(text))
     };
-    let made = [(owner, "ask_owner"), (admin, "ask_admin"), (sponsor, "ask_sponsor")];
+    let made = [(owner, "ask_owner"), (admin, "ask_admin"), (sponsor, "ask_sponsor"), (principal, "ask_principal")];
     let made = made.map(|(by, text)| world.run(make(&by, text)).unwrap());
     let works = |world: &mut World| {
         made.each_ref().map(|row| {
@@ -99,22 +99,26 @@ fn a_key_of_an_agent_ends_with_the_role_that_made_it() {
             !is_refused
         })
     };
-    assert_eq!(works(&mut world), [true, true, true]);
-    let by = By::Person(owner);
-    let becomes = |role| ChangeMember {
+    assert_eq!(works(&mut world), [true; 4]);
+    let becomes = |whom: &Person, role| ChangeMember {
         workspace: owner.workspace,
-        by: by.clone(),
-        principal: admin.principal,
+        by: By::Person(owner),
+        principal: whom.principal,
         role: Some(role),
         teams: None,
     };
-    world.run(becomes(Role::Auditor)).unwrap();
-    assert_eq!(works(&mut world), [true, false, true], "at once");
+    world.run(becomes(&admin, Role::Auditor)).unwrap();
+    assert_eq!(works(&mut world), [true, false, true, true], "at once");
+    world.run(becomes(&admin, Role::Admin)).unwrap();
+    assert_eq!(works(&mut world), [true, false, true, true], "for good");
+    world.run(becomes(&principal, Role::Auditor)).unwrap();
+    assert_eq!(works(&mut world), [true, false, true, false], "auditors make none for their own agents");
     world.advance(Span::seconds(1));
-    assert!(world.row::<Credential>(made[1].id).revoked_at.is_some(), "its row says so");
-    world.run(becomes(Role::Admin)).unwrap();
+    for ended in [1, 3] {
+        assert!(world.row::<Credential>(made[ended].id).revoked_at.is_some(), "its row says so");
+    }
     world.edit::<Agent>(first.agent, |it| it.sponsor = None);
-    assert_eq!(works(&mut world), [true, false, false]);
+    assert_eq!(works(&mut world), [true, false, false, false]);
     assert!(world.try_authorize(&first, payment(100, "EUR", "shop.example")).is_ok());
     world.audit().assert_clean("after keys of an agent ended");
 }

@@ -65,7 +65,7 @@ pub fn holds(scope: &mut Scope<'_>, agent: &Agent, key: KeyId) -> Result<bool, H
         }
         (None, Some((person, since))) => {
             let person = scope.get::<Principal>(person)?;
-            Ok(person.is_some_and(|it| gives(&it, owns(it.id, agent), since)))
+            Ok(person.is_some_and(|it| still_gives_keys(&it, agent, since)))
         }
         (None, None) => Ok(true),
     }
@@ -74,10 +74,17 @@ pub fn holds(scope: &mut Scope<'_>, agent: &Agent, key: KeyId) -> Result<bool, H
 /// Whether what a person connected to an agent at `since` may still act as it: they are its principal, or an owner or admin who has been
 /// one ever since, and have not left meanwhile.
 pub(in crate::rules) fn still_connects(person: &Principal, agent: &Agent, since: Timestamp) -> bool {
-    gives(person, agent.principal == person.id, since)
+    !person.has_ended_since(since) && (agent.principal == person.id || has_every_agent(person, since))
 }
 
-fn gives(person: &Principal, is_theirs: bool, since: Timestamp) -> bool {
-    let any = |it: &Member| it.role.reach(Right::AgentKeys) == Reach::All && !it.was_demoted_since(since);
-    !person.has_ended_since(since) && (is_theirs || person.membership().is_some_and(any))
+/// Whether a person may make keys for an agent, as at `since`: it is theirs, and their role makes keys for such, or it makes them for any
+/// and always has.
+fn still_gives_keys(person: &Principal, agent: &Agent, since: Timestamp) -> bool {
+    let own = |it: &Member| owns(person.id, agent) && it.role.reach(Right::AgentKeys) != Reach::No;
+    !person.has_ended_since(since) && (person.membership().is_some_and(own) || has_every_agent(person, since))
+}
+
+fn has_every_agent(person: &Principal, since: Timestamp) -> bool {
+    let has = |it: &Member| it.role.reach(Right::AgentKeys) == Reach::All && !it.was_demoted_since(since);
+    person.membership().is_some_and(has)
 }

@@ -293,8 +293,8 @@ pub(super) fn set_role(
     let side = |it: Role| Object::new().text("role", it.as_str()).finish();
     let (old, new) = (side(member.role), side(role));
     let mut principal = Principal { member: Some(changed), ..principal.clone() };
-    if member.role.gives_keys() && !role.gives_keys() {
-        // Keys and connections that they might make then are void; their rows are to say so.
+    if member.role.reach(Right::AgentKeys) != role.reach(Right::AgentKeys) {
+        // Keys and connections that they might make then may be void; their rows are to say so.
         principal.following = Some(scope.now());
     }
     scope.put(principal.clone());
