@@ -2,7 +2,7 @@
 //! constraint that they cannot keep a model to. Those are told to the model in the description instead, as their own SDKs do it.
 
 use std::borrow::Cow;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::super::doc::{Form, Value};
 use super::super::write::Out;
@@ -23,6 +23,8 @@ const OPTIONAL_MAX: usize = 24;
 const UNIONS_MAX: usize = 16;
 /// A schema whose references lead through more values than these is taken for one that holds itself.
 const DEPTH_MAX: usize = 512;
+/// And so is one with more references than these: to find what one is to, all that stands beside that may have to be looked through.
+const REFERENCES_MAX: usize = 128;
 
 /// What schemas ask of who keeps a model to them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -68,29 +70,43 @@ pub(super) fn is_kept_to(schema: Value<'_>) -> bool {
 
 /// Whether a schema holds itself, or a piece of it does.
 fn holds_itself(schema: Value<'_>) -> bool {
-    visit(schema, schema, &mut Vec::new(), &mut BTreeSet::new())
+    let mut way = Way { root: schema, above: Vec::new(), seen: BTreeSet::new(), found: BTreeMap::new() };
+    way.leads_back(schema)
 }
 
-/// Whether a value is one of those that it is reached through, or leads to such a one. Each is looked at once.
-fn visit<'a>(
+/// A way through a schema, along its references.
+struct Way<'a> {
     root: Value<'a>,
-    value: Value<'a>,
-    above: &mut Vec<(usize, usize)>,
-    seen: &mut BTreeSet<(usize, usize)>,
-) -> bool {
-    let place = value.span();
-    if above.contains(&place) || above.len() > DEPTH_MAX {
-        return true;
+    /// Values that the present one is reached through.
+    above: Vec<(usize, usize)>,
+    /// Values that have been looked at.
+    seen: BTreeSet<(usize, usize)>,
+    /// What references are to.
+    found: BTreeMap<String, Option<Value<'a>>>,
+}
+
+impl<'a> Way<'a> {
+    /// Whether a value is one of those that it is reached through, or leads to such a one. Each is looked at once, and each reference
+    /// is followed once.
+    fn leads_back(&mut self, value: Value<'a>) -> bool {
+        let place = value.span();
+        if self.above.contains(&place) || self.above.len() > DEPTH_MAX {
+            return true;
+        }
+        if !self.seen.insert(place) {
+            return false;
+        }
+        let referred = match value.text_of("$ref") {
+            Some(it) if !self.found.contains_key(&*it) && self.found.len() >= REFERENCES_MAX => return true,
+            Some(it) => *self.found.entry(it.into_owned()).or_insert_with_key(|it| at(self.root, it)),
+            None => None,
+        };
+        self.above.push(place);
+        let inner = value.members().map(|(_, it)| it).chain(value.items()).chain(referred);
+        let leads_back = inner.into_iter().any(|it| self.leads_back(it));
+        self.above.pop();
+        leads_back
     }
-    if !seen.insert(place) {
-        return false;
-    }
-    above.push(place);
-    let referred = value.text_of("$ref").and_then(|it| at(root, &it));
-    let inner = value.members().map(|(_, it)| it).chain(value.items()).chain(referred);
-    let found = inner.into_iter().any(|it| visit(root, it, above, seen));
-    above.pop();
-    found
 }
 
 /// The piece of a schema that a reference within it is to.

@@ -92,7 +92,17 @@ fn a_form_past_the_limits_has_no_place() {
             links.join(",")
         )
     };
+    let fan = |references: usize| {
+        let names = || 0..references;
+        let leaves: Vec<_> = names().map(|it| format!(r##"{{"$ref":"#/$defs/d{it}"}}"##)).collect();
+        let twice = [leaves.join(","), leaves.join(",")].join(",");
+        let defined: Vec<_> = names().map(|it| format!(r#""d{it}":{{"type":"string"}}"#)).collect();
+        format!(r#"{{"type":"object","properties":{{}},"allOf":[{twice}],"$defs":{{{}}}}}"#, defined.join(","))
+    };
     for (form, is_kept) in [
+        (fan(128), true),
+        (fan(129), false),
+        (fan(50_000), false),
         (PLAIN.to_owned(), true),
         (object(16, (16, EITHER), 0), true),
         (object(17, (17, EITHER), 0), false),
@@ -106,9 +116,9 @@ fn a_form_past_the_limits_has_no_place() {
     ] {
         let body = asking(&[], Some(&form));
         if is_kept {
-            assert!(read(CHAT, &body).to_upstream(target(MESSAGES, "claude")).is_ok(), "{form}");
+            assert!(read(CHAT, &body).to_upstream(target(MESSAGES, "claude")).is_ok(), "{form:.200}");
         } else {
-            assert_eq!(lost(CHAT, &body, MESSAGES), ["response_format"], "{form}");
+            assert_eq!(lost(CHAT, &body, MESSAGES), ["response_format"], "{form:.200}");
         }
         assert!(read(CHAT, &body).to_upstream(target(CHAT, "m")).is_ok(), "{form}");
     }
