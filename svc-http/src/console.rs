@@ -96,6 +96,7 @@ static FILES: [File; FILES_COUNT] = files![
     "console.css"
     "deliveries.js"
     "ending.js"
+    "given.js"
     "hooks.js"
     "htm.js"
     "icon.svg"
@@ -133,7 +134,7 @@ static FILES: [File; FILES_COUNT] = files![
     "unsent.js"
     "upstreams.js"
 ];
-const FILES_COUNT: usize = 54;
+const FILES_COUNT: usize = 55;
 
 /// What every page needs at once: asked for together, not one after the other as each names the next.
 const FIRST: &[&str] = &[

@@ -465,11 +465,18 @@ def what_a_tool_is_given(chromium, dev, cookie):
             page.get_by_role("button", name="Deny").wait_for()
             told = page.locator("#rest").inner_text()
             assert told == (f"Not all of what the tool is given is here: it is {len(text)} bytes in all. Approving lets all of it through." if is_told else ""), told
+            page.goto(f"{dev['baseUrl']}/w/{dev['workspaceId']}/activity/{decision['id']}")
+            page.get_by_text("What the tool is given", exact=True).wait_for()
+            rest = page.get_by_text(f"Not all of what the tool is given is here: it is {len(text)} bytes in all.")
+            rest.wait_for() if is_told else page.wait_for_load_state("networkidle")
+            assert rest.count() == is_told, page.inner_text("main")
         for n, left in enumerate([{"input": {"command": "ls"}, "inputBytes": 4216}, {"inputDigest": f"sha256:{'0' * 64}", "inputBytes": 4216}]):
             cut = {"name": "shell", "server": f"box-{n}"} | left
             decision = authorize(dev, desk.asker(dev), {"type": "tool.call", "summary": "Look around", "tool": cut})
             page.goto(decision["approval"]["url"])
             page.get_by_text("Not all of what the tool is given is here: it is 4216 bytes in all.").wait_for()
+            page.goto(f"{dev['baseUrl']}/w/{dev['workspaceId']}/activity/{decision['id']}")
+            page.get_by_text("Not all of what the tool is given is here: it is 4,216 bytes in all.").wait_for()
 
 
 def test_a_person_decides_at_the_link():

@@ -2,6 +2,7 @@
 import { Badge, Button, Choice, Dialog, Empty, Entries, Facts, Field, Filters, Form, Heading, Id, Money, Pager, Quoted, Said, Shown, Table, Time, Typed, at, html, usePlace } from "./kit.js";
 import { useState } from "./hooks.js";
 import { Matter } from "./approvals.js";
+import { Given } from "./given.js";
 import { Who, useApi, useList, useRead } from "./list.js";
 import { AgentChoice, useAgents } from "./named.js";
 import { query as asQuery, readBy, wrongDays } from "./server.js";
@@ -144,7 +145,7 @@ function Whole({ action, again }) {
       </section>
       <section class="card" aria-labelledby="known"><header><h2 id="known">Everything that is known of it</h2></header><${Known} of=${action} /></section>
     </div>
-    ${action.tool?.input && html`<details class="card" open><summary>What the tool is given</summary><pre tabindex="0"><${Quoted} text=${JSON.stringify(action.tool.input, null, 2)} dir="ltr" /></pre></details>`}
+    ${action.tool && html`<${Given} of=${action.tool} />`}
     ${action.details && html`<details class="card"><summary>What the agent sent beside it</summary><pre tabindex="0"><${Quoted} text=${JSON.stringify(action.details, null, 2)} dir="ltr" /></pre></details>`}
     ${isOpen && html`<${Release} action=${action} kept=${keptAmount} close=${() => setOpen(false)} done=${done} />`}
     ${released?.by && html`<p><small>Released by <${Who} id=${released.by} />.</small></p>`}`;
@@ -183,7 +184,7 @@ function Known({ of: action }) {
     ["Domain", payment?.merchant?.domain && html`<code><${Quoted} text=${payment.merchant.domain} dir="ltr" /></code>`],
     ["Tool", quoted(tool.name)],
     ["Server", quoted(tool.server)],
-    ["Input", tool.inputDigest && html`${count(tool.inputBytes ?? 0, "byte")}, <code>${tool.inputDigest}</code>`],
+    ["Input", tool.inputDigest && html`${tool.inputBytes === undefined ? "of unknown length" : count(tool.inputBytes, "byte")}, <code>${tool.inputDigest}</code>`],
     ["Recipient", quoted(data.recipient)],
     ["Fields", data.fields && html`<${Entries} of=${data.fields} />`],
     ["Purpose", quoted(data.purpose)],

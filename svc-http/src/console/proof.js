@@ -27,7 +27,7 @@ function joined(parts) {
 }
 
 /** @param {...(Uint8Array | number)} parts */
-const sha256 = async (...parts) => new Uint8Array(await crypto.subtle.digest("SHA-256", joined(parts)));
+export const sha256 = async (...parts) => new Uint8Array(await crypto.subtle.digest("SHA-256", joined(parts)));
 
 const utf8 = (/** @type {string} */ text) => new TextEncoder().encode(text);
 
