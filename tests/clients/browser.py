@@ -71,7 +71,8 @@ def browsing(*flags):
     chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
     assert chromium, "chromium is needed (Debian: apt-get install chromium)"
     with run.serving("--json", *flags) as line, sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        # Without a graphics processor one is emulated unless that is forbidden, which takes as much work as all else in the browser.
+        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
         yield json.loads(line), browser
         browser.close()
 
