@@ -135,6 +135,9 @@ pub enum StoreError {
         /// The setting that is off.
         setting: &'static str,
     },
+    /// Another database server answers than before, or the same after a restart: what was read of it before is no longer what it holds.
+    #[error("another database server answers than before, or it began anew")]
+    OtherServer,
     /// A commit was made here before the standby had it that it should have waited for.
     #[error("the database server did not wait for its standby: {}", self.advice())]
     Unreplicated,
@@ -284,6 +287,7 @@ impl StoreError {
             Self::Malformed(_)
             | Self::LeftOut
             | Self::Overrun
+            | Self::OtherServer
             | Self::Backend(_)
             | Self::NoVault
             | Self::Panicked

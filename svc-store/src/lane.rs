@@ -59,6 +59,8 @@ enum Stopped {
     All(Failure<StoreError>),
     /// One of them is at fault, and it cannot be told which: each half for itself.
     Poisoned(Failure<StoreError>),
+    /// What the lane knew of rows is not to be believed any more; nothing was committed: once more, from what is read then.
+    Anew,
     /// One of them panicked, before anything was committed: each for itself.
     Panicked,
 }
@@ -143,6 +145,7 @@ impl<S: Store> Lane<S> {
                 self.serve(second, waits);
             }
             Stopped::Poisoned(failure) => reply(waits, Err(failure)),
+            Stopped::Anew => self.serve(commands, waits),
             Stopped::Panicked if commands.len() > 1 => {
                 for command in commands {
                     self.serve(vec![command], waits);
@@ -198,7 +201,7 @@ impl<S: Store> Lane<S> {
             Stopped::Poisoned(failure) => {
                 tracing::error!(error = with_causes(failure), "{NOT_COMMITTED}");
             }
-            Stopped::Panicked => {}
+            Stopped::Anew | Stopped::Panicked => {}
         }
         let (commands, mut rows) = turn.abandon();
         rows.clear();
@@ -255,6 +258,10 @@ impl<S: Store> Lane<S> {
                 Did::Loaded(Ok(rows)) => turn.handle_loaded(rows),
                 Did::Loaded(Err(error @ StoreError::Undecodable(_))) => {
                     return Err(Stopped::Poisoned(Failure::Load(error)));
+                }
+                Did::Loaded(Err(StoreError::OtherServer))
+                | Did::Committed(Err(CommitError::Unavailable(StoreError::OtherServer)), _) => {
+                    return Err(Stopped::Anew);
                 }
                 Did::Loaded(Err(error)) => return Err(Stopped::All(Failure::Load(error))),
                 Did::Committed(Ok(Committed::Applied(stamp)), _) => return Ok(End::Told(stamp)),

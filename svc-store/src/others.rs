@@ -209,6 +209,10 @@ fn compare_clocks(core: &Core, lasting: &mut Lasting) {
     let compared = compared.unwrap_or_else(Err);
     // It takes no commit either, as long as it does not answer.
     lasting.see("the database's clock cannot be read", compared.as_ref().err().map(|it| it as &dyn std::error::Error));
+    // It takes no commit from here any more, also where none is asked for.
+    if let Err(StoreError::NewerSchema { .. }) = &compared {
+        core.health.failed(core.clock.now());
+    }
     // While it does not answer, what was compared last holds for a short while and no longer.
     if let Ok(compared) = compared {
         let apart = |(before, time, after): (Timestamp, Timestamp, Timestamp)| {

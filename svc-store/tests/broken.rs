@@ -381,3 +381,56 @@ fn an_answer_is_whole_where_no_key_is_missing() {
     rows.push(last);
     assert!(all_answered(&keys, &rows));
 }
+
+/// A store in memory whose server is another one from some commit on, once: that commit it does not judge.
+#[derive(Clone)]
+struct Moved {
+    store: MemoryStore,
+    moved: Once,
+    /// How often rows were read, and how many of them the last time.
+    loads: Arc<AtomicUsize>,
+}
+
+impl Store for Moved {
+    type Error = StoreError;
+
+    fn load(&mut self, keys: &[Key]) -> Result<Vec<Loaded>, StoreError> {
+        self.loads.fetch_add(keys.len(), Ordering::SeqCst);
+        Ok(self.store.load(keys).unwrap())
+    }
+
+    fn commit(&mut self, commit: &Commit) -> Result<Committed, CommitError<StoreError>> {
+        if self.moved.fires() {
+            return Err(CommitError::Unavailable(StoreError::OtherServer));
+        }
+        Ok(self.store.commit(commit).unwrap())
+    }
+
+    fn scan(&mut self, range: &Range) -> Result<Vec<Found>, StoreError> {
+        Ok(self.store.scan(range).unwrap())
+    }
+
+    fn release(&mut self) {}
+}
+
+/// Where another database server has taken over, what the lane knew of rows is read again before anything is decided: the other one may
+/// lack the last commits and have given their numbers to others. Nobody is refused for it.
+#[test]
+fn rows_are_read_again_from_another_server() {
+    let it = setup();
+    let (moved, loads) = (Once::default(), Arc::new(AtomicUsize::new(0)));
+    let backend = Clones(Moved { store: it.store.clone(), moved: moved.clone(), loads: Arc::clone(&loads) });
+    let gate = Gate::over(backend, it.clock.clone(), Arc::clone(&it.signer), manual()).unwrap();
+    let read = |gate: &Gate, amount| {
+        let before = loads.load(Ordering::SeqCst);
+        assert_eq!(gate.execute(it.pay(amount)).unwrap().status(), Status::Allowed);
+        loads.load(Ordering::SeqCst) - before
+    };
+    let first = read(&gate, 100);
+    let known = read(&gate, 200);
+    assert!(known < first, "{known} of {first} rows are read although they are known");
+    moved.arm();
+    let again = read(&gate, 300);
+    assert!(again >= first, "{again} of {first} rows are read again");
+    assert_eq!(it.actions(), 3);
+}

@@ -26,7 +26,12 @@ const IDLE: (&str, &str) = ("5min", "10s");
 
 /// What a server has to be so that what it confirmed is still there after it lost power.
 const ABOUT: &str = "SELECT current_setting('server_version_num')::int, pg_is_in_recovery(), current_setting('server_encoding'), \
-     current_setting('synchronous_commit'), current_setting('fsync'), current_setting('full_page_writes')";
+     current_setting('synchronous_commit'), current_setting('fsync'), current_setting('full_page_writes'), \
+     (extract(epoch FROM pg_postmaster_start_time()) * 1000000)::int8";
+
+/// Has the server find out within a minute that the machine behind a connection is gone, in place of the system's two hours: until then
+/// it keeps the session, of which it has a bounded number, and what the session holds.
+const KEPT_ALIVE: &str = "SET tcp_keepalives_idle=30; SET tcp_keepalives_interval=5; SET tcp_keepalives_count=4";
 
 const SESSION: &str = "SELECT pg_backend_pid()";
 
@@ -75,6 +80,8 @@ pub(super) struct Live {
     pub(super) may_lose: bool,
     pub(super) client: Client,
     pub(super) statements: Statements,
+    /// When the server began that it leads to, in microseconds: another one is another server, or the same after a restart.
+    pub(super) server: i64,
     warned: Arc<AtomicBool>,
 }
 
@@ -122,7 +129,7 @@ impl Door {
     }
 
     async fn set_up(&self, reads: bool) -> Result<Live, StoreError> {
-        let (client, warned) = self.enter().await?;
+        let (client, warned, server) = self.enter().await?;
         let idle = if reads { IDLE.0 } else { IDLE.1 };
         // Each transaction says itself whether it writes.
         let settings = format!("{}; SET idle_in_transaction_session_timeout='{idle}'", settings());
@@ -132,29 +139,33 @@ impl Door {
         }
         schema::check(&client).await?;
         let statements = prepare(&client).await.map_err(|cause| database(&cause))?;
-        Ok(Live { may_lose: self.may_lose, client, statements, warned })
+        Ok(Live { may_lose: self.may_lose, client, statements, server, warned })
     }
 
     /// A connection to a server that is fit for use, whatever the database holds; what is asked on it may take as long as it does,
     /// whatever is said of the role.
     pub(super) async fn plain(&self) -> Result<Client, StoreError> {
-        let (client, _) = self.enter().await?;
-        let (other, _) = self.enter().await?;
+        let (client, ..) = self.enter().await?;
+        let (other, ..) = self.enter().await?;
         let turns = [session(&client).await?, session(&other).await?, session(&client).await?];
         is_kept(turns)?;
-        client.batch_execute("SET statement_timeout=0").await.map_err(|cause| database(&cause))?;
+        client
+            .batch_execute(&format!("{KEPT_ALIVE}; SET statement_timeout=0"))
+            .await
+            .map_err(|cause| database(&cause))?;
         Ok(client)
     }
 
-    /// The same, and where it is noted that the server warns.
-    async fn enter(&self) -> Result<(Client, Arc<AtomicBool>), StoreError> {
+    /// The same, where it is noted that the server warns, and when the server began.
+    async fn enter(&self) -> Result<(Client, Arc<AtomicBool>, i64), StoreError> {
         let (client, warned) = match &self.address.tls {
             None => drive(self.address.config.connect(NoTls).await),
             Some(roots) => self.secured(roots).await,
         }?;
         let about = client.query_one(ABOUT, &[]).await.map_err(|cause| database(&cause))?;
         is_fit(&about, self.may_lose)?;
-        Ok((client, warned))
+        let server = about.try_get(6).map_err(|cause| database(&cause))?;
+        Ok((client, warned, server))
     }
 
     async fn secured(&self, roots: &Roots) -> Result<(Client, Arc<AtomicBool>), StoreError> {
@@ -174,7 +185,10 @@ impl Door {
             None => forward(self.address.config.connect(NoTls).await, heard),
             Some(roots) => forward(self.address.config.connect(self.tls(roots)?).await, heard),
         }?;
-        client.batch_execute(statements::LISTEN).await.map_err(|cause| database(&cause))?;
+        client
+            .batch_execute(&format!("{KEPT_ALIVE}; {}", statements::LISTEN))
+            .await
+            .map_err(|cause| database(&cause))?;
         Ok(client)
     }
 
@@ -258,7 +272,7 @@ where
 /// whatever the planner believes of a table that grew since it looked.
 fn settings() -> String {
     format!(
-        "SET client_min_messages=warning; SET statement_timeout={}; SET lock_timeout={}; SET default_transaction_isolation='read committed'; SET client_encoding='UTF8'; \
+        "{KEPT_ALIVE}; SET client_min_messages=warning; SET statement_timeout={}; SET lock_timeout={}; SET default_transaction_isolation='read committed'; SET client_encoding='UTF8'; \
          SET plan_cache_mode=force_generic_plan; SET jit=off; SET enable_seqscan=off; SET enable_bitmapscan=off; \
          SET enable_hashjoin=off; SET enable_mergejoin=off; SET enable_sort=off; SET search_path=pg_catalog",
         STATEMENT.as_millis(),

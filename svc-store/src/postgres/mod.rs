@@ -260,6 +260,7 @@ impl Backend for PostgresStore {
             };
             let row = live.client.query_one(statements::TIME, &[]).await.map_err(|cause| database(&cause))?;
             let ms: i64 = plan::column(&row, 0)?;
+            schema::is_ours(plan::column(&row, 1)?)?;
             Ok((live, Timestamp::from_millis(ms)))
         })?;
         let (live, time) = asked.unwrap_or_else(|| Err(silent()))?;

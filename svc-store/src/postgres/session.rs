@@ -32,6 +32,8 @@ pub struct PostgresSession {
     /// None before the first use, and after it was lost.
     live: Option<Live>,
     role: Role,
+    /// When the server began that it was connected to last.
+    server: Option<i64>,
 }
 
 enum Role {
@@ -90,12 +92,12 @@ impl Question {
 
 impl PostgresSession {
     pub(super) const fn writer(shared: Arc<Shared>) -> Self {
-        Self { shared, live: None, role: Role::Writer { kept: None } }
+        Self { shared, live: None, role: Role::Writer { kept: None }, server: None }
     }
 
     pub(super) fn reader(shared: Arc<Shared>) -> Self {
         let live = shared.idle().pop();
-        Self { shared, live, role: Role::Reader(Snapshot::Ahead) }
+        Self { shared, live, role: Role::Reader(Snapshot::Ahead), server: None }
     }
 
     /// The connection, and whether it had been used before.
@@ -105,7 +107,15 @@ impl PostgresSession {
         }
         let (door, reads) = (Arc::clone(&self.shared.door), matches!(self.role, Role::Reader(_)));
         let opened = self.shared.io.wait(CONNECT_ALL, async move { door.open(reads).await })?;
-        Ok((opened.unwrap_or_else(|| Err(silent()))?, false))
+        let live = opened.unwrap_or_else(|| Err(silent()))?;
+        // A standby that has taken over may lack the last commits, and gives their numbers out again: a row that was read before would
+        // then pass for the one that stands there. Whoever reads keeps nothing.
+        let was = self.server.replace(live.server);
+        if was.is_some_and(|it| it != live.server) {
+            self.live = Some(live);
+            return Err(StoreError::OtherServer);
+        }
+        Ok((live, false))
     }
 
     /// Whether a transaction is open that another connection cannot go on with.

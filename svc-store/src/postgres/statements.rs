@@ -62,8 +62,9 @@ pub(super) const TURN: &str = "SELECT pg_advisory_lock(1937138482)";
 /// Hears what the others tell.
 pub(super) const LISTEN: &str = "LISTEN svc";
 
-/// The server's clock, in milliseconds.
-pub(super) const TIME: &str = "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::int8";
+/// The server's clock, in milliseconds, and the schema that the database has now.
+pub(super) const TIME: &str = "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::int8, \
+     (SELECT value FROM svc.meta WHERE name = 'schema')";
 
 /// Begins a commit.
 pub(super) const BEGIN: &str = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE";
