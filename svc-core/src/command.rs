@@ -369,13 +369,13 @@ pub enum Reply {
     /// An application as it stands.
     Application(Arc<Application>),
     /// An application that was approved, and what came of it.
-    Approved(Box<Option<Approved>>),
+    Approved(Box<Approved>),
     /// A provider's bill beside what was metered.
     Bill(Arc<BillingImport>),
     /// A budget as it stands.
     Budget(Box<BudgetView>),
     /// A mandate that was changed; `None` where its actions have to be counted first.
-    Changed(Box<Option<Held>>),
+    Changed(Box<Held>),
     /// A key that was made.
     Credential(Arc<Credential>),
     /// A callback that was named.
@@ -479,7 +479,7 @@ operations! {
     RefreshTokens => Grant, |Reply::Granted(it), _| *it;
     RegisterClient => Arc<OAuthClient>, |Reply::OAuthClient(it), _| it;
     RevokeOAuth => (), |Reply::Done(()), _| ();
-    ApproveApplication => Option<Approved>, |Reply::Approved(it), _| *it;
+    ApproveApplication => Approved, |Reply::Approved(it), _| *it;
     CreateApplication => Arc<Application>, |Reply::Application(it), _| it;
     DenyApplication => Arc<Application>, |Reply::Application(it), _| it;
     WithdrawApplication => (), |Reply::Done(()), _| ();
@@ -493,7 +493,7 @@ operations! {
     ChangeBudget => BudgetView, |Reply::Budget(it), _| *it;
     RemoveBudget => (), |Reply::Done(()), _| ();
     RaiseBudget => BudgetView, |Reply::Budget(it), _| *it;
-    ChangeMandate => Option<Held>, |Reply::Changed(it), _| *it;
+    ChangeMandate => Held, |Reply::Changed(it), _| *it;
     ChangeIntegration => Arc<Integration>, |Reply::Integration(it), _| it;
     ChangePassword => (), |Reply::Done(()), _| ();
     ChangeSecondFactor => (), |Reply::Done(()), _| ();

@@ -211,7 +211,8 @@ impl Gate {
     ///
     /// What takes more than one commit has a method of its own, and is refused or told less here: [`decide`](Self::decide) for
     /// `DecideApproval`, [`restart`](Self::restart) for `RestartAgent`, [`lift`](Self::lift) for `LiftHold`,
-    /// [`freeze_fleet`](Self::freeze_fleet) for `FreezeFleet`.
+    /// [`freeze_fleet`](Self::freeze_fleet) for `FreezeFleet`, [`change_mandate`](Self::change_mandate) for `ChangeMandate`,
+    /// [`approve_application`](Self::approve_application) for `ApproveApplication`.
     ///
     /// # Errors
     /// [`Failure`]. Nothing happened, unless the commit is [`CommitError::Unknown`]: then nobody knows, and the same request

@@ -22,6 +22,7 @@
 //!     }
 //!     Decision::Ask(asked) => println!("a person decides at {}", asked.url()),
 //!     Decision::Deny(denied) => println!("no: {}", denied.why()),
+//!     Decision::Used(used) => println!("its receipt was used {}: look what came of it, then settle", used.at()),
 //!     Decision::Past(past) => println!("it is done already: {:?}", past.status()),
 //! }
 //! # Ok(())
@@ -36,6 +37,7 @@ mod bindings;
 #[cfg(any(feature = "sqlite", feature = "postgres"))]
 mod brought;
 mod clock;
+mod counting;
 mod duties;
 mod erasure;
 mod error;
@@ -69,6 +71,7 @@ mod verify;
 pub use agent::{AgentHandle, AgentKey};
 pub use backend::{Backend, Heard, Others};
 pub use clock::SystemClock;
+pub use counting::COUNTS_MAX;
 pub use error::{Cause, StoreError};
 pub use feed::{Change, Changes, is_told_to_others};
 pub use fleet::FleetRequest;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
-use svc_core::refusal::Refusal;
+use svc_core::refusal::{Kind, Refusal};
 use svc_core::rules::people::agents::ChangeAgent;
 use svc_core::rules::people::by::{By, entitled};
 use svc_core::rules::people::keys::NewKey;
@@ -21,7 +21,7 @@ use svc_core::value::id::{AgentId, MandateId, WorkspaceId, ulid_bits};
 use svc_core::value::link::Index;
 use svc_core::value::{Id as _, Timestamp};
 
-use svc_store::Gate;
+use svc_store::{COUNTS_MAX, Gate};
 
 use super::aside::{Aside, asker};
 use super::{Caller, GateService, refusal};
@@ -35,8 +35,6 @@ use crate::wire::page::Query;
 
 /// Rows of one scan.
 const LOOK: usize = 1_000;
-/// How often a mandate's actions are counted anew because its agent acted meanwhile.
-pub(super) const COUNTS_MAX: usize = 8;
 
 /// Answers a route of this family.
 ///
@@ -213,11 +211,12 @@ impl Place<'_> {
             counted: None,
         };
         for _ in 0..COUNTS_MAX {
-            if let Some(held) = self.service.run(change.clone()).await? {
-                return shown(&held, self.now);
-            }
+            let refused = match self.service.run(change.clone()).await {
+                Err(it) if it.kind() == Kind::NotReady => it,
+                held => return shown(&held?, self.now),
+            };
             change.counted = self.service.read(|scope| recount::plan(scope, &change))?;
-            count(self.service, change.counted.as_mut())?;
+            count(self.service, refused, change.counted.as_mut())?;
         }
         // The agent acts faster than its actions are counted: pause the mandate first.
         Err(Refusal::not_ready())
@@ -327,20 +326,9 @@ fn spend(gate: &Gate, agent: AgentId, since: Timestamp) -> Result<BTreeMap<Curre
 /// Adds up a mandate's own actions in the periods that change.
 ///
 /// # Errors
-/// Those of scanning.
-pub(super) fn count(service: &GateService, counted: Option<&mut Recount>) -> Result<(), Refusal> {
-    let Some(counted) = counted else { return Ok(()) };
-    let mut after = None;
-    loop {
-        let found = service.scan(&counted.range(after))?;
-        for action in found.iter().filter_map(|it| Action::peel(it.row.record.as_ref()?)) {
-            counted.add(action);
-        }
-        match found.last() {
-            Some(last) => after = Some((last.order, last.row.key)),
-            None => return Ok(()),
-        }
-    }
+/// `refused` where none changes, and it was refused for something else; those of scanning.
+pub(super) fn count(service: &GateService, refused: Refusal, counted: Option<&mut Recount>) -> Result<(), Refusal> {
+    service.gate.count(counted.ok_or(refused)?).map_err(refusal)
 }
 
 /// The record of an agent that was just made, with its first key, which is shown this once.

@@ -2,7 +2,7 @@
 
 use http::StatusCode;
 use serde_json::Value;
-use svc_core::refusal::Refusal;
+use svc_core::refusal::{Kind, Refusal};
 use svc_core::rules::people::applications::{
     ApproveApplication, Approved, CreateApplication, DenyApplication, WithdrawApplication, get_application, plan,
     readable,
@@ -14,6 +14,7 @@ use svc_core::state::people::Application;
 use svc_core::store::{Range, Row as _};
 use svc_core::value::Id as _;
 use svc_core::value::link::Index;
+use svc_store::COUNTS_MAX;
 
 use super::{Caller, GateService, agents, refusal};
 use crate::answer::Answer;
@@ -88,12 +89,13 @@ async fn approve(service: &GateService, by: Person, call: &Call) -> Result<Answe
 }
 
 async fn approved(service: &GateService, approve: &mut ApproveApplication) -> Result<Approved, Refusal> {
-    for _ in 0..agents::COUNTS_MAX {
-        if let Some(done) = service.run(approve.clone()).await? {
-            return Ok(done);
-        }
+    for _ in 0..COUNTS_MAX {
+        let refused = match service.run(approve.clone()).await {
+            Err(it) if it.kind() == Kind::NotReady => it,
+            done => return done,
+        };
         approve.counted = service.read(|scope| plan(scope, approve))?;
-        agents::count(service, approve.counted.as_mut())?;
+        agents::count(service, refused, approve.counted.as_mut())?;
     }
     // The agent acts faster than its actions are counted: pause the mandate first.
     Err(Refusal::not_ready())

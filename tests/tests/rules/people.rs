@@ -58,7 +58,8 @@ fn change(world: &mut World, agent: &Caller, by: By, limits: LimitsChange) -> Ch
 
 /// Counts the mandate's own actions as a server does, one action a scan, then changes it.
 fn counted(world: &mut World, mut change: ChangeMandate) -> Result<Held, Refusal> {
-    assert!(world.run(change.clone())?.is_none(), "a changed period waits for its count");
+    let uncounted = world.run(change.clone()).map(|it| it.mandate.id);
+    assert_eq!(uncounted, Err(Refusal::not_ready()), "a changed period waits for its count");
     let planned = world.engine().read(|scope| recount::plan(scope, &change)).unwrap();
     let mut sums = planned.expect("a period changes");
     let mut after = None;
@@ -70,7 +71,7 @@ fn counted(world: &mut World, mut change: ChangeMandate) -> Result<Held, Refusal
         after = Some((last.order, last.row.key));
     }
     change.counted = Some(sums);
-    Ok(world.run(change)?.expect("the agent stood still"))
+    world.run(change)
 }
 
 /// The kinds and data of the records that `run` leaves, without where the ledger's checkpoints stand.
@@ -103,7 +104,8 @@ fn a_changed_period_begins_with_what_it_adds_up_to() {
         // What was counted before the agent acted again is not taken.
         let early = world.engine().read(|scope| recount::plan(scope, &change)).unwrap();
         assert_eq!(ask(&mut world, &agent, payment(200, "EUR", "d.example")).0, Verb::Allow);
-        assert!(world.run(ChangeMandate { counted: early, ..change.clone() }).unwrap().is_none());
+        let moved = world.run(ChangeMandate { counted: early, ..change.clone() });
+        assert_eq!(moved.unwrap_err(), Refusal::not_ready());
 
         let held = counted(&mut world, change).unwrap();
         assert_eq!(held.mandate.id.version, 2);
@@ -164,7 +166,8 @@ fn a_settlement_between_makes_a_period_count_anew() {
     let change = change(&mut world, &agent, By::Person(owner), LimitsChange { per_period, ..LimitsChange::default() });
     let early = world.engine().read(|scope| recount::plan(scope, &change)).unwrap();
     world.settle(&agent, open, OutcomeStatus::Completed, Some(200));
-    assert!(world.run(ChangeMandate { counted: early, ..change.clone() }).unwrap().is_none());
+    let moved = world.run(ChangeMandate { counted: early, ..change.clone() });
+    assert_eq!(moved.unwrap_err(), Refusal::not_ready());
     counted(&mut world, change).unwrap();
     assert_eq!(world.row::<Activity>(agent.agent).tallies[0].used(), 200);
     world.audit();
@@ -179,7 +182,7 @@ fn a_pause_and_a_new_version_keep_the_sums() {
     let base = change(&mut world, &agent, By::Program, LimitsChange::default());
     for paused in [true, false] {
         let change = TermsChange::default();
-        world.run(ChangeMandate { paused: Some(paused), change, ..base.clone() }).unwrap().unwrap();
+        world.run(ChangeMandate { paused: Some(paused), change, ..base.clone() }).unwrap();
         let wanted = if paused { Code::OutsideMandate } else { Code::OverPeriodLimit };
         let shop = format!("{paused}.example");
         assert_eq!(ask(&mut world, &agent, payment(101, "EUR", &shop)).1, [wanted]);
@@ -189,7 +192,7 @@ fn a_pause_and_a_new_version_keep_the_sums() {
         ..LimitsChange::default()
     };
     let change = change(&mut world, &agent, By::Program, limits);
-    assert_eq!(world.run(change).unwrap().expect("no period changes").mandate.id.version, 2);
+    assert_eq!(world.run(change).unwrap().mandate.id.version, 2);
     assert_eq!(ask(&mut world, &agent, payment(201, "EUR", "c.example")).1, [Code::OverPeriodLimit]);
     assert_eq!(ask(&mut world, &agent, payment(200, "EUR", "d.example")).0, Verb::Allow);
     world.audit();

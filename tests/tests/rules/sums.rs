@@ -5,6 +5,7 @@
 
 use std::hash::{BuildHasher, Hasher};
 
+use svc_core::refusal::Refusal;
 use svc_core::rules::gate::Caller;
 use svc_core::rules::gate::decide::{Choice, DecideApproval};
 use svc_core::rules::gate::restart::RestartAgent;
@@ -188,7 +189,8 @@ impl History {
             confirm_broaden: false,
             counted: None,
         };
-        if self.world.run(change.clone()).unwrap().is_none() {
+        if let Err(refused) = self.world.run(change.clone()) {
+            assert_eq!(refused, Refusal::not_ready());
             let mut sums = self.world.engine().read(|scope| recount::plan(scope, &change)).unwrap().unwrap();
             let mut after = None;
             loop {
@@ -198,7 +200,7 @@ impl History {
                 after = Some((last.order, last.row.key));
             }
             change.counted = Some(sums);
-            self.world.run(change).unwrap().unwrap();
+            self.world.run(change).unwrap();
         }
         told
     }

@@ -256,32 +256,29 @@ enum Made {
     Done(Option<Box<Registered>>),
     /// A second owner is asked first.
     Asked(Arc<Approval>),
-    /// A mandate's actions have to be counted first.
-    Uncounted,
 }
 
 /// Makes the change as the decider's own; where that asks a second owner first, the application waits for their answer, and for
-/// anybody's decision again where none comes in time. `None` where a mandate's actions have to be counted for a changed period and were
-/// not, or have moved since: count with [`plan`] and ask again.
+/// anybody's decision again where none comes in time.
 ///
 /// # Errors
-/// `separation_of_duties` for one's own, whatever the role; those of [`entitled`]; `not_found`; `not_allowed` with the outcome
+/// `not_ready` where a mandate's actions have to be counted for a changed period and were not, or have moved since: count what
+/// [`plan`] names and ask again, as `Gate::approve_application` does. `separation_of_duties` for one's own, whatever the role; those of [`entitled`]; `not_found`; `not_allowed` with the outcome
 /// where it no longer waits, and where who asked or the agent is not here any more; what the change is refused with, and then it
 /// waits on.
-pub fn approve_application(scope: &mut Scope<'_>, asked: &ApproveApplication) -> Result<Option<Approved>, Halt> {
+pub fn approve_application(scope: &mut Scope<'_>, asked: &ApproveApplication) -> Result<Approved, Halt> {
     let application = open(scope, &asked.by, asked.application)?;
     is_still_meant(scope, &application)?;
     let decision = Decision { at: scope.now(), by: asked.by.principal, note: asked.note.clone() };
     let made = match make(scope, asked, &application.change)? {
         Made::Done(made) => made.map(|it| *it),
-        Made::Asked(approval) => return wait_for_second(scope, application, &approval, decision).map(Some),
-        Made::Uncounted => return Ok(None),
+        Made::Asked(approval) => return wait_for_second(scope, application, &approval, decision),
     };
     let application = application.ended(ApplicationState::Approved(decision));
     let actor = Actor::Person(asked.by.principal);
     record(scope, &application, "application.approved", actor, asked.note.as_ref().map(|it| ("note", it)));
     scope.put(application.clone());
-    Ok(Some(Approved { application: Arc::new(application), made, asked: None }))
+    Ok(Approved { application: Arc::new(application), made, asked: None })
 }
 
 /// Has an application wait for the answer of a second owner, with what the first has said of it.
@@ -389,9 +386,7 @@ fn make(scope: &mut Scope<'_>, asked: &ApproveApplication, change: &Change) -> R
             grant_mandate(scope, &GrantMandate { workspace, by, agent, content, confirm_broaden, plans })?;
         }
         Change::ChangedMandate(wish) => {
-            if change_mandate(scope, &change_of(asked, wish))?.is_none() {
-                return Ok(Made::Uncounted);
-            }
+            change_mandate(scope, &change_of(asked, wish))?;
         }
         Change::Tier { agent, tier } => {
             let (agent, tier) = (*agent, Some(*tier));

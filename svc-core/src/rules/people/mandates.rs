@@ -197,13 +197,13 @@ pub struct Held {
     pub grant: Option<Grant>,
 }
 
-/// Changes a mandate: what it says makes the next version. `None` where its actions have to be counted for a changed period
-/// and were not, or have moved since: count with [`super::recount::plan`] and ask again.
+/// Changes a mandate: what it says makes the next version.
 ///
 /// # Errors
-/// Those of [`entitled`]; `not_found` where the agent never had such a mandate, `not_allowed` where it was revoked or has
+/// `not_ready` where its actions have to be counted for a changed period and were not, or have moved since: count what
+/// [`super::recount::plan`] names and ask again, as `Gate::change_mandate` does. Those of [`entitled`]; `not_found` where the agent never had such a mandate, `not_allowed` where it was revoked or has
 /// expired, from which there is no way back; `invalid_mandate` naming every fault; `confirm_broaden` naming the narrower mandate.
-pub fn change_mandate(scope: &mut Scope<'_>, asked: &ChangeMandate) -> Result<Option<Held>, Halt> {
+pub fn change_mandate(scope: &mut Scope<'_>, asked: &ChangeMandate) -> Result<Held, Halt> {
     entitled(scope, &asked.by, asked.workspace, Right::ManageMandates)?;
     scope.want(&[Agent::key(asked.agent), Roster::key(asked.workspace), Workspace::key(asked.workspace)])?;
     let agent = own_agent(scope, asked.workspace, asked.agent)?;
@@ -216,7 +216,7 @@ pub fn change_mandate(scope: &mut Scope<'_>, asked: &ChangeMandate) -> Result<Op
     let paused = asked.paused.unwrap_or(held.paused);
     let changes = terms != *old.terms();
     if !changes && paused == held.paused {
-        return Ok(Some(Held { mandate: old, grant: Some(held) }));
+        return Ok(Held { mandate: old, grant: Some(held) });
     }
     let mut faults = if changes { terms.faults(scope.now()) } else { Vec::new() };
     faults.extend(terms.faults_after(old.terms()));
@@ -234,7 +234,7 @@ pub fn change_mandate(scope: &mut Scope<'_>, asked: &ChangeMandate) -> Result<Op
         narrower(scope, &agent, &wider, Some(asked.mandate))?;
     }
     if !super::recount::settle(scope, &old, &terms, asked.counted.as_ref())? {
-        return Ok(None);
+        return Err(Refusal::not_ready().into());
     }
     let version = if changes { old.id.version.saturating_add(1) } else { old.id.version };
     record(scope, asked, version, (old.terms(), held.paused), (&terms, paused))?;
@@ -244,7 +244,7 @@ pub fn change_mandate(scope: &mut Scope<'_>, asked: &ChangeMandate) -> Result<Op
     agent.mandates.iter_mut().filter(|it| it.id == grant.id).for_each(|it| it.clone_from(&grant));
     scope.put(agent);
     touch(scope, asked.workspace, 0)?;
-    Ok(Some(Held { mandate, grant: Some(grant) }))
+    Ok(Held { mandate, grant: Some(grant) })
 }
 
 fn next_version(scope: &mut Scope<'_>, old: &Mandate, terms: Terms, by: &By) -> Result<Arc<Mandate>, Halt> {
