@@ -62,8 +62,13 @@ impl Gate {
     /// The agents of `workspace` that `selector` means now. It looks through all of them: run it where it may take its time.
     ///
     /// # Errors
-    /// Rows could not be read.
+    /// `invalid_selector` for one that [has faults](Selector::faults), such as one without a condition, which all would meet. Rows could
+    /// not be read.
     pub fn select(&self, workspace: WorkspaceId, selector: &Selector) -> Result<Selected, Failure<StoreError>> {
+        let faults = selector.faults();
+        if !faults.is_empty() {
+            return Err(Failure::Refused(Refusal::invalid_selector(faults)));
+        }
         let now = self.now();
         let mut reader = Reader(self.core().readers.open().map_err(Failure::Load)?);
         select(&mut reader, workspace, selector, now).map_err(Failure::Load)
@@ -83,7 +88,7 @@ impl Gate {
     /// Stops the agents that a selector means, and waits for it. Once it answers, none of them is allowed anything.
     ///
     /// # Errors
-    /// Those of [`freeze_fleet`](svc_core::rules::gate::fleet::freeze_fleet); `not_ready` where the agents change faster than
+    /// Those of [`freeze_fleet`](svc_core::rules::gate::fleet::freeze_fleet) and of [`select`](Self::select); `not_ready` where the agents change faster than
     /// they can be looked through.
     pub fn freeze_fleet(&self, request: &FleetRequest) -> Result<Fleet, Failure<StoreError>> {
         for _ in 0..LOOKS_MAX {

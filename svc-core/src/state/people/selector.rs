@@ -1,12 +1,17 @@
 //! Which agents are meant: the conditions of a selector, all of which an agent has to meet.
 //!
-//! **Invariant:** an empty selector does not exist: whoever reads one refuses it.
+//! **Invariant:** an empty selector means nobody: whoever takes one refuses it for its [faults](Selector::faults).
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use crate::refusal::FieldError;
 use crate::state::gate::{ActionKind, Agent, Mandate};
 use crate::value::id::{AgentId, PrincipalId, TeamId};
+use crate::value::text::Label;
+
+/// Agents that a selector may name.
+pub const NAMED_MAX: usize = 1_000;
 
 /// Conditions on agents; those that are absent are met by every agent that was not removed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -49,6 +54,28 @@ impl Selector {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
+    }
+
+    /// What is wrong with it, as a body with it would be refused (CONTRACT part 2, "Fleet freeze and holds"): every member meets a
+    /// selector without a condition, and nothing stands beside `all`.
+    #[must_use]
+    pub fn faults(&self) -> Vec<FieldError> {
+        let mut faults = Vec::new();
+        if self.is_empty() {
+            faults.push(FieldError::new("selector", "must have at least one condition"));
+        }
+        if self.all && *self != Self::everyone() {
+            faults.push(FieldError::new("selector.all", "must stand alone"));
+        }
+        if self.agents.as_ref().is_some_and(|it| !(1..=NAMED_MAX).contains(&it.len())) {
+            faults.push(FieldError::new("selector.agentIds", format!("must have 1 to {NAMED_MAX} entries")));
+        }
+        for (path, text) in [("selector.template", &self.template), ("selector.namePrefix", &self.name_prefix)] {
+            if let Some(Err(why)) = text.as_ref().map(|it| Label::parse(it)) {
+                faults.push(FieldError::invalid(path, why));
+            }
+        }
+        faults
     }
 
     /// Whether it has to know an agent's mandates.
