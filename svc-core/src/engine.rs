@@ -69,7 +69,9 @@ impl<S, C> std::fmt::Debug for Engine<S, C> {
 }
 
 impl<S: Store, C: Clock> Engine<S, C> {
-    /// An engine. `seed` must be fresh: each turn takes its own from it.
+    /// An engine. `seed` must be fresh: each turn takes its own from it. It takes the clock's word for what time it is: whether that is
+    /// behind what the store holds already, as after the clock was set back, is for its owner to see to, as `svc_store::Gate` does,
+    /// which decides nothing then.
     pub fn new(store: S, clock: C, seed: Seed, signer: Arc<dyn Signer>) -> Self {
         Self { store, clock, seed, signer, rows: Rows::new(ROWS_KEPT), last: Timestamp::default(), places: false }
     }

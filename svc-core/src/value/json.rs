@@ -289,7 +289,7 @@ fn mark(json: &mut Json, text: &str, literals: &mut impl Iterator<Item = Range<u
 }
 
 /// A name that stands twice. Sorting, not hashing: no choice of names makes it slow, and it needs no random seed.
-fn repeated(members: &[(String, Json)]) -> Option<&str> {
+pub(crate) fn repeated(members: &[(String, Json)]) -> Option<&str> {
     if members.len() <= PAIRWISE_MAX {
         let mut rest = members;
         while let [(name, _), tail @ ..] = rest {

@@ -78,6 +78,26 @@ fn every_kind_can_be_asked_for() {
     }
 }
 
+/// What a program makes by hand is taken where the reader of JSON would take it, as what is stored is read again: a decision that is made
+/// anew after a person's yes sees the same details.
+#[test]
+fn what_is_made_by_hand_is_what_could_be_read() {
+    let nested = |levels| (0..levels).fold(Json::Bool(true), |it, _| Json::Object(vec![("a".into(), it)]));
+    let twice = |count: usize| {
+        let names = (0..count).map(|it| format!("n{}", it % (count - 1)));
+        Json::Object(vec![("in".into(), Json::List(vec![Json::Object(names.map(|it| (it, Json::Null)).collect())]))])
+    };
+    assert!(Details::of(&nested(64)).is_ok() && ToolInput::of(&nested(64)).is_ok());
+    for none in [nested(65), nested(10_000), twice(2), twice(40)] {
+        assert!(Details::of(&none).is_err() && ToolInput::of(&none).is_err());
+        // A value this deep is not dropped by its own means.
+        std::mem::forget(none);
+    }
+    let (mut world, agent) = calm(&[PAY]);
+    let asked = bare("data.share").sharing(share("  ann@example.com ", &["name"]));
+    assert_eq!(world.authorize(&agent, asked).action().data.as_ref().unwrap().recipient.as_ref(), "ann@example.com");
+}
+
 /// A key names one request: the same again is the first action, and one that says anything else is a conflict.
 #[test]
 fn a_key_names_one_request() {

@@ -18,7 +18,7 @@ use crate::value::currency::Currency;
 use crate::value::digest::Digest;
 use crate::value::domain::Domain;
 use crate::value::id::{ActionId, AgentId, EvidenceId};
-use crate::value::json::Json;
+use crate::value::json::{DEPTH_MAX, Json, repeated};
 use crate::value::text::{Email, IdempotencyKey, Label, SessionId, Summary};
 use crate::value::{Amount, Id as _, Invalid, SAFE_MAX, Timestamp};
 
@@ -104,7 +104,8 @@ impl ToolInput {
     /// Reads the input of a tool call.
     ///
     /// # Errors
-    /// [`Invalid`] where it is no object, is over 64 KiB, or holds an integer beyond ±(2^53 − 1).
+    /// [`Invalid`] where it is no object, is over 64 KiB, or holds an integer beyond ±(2^53 − 1); where it was made by hand, also where
+    /// [`Json::parse`] would not read it: a name twice in one object, or more than [`DEPTH_MAX`] levels.
     pub fn of(json: &Json) -> Result<Self, Invalid> {
         object_of(json, INPUT_BYTES_MAX).map(Self)
     }
@@ -114,7 +115,7 @@ impl Details {
     /// Reads details.
     ///
     /// # Errors
-    /// [`Invalid`] where they are no object, are over 16 KiB, or hold an integer beyond ±(2^53 − 1).
+    /// As [`ToolInput::of`], where they are over 16 KiB.
     pub fn of(json: &Json) -> Result<Self, Invalid> {
         let canonical = object_of(json, DETAILS_BYTES_MAX)?;
         let members = json.as_object().unwrap_or_default();
@@ -235,7 +236,10 @@ impl Request {
 
     /// The same sharing this data.
     #[must_use]
-    pub fn sharing(self, share: DataShare) -> Self {
+    pub fn sharing(self, mut share: DataShare) -> Self {
+        if share.recipient.trim().len() < share.recipient.len() {
+            share.recipient = share.recipient.trim().into();
+        }
         self.saying(|it| it.data = Some(Shared { share, sent: None }))
     }
 
@@ -527,9 +531,29 @@ fn object_of(json: &Json, max: usize) -> Result<Box<str>, Invalid> {
     if json.as_object().is_none() {
         return Err(Invalid::new("must be an object"));
     }
+    is_read(json, DEPTH_MAX)?;
     if json.has_out_of_range() {
         return Err(Invalid::new("must have no integer beyond 2^53 - 1 either way, and no number beyond all doubles"));
     }
     let text = canonical(json);
     if text.len() > max { Err(Invalid::new(format!("must be at most {max} bytes"))) } else { Ok(text.into()) }
+}
+
+/// What is stored is read again, so nothing is stored that the reader of JSON would not take.
+fn is_read(json: &Json, levels: usize) -> Result<(), Invalid> {
+    let inner = || levels.checked_sub(1).ok_or_else(|| Invalid::new(format!("must have at most {DEPTH_MAX} levels")));
+    match json {
+        Json::Null | Json::Bool(_) | Json::Number(_) | Json::Text(_) => Ok(()),
+        Json::List(items) => {
+            let inner = inner()?;
+            items.iter().try_for_each(|it| is_read(it, inner))
+        }
+        Json::Object(members) => {
+            let inner = inner()?;
+            if repeated(members).is_some() {
+                return Err(Invalid::new("must have no name twice in one object"));
+            }
+            members.iter().try_for_each(|(_, it)| is_read(it, inner))
+        }
+    }
 }
