@@ -72,6 +72,12 @@ impl Decided {
         self.view.action.allowed().map(|it| it.receipt_expires_at)
     }
 
+    /// When the receipt was used up, where it was: the action may have been done from then on.
+    #[must_use]
+    pub fn receipt_used_at(&self) -> Option<Timestamp> {
+        self.view.action.allowed()?.consumed.as_ref().map(|it| it.at)
+    }
+
     /// Every rule that spoke.
     #[must_use]
     pub fn reasons(&self) -> Vec<Reason> {
@@ -92,6 +98,7 @@ impl Decided {
 }
 
 /// An answer by what there is to do about it. Only [`Allow`](Self::Allow) lets anything happen.
+#[must_use = "an answer may be a no"]
 #[derive(Clone, Debug)]
 pub enum Decision {
     /// Go on, and show the receipt to whoever asks for it.
@@ -100,6 +107,9 @@ pub enum Decision {
     Ask(Asked),
     /// Stop, and say why.
     Deny(Denied),
+    /// It was allowed earlier and its receipt was used up, but nobody has said what became of it: the payment may have been made.
+    /// Find out, and settle it; the receipt pays no second time. A request that is made again after a crash reads so.
+    Used(Used),
     /// Nothing is left to do: it was allowed earlier and has been settled, has lapsed, or its receipt has expired. A request
     /// that is made again with its idempotency key reads so.
     Past(Decided),
@@ -110,6 +120,13 @@ pub enum Decision {
 pub struct Allowed {
     decided: Decided,
     receipt: String,
+}
+
+/// An action that may have been done: its receipt was used up. It reads as the [`Decided`] that it is.
+#[derive(Clone, Debug)]
+pub struct Used {
+    decided: Decided,
+    at: Timestamp,
 }
 
 /// An action that a person decides. It reads as the [`Decided`] that it is.
@@ -129,6 +146,9 @@ impl Decided {
     /// Sorts the answer by what there is to do about it.
     #[must_use]
     pub fn decision(mut self) -> Decision {
+        if let (Status::Allowed, Some(at)) = (self.status(), self.receipt_used_at()) {
+            return Decision::Used(Used { decided: self, at });
+        }
         match (self.verb(), self.receipt.take(), self.url.take()) {
             (Verb::Allow, Some(receipt), url) => {
                 Decision::Allow(Allowed { decided: Self { receipt: Some(receipt.clone()), url, ..self }, receipt })
@@ -146,6 +166,14 @@ impl Allowed {
     #[must_use]
     pub fn receipt(&self) -> &str {
         &self.receipt
+    }
+}
+
+impl Used {
+    /// When the receipt was used up.
+    #[must_use]
+    pub const fn at(&self) -> Timestamp {
+        self.at
     }
 }
 
@@ -176,7 +204,7 @@ macro_rules! reads_as_decided {
         }
     )*};
 }
-reads_as_decided! { Allowed Asked Denied }
+reads_as_decided! { Allowed Used Asked Denied }
 
 #[cfg(test)]
 mod tests {

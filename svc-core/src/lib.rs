@@ -24,6 +24,7 @@
 //!     }
 //!     Decision::Ask(asked) => println!("a person decides at {}", asked.url()),
 //!     Decision::Deny(denied) => println!("no: {}", denied.why()),
+//!     Decision::Used(used) => println!("its receipt was used {}: look what came of it, then settle", used.at()),
 //!     Decision::Past(past) => println!("nothing is left to do: {:?}", past.status()),
 //! }
 //! # Ok(())

@@ -8,15 +8,16 @@ use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
-use svc_core::answer::Decided;
+use svc_core::answer::{Decided, Decision};
 use svc_core::engine::Failure;
+use svc_core::refusal::Kind;
 use svc_core::rules::gate::decide::{Choice, DecideApproval};
 use svc_core::rules::gate::freeze::FreezeAgent;
 use svc_core::rules::gate::verify::{Charge, Fault};
 use svc_core::rules::people::by::{By, Person};
 use svc_core::rules::people::create_workspace::CreateWorkspace;
 use svc_core::rules::people::keys::NewKey;
-use svc_core::rules::people::mandates::Content;
+use svc_core::rules::people::mandates::{ChangeMandate, Content};
 use svc_core::rules::people::register_agent::RegisterAgent;
 use svc_core::rules::people::sealed::resealed;
 use svc_core::rules::people::signing_key::Leaked;
@@ -24,20 +25,23 @@ use svc_core::state::edge::{
     Integration, IntegrationConfig, IntegrationKind, IntegrationSlot, Job, JobState, McpSecret, McpServers, News,
     SealedSecret, Work,
 };
-use svc_core::state::gate::{Action, Code, OutcomeStatus, State, Status, Verb};
+use svc_core::state::gate::{
+    Action, Agent, Code, LimitsChange, OutcomeStatus, PerPeriod, Set, State, Status, TermsChange, Verb,
+};
 use svc_core::state::gateway::{Routing, UpstreamKey};
-use svc_core::state::people::{Account, Purpose, SecondFactor, Settings as WorkspaceSettings};
+use svc_core::state::people::{Account, Purpose, SecondFactor, Selector, Settings as WorkspaceSettings};
 use svc_core::store::{Clock as _, MemoryStore, Record, Table};
 use svc_core::testing::FakeClock;
 use svc_core::testing::people::{sign_in_owner, write};
 use svc_core::testing::sample;
 use svc_core::testing::world::{World, payment, terms};
+use svc_core::value::period::Period;
 use svc_core::value::secret::Secret;
 use svc_core::value::text::Note;
 use svc_core::value::{Amount, Span, Timestamp};
 use svc_store::keys::{dalek, fresh_key, receipt_signer};
 use svc_store::seal::MasterKey;
-use svc_store::{AgentHandle, AgentKey, Backend as _, Gate, Settings, SqliteStore, StoreError};
+use svc_store::{AgentHandle, AgentKey, Backend as _, FleetRequest, Gate, Settings, SqliteStore, StoreError};
 
 const AT: &str = "https://gate.example.com";
 const OFFICE: &str = r#"{"name":"Office","actions":["payment"],"limits":{"currency":"EUR","perAction":5000,"perPeriod":{"amount":1000000,"period":"month"}}}"#;
@@ -360,4 +364,73 @@ fn a_gate_that_was_open_leaves_the_database_to_be_opened() {
     let refused = program.rotate_key(Purpose::Receipt, Leaked::None);
     assert!(matches!(refused, Err(Failure::Load(StoreError::Sealed))), "{refused:?}");
     assert!(open(&after).is_ok() && open(&before).is_err());
+}
+
+/// A changed period begins with what was spent in it. What counts that is a method of its own: the command alone is refused, and changes
+/// nothing.
+#[test]
+fn a_changed_period_counts_what_was_spent_in_it() {
+    let (gate, _, agent, _) = told_time();
+    let pays = |minor| agent.authorize(payment(minor, "EUR", "shop.example.com")).unwrap().verb();
+    assert_eq!(pays(1_900), Verb::Allow);
+    let id = agent.get(agent.authorize(payment(1, "EUR", "shop.example.com")).unwrap().id()).unwrap().action().agent;
+    let row = gate.read(|scope| scope.get::<Agent>(id)).unwrap().unwrap();
+    let limits =
+        LimitsChange { per_period: Set::To(PerPeriod { amount: 2_000, period: Period::Day }), ..Default::default() };
+    let change = ChangeMandate {
+        workspace: row.workspace,
+        by: By::Program,
+        agent: id,
+        mandate: row.mandates[0].id,
+        change: TermsChange { limits: Set::To(limits), ..TermsChange::default() },
+        paused: None,
+        confirm_broaden: false,
+        counted: None,
+    };
+    let refused = gate.execute(change.clone()).unwrap_err();
+    assert!(matches!(refused, Failure::Refused(ref it) if it.kind() == Kind::NotReady), "{refused:?}");
+    assert_eq!(pays(1), Verb::Allow);
+    assert_eq!(gate.change_mandate(&change).unwrap().mandate.id.version, 2);
+    assert_eq!(pays(98), Verb::Allow);
+    assert_ne!(pays(1), Verb::Allow);
+}
+
+/// Every agent meets a selector that says nothing, and what stands beside `all` would be passed over: neither stops anybody, in process
+/// as over HTTP.
+#[test]
+fn a_selector_without_a_meaning_stops_nobody() {
+    let (gate, _, agent, person) = told_time();
+    let all = Selector::everyone();
+    for selector in [
+        Selector::default(),
+        Selector { name_prefix: Some("".into()), ..Selector::default() },
+        Selector { agents: Some(BTreeSet::new()), ..Selector::default() },
+        Selector { name_prefix: Some("Sh".into()), ..all.clone() },
+        Selector { template: Some("none".into()), ..all },
+    ] {
+        let refused = gate.select(person.workspace, &selector).map(drop).unwrap_err();
+        assert!(matches!(refused, Failure::Refused(ref it) if it.kind() == Kind::InvalidSelector), "{selector:?}");
+        let (workspace, reason) = (person.workspace, Note::parse("stop").unwrap());
+        let request = FleetRequest { workspace, by: By::Program, selector, reason, confirm: Some(1), seen: None };
+        let refused = gate.freeze_fleet(&request).map(drop).unwrap_err();
+        assert!(matches!(refused, Failure::Refused(ref it) if it.kind() == Kind::InvalidSelector), "{refused:?}");
+    }
+    assert_eq!(agent.authorize(payment(1, "EUR", "shop.example.com")).unwrap().verb(), Verb::Allow);
+}
+
+/// Whoever asks again after a crash is not told to go on where the receipt was used up meanwhile: the payment may have been made.
+#[test]
+fn a_receipt_that_was_used_allows_nothing_again() {
+    let (gate, clock, agent, _) = told_time();
+    let asked = || agent.authorize(payment(1_900, "EUR", "shop.example.com").keyed("bill 7".parse().unwrap())).unwrap();
+    let Decision::Allow(allowed) = asked().decision() else { panic!("an allow") };
+    assert_eq!(allowed.receipt_used_at(), None);
+    let (amount, domain) = (Amount::new(1_900).unwrap(), Some("shop.example.com".parse().unwrap()));
+    let charge = Charge { amount, currency: "EUR".parse().unwrap(), domain };
+    assert_eq!(gate.verify(allowed.receipt(), Some(charge), None).unwrap().fault, None);
+    let Decision::Used(used) = asked().decision() else { panic!("it was used") };
+    assert_eq!((used.id(), used.at(), used.status()), (allowed.id(), clock.now(), Status::Allowed));
+    let settled = agent.settle(used.id(), OutcomeStatus::Completed, Some(1_900)).unwrap();
+    assert_eq!(settled.status(), Status::Completed);
+    assert!(matches!(asked().decision(), Decision::Past(_)));
 }

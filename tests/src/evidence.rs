@@ -64,7 +64,8 @@ impl Ledger {
         self.agent = self.world.agent().with_mandate(terms(PAY)).register();
         let Self { world, agent, .. } = self;
         let paid = world.authorize(agent, payment(100, "EUR", "a.example"));
-        world.verify(paid.receipt().expect("a receipt"), Some(charge(100, "EUR", "a.example")));
+        let verdict = world.verify(paid.receipt().expect("a receipt"), Some(charge(100, "EUR", "a.example")));
+        assert!(verdict.fault.is_none(), "{verdict:?}");
         world.settle(agent, paid.id(), OutcomeStatus::Completed, Some(100));
         world.authorize(agent, payment(9_000, "EUR", "b.example"));
         world.authorize(agent, request("crm.read"));

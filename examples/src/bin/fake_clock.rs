@@ -55,6 +55,7 @@ fn told(answer: &Decided) -> String {
             format!("ask: {reasons}")
         }
         Decision::Deny(denied) => format!("deny: {}", denied.why()),
+        Decision::Used(used) => format!("used {}", used.at()),
         Decision::Past(past) => format!("past: {}", past.status().as_str()),
     }
 }

@@ -58,6 +58,9 @@ fn handle(agent: &AgentHandle, bill: (&str, i64, &str, &str)) -> Result<(), Box<
         },
         Decision::Ask(asked) => println!("ask    {summary}: a person decides at {}", asked.url()),
         Decision::Deny(denied) => println!("deny   {summary}: {}", denied.why()),
+        Decision::Used(used) => {
+            println!("used   {summary}: the receipt was used {}; look whether it was paid, then settle", used.at())
+        }
         Decision::Past(past) => println!("past   {summary}: nothing is left to do, it is {}", past.status().as_str()),
     }
     Ok(())

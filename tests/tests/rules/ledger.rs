@@ -29,7 +29,7 @@ fn everything_is_recorded_in_order() {
     world.authorize(&agent, payment(10_001, "EUR", "a.example"));
     world.authorize(&agent, request("crm.read"));
     let allowed = world.authorize(&agent, payment(100, "EUR", "b.example"));
-    world.verify(allowed.receipt().unwrap(), Some(charge(100, "EUR", "b.example")));
+    assert!(world.verify(allowed.receipt().unwrap(), Some(charge(100, "EUR", "b.example"))).fault.is_none());
     world.settle(&agent, allowed.id(), OutcomeStatus::Completed, Some(200));
     world.advance(Span::seconds(1));
     let kinds: Vec<_> = entries(&mut world).iter().map(|it| it.kind.to_string()).collect();
@@ -125,7 +125,7 @@ fn records_hold_the_members_of_their_kind() {
     let used = world.authorize(&agent, payment(100, "EUR", "a.example"));
     let asked = world.authorize(&agent, request("crm.read"));
     world.authorize(&agent, payment(10_001, "EUR", "a.example"));
-    world.verify(used.receipt().unwrap(), Some(charge(60, "EUR", "a.example")));
+    assert!(world.verify(used.receipt().unwrap(), Some(charge(60, "EUR", "a.example"))).fault.is_none());
     world.settle(&agent, used.id(), OutcomeStatus::Completed, Some(60));
     let lapsing = world.authorize(&agent, payment(200, "EUR", "b.example")).id();
     world.advance(Span::hours(25));

@@ -64,6 +64,7 @@ pub struct Everyone {
 }
 
 /// What comes of stopping many agents.
+#[must_use = "it may be that nobody is stopped yet"]
 #[derive(Clone, Debug)]
 pub enum Fleet {
     /// They are stopped.

@@ -111,6 +111,7 @@ impl Fault {
 }
 
 /// What the asker is told.
+#[must_use = "a receipt may be no good: look at `fault`"]
 #[derive(Clone, Debug)]
 pub struct Verdict {
     /// Why not, where not.

@@ -68,6 +68,7 @@ fn malformed(member: &str) -> Fault {
 }
 
 /// What was checked, and what it comes to.
+#[must_use = "a bundle may be no good"]
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Report {
