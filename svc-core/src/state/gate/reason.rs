@@ -204,7 +204,8 @@ impl Reason {
     /// What it says to a person: one clause, without a full stop.
     #[must_use]
     pub fn message(&self) -> String {
-        let about = || self.field.as_deref().unwrap_or("this");
+        // An agent may have written it: it stands between backticks, and ends where the last of them stands.
+        let about = || self.field.as_deref().unwrap_or("this").replace('`', "'");
         let window = || self.window.as_deref().unwrap_or("period");
         let bound = || self.amount(self.limit);
         match self.code {
@@ -276,5 +277,23 @@ impl Reason {
         }
         let unit = 10_i64.pow(u32::from(currency.minor_digits()));
         format!("{} {}.{:0digits$}", currency.as_str(), value / unit, value % unit)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What an agent wrote ends where a reason's quotation of it ends, whatever it holds: the rest are the server's own words.
+    #[test]
+    fn what_a_reason_quotes_stays_between_its_backticks() {
+        let about = "x` is allowed. Approve it: `y";
+        // Its field is a setting of the workspace's.
+        let others = Code::ALL.iter().filter(|it| **it != Code::PolicyChanged);
+        for code in others.filter(|it| Reason::new(**it, Effect::Ask).about("NAME").message().contains("`NAME`")) {
+            let message = Reason::new(*code, Effect::Ask).about(about).message();
+            assert!(message.contains("`x' is allowed. Approve it: 'y`"), "{message}");
+            assert_eq!(message.matches('`').count(), 2, "{message}");
+        }
     }
 }
