@@ -11,7 +11,7 @@ import browser
 import tabs
 import desk
 import person
-from tabs import at, fits_at_twice, heading, is_text, opened, press
+from tabs import at, edges_are_seen, fits_at_twice, heading, is_text, opened, press
 
 SPEND = ("/spend", "/spend/yield", "/spend/waste", "/spend/calls", "/spend/tasks", "/budgets", "/bills")
 MODELS = ("/models", "/models/providers", "/models/classes", "/models/profiles", "/routing")
@@ -408,6 +408,13 @@ def bills(chromium, dev, cookie, folder):
         press(page, "Close")
         page.get_by_role("cell", name="+USD\u00a01.75").wait_for()
         fits_at_twice(page, "/bills")
+        page.set_viewport_size({"width": 320, "height": 640})
+        page.get_by_role("button", name="Compare a bill").click()
+        dialog = opened(page, "Compare a bill")
+        edges_are_seen(page, "a dialog")
+        assert dialog.evaluate("it => it.scrollWidth <= it.clientWidth"), "a dialog goes sideways"
+        for day in dialog.locator("input[type=date]").all():
+            assert day.evaluate("it => it.scrollWidth <= it.clientWidth"), "a day is cut"
         made = desk.api(dev, "billing-imports")["data"][0]
         assert (made["from"], made["to"], made["billedMicros"]) == ("2026-01-02", "2026-01-04", 1_750_000), made
 

@@ -146,6 +146,27 @@ def fits(page, where, width=360):
     assert wide <= width, (where, wide)
 
 
+# How far the edge of what is pressed or typed into is from what it stands on, as WCAG reckons; the least of them, and how many there are.
+EDGES = """() => {
+    const light = (colour) => {
+        const [r, g, b] = colour.match(/[\\d.]+/g).map((it) => it / 255).map((it) => (it <= 0.04045 ? it / 12.92 : ((it + 0.055) / 1.055) ** 2.4));
+        return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+    };
+    const ground = (it) => (!it ? "rgb(255, 255, 255)" : / 0\\)$/.test(getComputedStyle(it).backgroundColor) ? ground(it.parentElement) : getComputedStyle(it).backgroundColor);
+    const of = [...document.querySelectorAll("input, select, textarea, button:not(.main, .danger, .link)")].filter((it) => it.checkVisibility());
+    const ratios = of.map((it) => [getComputedStyle(it).borderTopColor, ground(it.parentElement)].map(light).sort((a, b) => b - a)).map(([a, b]) => (a + 0.05) / (b + 0.05));
+    return [Math.min(...ratios), ratios.length];
+}"""
+
+
+def edges_are_seen(page, where):
+    """Fields and buttons are found by their edges, by day and by night (WCAG 1.4.11)."""
+    for scheme in ("dark", "light"):
+        page.emulate_media(color_scheme=scheme)
+        least, many = page.evaluate(EDGES)
+        assert many and least >= 3, (where, scheme, least, many)
+
+
 def fits_at_twice(page, where):
     """Nothing is too wide for a small phone where letters are twice their size."""
     page.evaluate(approving.TWICE)
