@@ -1,5 +1,5 @@
 // What agents did and asked for, with how each was decided; one of them with its reasons.
-import { Badge, Button, Choice, Dialog, Empty, Entries, Facts, Field, Filters, Form, Heading, Id, Money, Pager, Quoted, Said, Shown, Table, Time, Typed, at, html, usePlace } from "./kit.js";
+import { Badge, Button, Choice, Dialog, Empty, Entries, Facts, Field, Filters, Form, Heading, Id, Json, Money, Pager, Quoted, Said, Shown, Table, Time, Typed, at, html, usePlace } from "./kit.js";
 import { useState } from "./hooks.js";
 import { Matter } from "./approvals.js";
 import { Given } from "./given.js";
@@ -146,7 +146,7 @@ function Whole({ action, again }) {
       <section class="card" aria-labelledby="known"><header><h2 id="known">Everything that is known of it</h2></header><${Known} of=${action} /></section>
     </div>
     ${action.tool && html`<${Given} of=${action.tool} />`}
-    ${action.details && html`<details class="card"><summary>What the agent sent beside it</summary><pre tabindex="0"><${Quoted} text=${JSON.stringify(action.details, null, 2)} dir="ltr" /></pre></details>`}
+    ${action.details && html`<details class="card"><summary>What the agent sent beside it</summary><${Json} of=${action.details} /></details>`}
     ${isOpen && html`<${Release} action=${action} kept=${keptAmount} close=${() => setOpen(false)} done=${done} />`}
     ${released?.by && html`<p><small>Released by <${Who} id=${released.by} />.</small></p>`}`;
 }

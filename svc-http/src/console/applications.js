@@ -1,5 +1,5 @@
 // What members asked for that their role cannot do: asking, deciding, taking back.
-import { Badge, Button, Dialog, Empty, Field, Form, Heading, Id, Kept, Pager, Quoted, ShownOnce, Shown, Tabs, Time, at, html, useNow, usePlace } from "./kit.js";
+import { Badge, Button, Dialog, Empty, Field, Form, Heading, Id, Json, Kept, Pager, Quoted, ShownOnce, Shown, Tabs, Time, at, html, useNow, usePlace } from "./kit.js";
 import { useCallback, useEffect, useId, useState } from "./hooks.js";
 import { TIERS } from "./agents.js";
 import { Brief, noAmount } from "./budgets.js";
@@ -178,7 +178,7 @@ function merged(was, change) {
 /** A mandate as it is and as it would be. `words`: as it was read to decide by. @param {{ id: string, change: any, words?: any, folds: boolean }} props */
 function Changed({ id, change, words, folds }) {
   const mandate = useRead(words ? null : mandateAt(id), ["agent"]);
-  const sent = html`<details><summary>As it was asked</summary><pre tabindex="0"><${Quoted} text=${JSON.stringify(change, null, 2)} dir="ltr" /></pre></details>`;
+  const sent = html`<details><summary>As it was asked</summary><${Json} of=${change} /></details>`;
   const now = words ? words.now[mandateAt(id)] : mandate.data;
   if (!now) return html`<p>A change of the mandate <${Id} id=${id} brief />${words && ", which is not there any more"}</p>${sent}`;
   return html`<p>A change of <strong><${Quoted} text=${now.name} /></strong> of <${Who} id=${now.agentId} />${change.state && html`: ${change.state === "paused" ? "paused" : "in force again"}`}</p>

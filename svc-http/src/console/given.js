@@ -1,6 +1,6 @@
 // What a tool is given, as the gate was shown it, and whether that is all of it.
 import { useEffect, useState } from "./hooks.js";
-import { Quoted, html } from "./kit.js";
+import { Json, html } from "./kit.js";
 import { canonical, hex, sha256 } from "./proof.js";
 import { count } from "./text.js";
 
@@ -10,7 +10,7 @@ export function Given({ of: { input, inputDigest, inputBytes } }) {
   const rest = useRest(shown, inputDigest, inputBytes);
   return html`
     ${rest && html`<div class="note"><p>${rest}</p></div>`}
-    ${input && html`<details class="card" open><summary>What the tool is given</summary><pre tabindex="0"><${Quoted} text=${JSON.stringify(input, null, 2)} dir="ltr" /></pre></details>`}`;
+    ${input && html`<details class="card" open><summary>What the tool is given</summary><${Json} of=${input} /></details>`}`;
 }
 
 /**

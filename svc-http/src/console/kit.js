@@ -40,6 +40,9 @@ export const at = (wid, ...parts) => ROOT.pathname + ["w", wid, ...parts].map(en
 /** Others' text. @param {{ text: unknown, dir?: string }} props */
 export const Quoted = ({ text: said, dir = "auto" }) => html`<bdi dir=${dir}>${text.plain(said)}</bdi>`;
 
+/** JSON that others sent, all of it, on as many lines as it takes. @param {{ of: unknown }} props */
+export const Json = ({ of }) => html`<pre class="whole"><bdi dir="ltr">${text.json(of)}</bdi></pre>`;
+
 /** Others' texts in a row: where one ends is seen also where it holds a comma. @param {{ of: string[], dir?: string }} props */
 export const Entries = ({ of, dir }) => of.map((it, place) => html`${place > 0 && ", "}<code key=${place} class="entry"><${Quoted} text=${it} dir=${dir} /></code>`);
 

@@ -1,5 +1,5 @@
 // The ledger: what happened, in order, and one record with its proof checked here.
-import { Badge, Button, Choice, Dialog, Empty, Facts, Filters, Heading, Id, Money, Pager, Quoted, Shown, Table, Time, Typed, at, html, usePlace } from "./kit.js";
+import { Badge, Button, Choice, Dialog, Empty, Facts, Filters, Heading, Id, Json, Money, Pager, Quoted, Shown, Table, Time, Typed, at, html, usePlace } from "./kit.js";
 import { useEffect, useState } from "./hooks.js";
 import { About, brief } from "./about.js";
 import { Who, useApi, useList, useRead } from "./list.js";
@@ -176,7 +176,7 @@ function Whole({ proof, id, again }) {
     </div>
     <${Texts} record=${record} />
     <section class="card" aria-labelledby="body"><header><h2 id="body">All that it tells</h2></header>
-      <pre tabindex="0" aria-label="What the record tells, as JSON"><${Quoted} text=${JSON.stringify(data, null, 2)} dir="ltr" /></pre></section>`;
+      <${Json} of=${data} /></section>`;
 }
 
 /** @param {{ proof: any, id: string, again: () => any }} props */

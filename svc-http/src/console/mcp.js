@@ -5,7 +5,7 @@ import { useState } from "./hooks.js";
 import { Who, useApi, useList, useRead } from "./list.js";
 import { Others, isSame, usePinned } from "./meanwhile.js";
 import { ROOT, isDone } from "./server.js";
-import { count, lines } from "./text.js";
+import { count, lineOf, lines } from "./text.js";
 
 const STATES = /** @type {Record<string, [any, string]>} */ ({ ok: ["good", "Works"], held: ["waits", "Tools wait"], unreachable: ["bad", "Not reached"] });
 /** @type {[string, string][]} */
@@ -117,7 +117,7 @@ function Tool({ of: { name, before, after, diff, reason }, accept }) {
 }
 
 /** What differs, line by line; the sign before a line says what came of it, its colour only says it again. @param {{ text: string, name: string }} props */
-const Difference = ({ text, name }) => html`<pre class="difference" tabindex="0" aria-label=${`What differs in ${name}`}>${text.trimEnd().split("\n").map((line, place) => html`<span key=${place} class=${line.startsWith("+") ? "added" : line.startsWith("-") ? "taken" : undefined}><${Quoted} text=${line} dir="ltr" />${"\n"}</span>`)}</pre>`;
+const Difference = ({ text, name }) => html`<pre class="difference" tabindex="0" aria-label=${`What differs in ${name}`}>${text.trimEnd().split("\n").map((line, place) => html`<span key=${place} class=${line.startsWith("+") ? "added" : line.startsWith("-") ? "taken" : undefined}><bdi dir="ltr">${lineOf(line)}</bdi>${"\n"}</span>`)}</pre>`;
 
 /** Its credential as fields. @param {{ of?: any }} props */
 function Credential({ of }) {

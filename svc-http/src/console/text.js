@@ -14,15 +14,39 @@ const DIGITS = {
 const MINUTE = 60_000;
 const [HOUR, DAY] = [60 * MINUTE, 24 * 60 * MINUTE];
 
+// So many spaces and ends of lines in a row push what follows out of sight: they are counted.
+const RUN = /[\p{Zs}\t\n]{17,}/gu;
+
+/** @param {string} sign */
+const code = (sign) => `U+${(sign.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, "0")}`;
+const named = (/** @type {string} */ sign) => `\u2039${code(sign)}\u203a`;
+const counted = (/** @type {string} */ run) => `\u2039${run.length} \u00d7 ${[...new Set(run)].map(code).join(" ")}\u203a`;
+
 /**
- * Others' text with a name in the place of each sign that nobody sees.
+ * Others' text with a name in the place of each sign that nobody sees, and of many spaces in a row.
  * @param {unknown} text
  */
 export function plain(text) {
   const said = String(text ?? "");
-  const named = (/** @type {string} */ it) => `\u2039U+${(it.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, "0")}\u203a`;
-  return BLANK.test(said) ? said.replace(/[^ \n\t]/gu, named) : said.replace(UNSEEN, (it, /** @type {string | undefined} */ shown) => shown ?? named(it));
+  if (BLANK.test(said)) return said.replace(/([\p{Zs}\t\n]{17,})|[^ \n\t]/gu, (it, /** @type {string | undefined} */ run) => (run ? counted(it) : named(it)));
+  return said.replace(UNSEEN, (it, /** @type {string | undefined} */ shown) => shown ?? named(it)).replace(RUN, counted);
 }
+
+/**
+ * A line of JSON that others sent: what stands before its first sign is not theirs, as no line begins within a text. `+` or `-` may
+ * stand before it.
+ * @param {string} line
+ */
+export function lineOf(line) {
+  const before = /^[+-]? */.exec(line)?.[0] ?? "";
+  return before + plain(line.slice(before.length));
+}
+
+/**
+ * JSON that others sent, to be shown as it is.
+ * @param {unknown} value
+ */
+export const json = (value) => JSON.stringify(value, null, 2).split("\n").map(lineOf).join("\n");
 
 /**
  * A message as a sentence.

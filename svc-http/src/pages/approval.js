@@ -222,7 +222,7 @@ function paint() {
   part("words").hidden = !action;
   const strange = waits && action && STRANGE[action.provenance.effective];
   const isReason = approval.reasons.some((it) => it.code === "untrusted_provenance");
-  put("input", ...(tool.input ? [quoted(JSON.stringify(tool.input, null, 2), "ltr")] : []));
+  put("input", ...(tool.input ? [json(tool.input)] : []));
   part("given").hidden = !tool.input;
   put("rest", ...(shown.unseen ? [shown.unseen] : []));
   put("origin", ...(strange && !isReason ? [strange] : []));
@@ -237,7 +237,7 @@ function paint() {
   paintPeople(approval, names);
   put("matter", ...shown.matter.flatMap(pair));
   put("facts", ...facts(shown).flatMap(pair));
-  put("sent", ...(action && action.details ? [quoted(JSON.stringify(action.details, null, 2), "ltr")] : []));
+  put("sent", ...(action && action.details ? [json(action.details)] : []));
   part("details").hidden = !part("sent").textContent;
   const { name: where, role } = workspace();
   put("me", "Signed in as ", quoted(me.email), ...(where ? [`, ${role} of `, quoted(where)] : []));

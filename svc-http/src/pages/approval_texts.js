@@ -7,16 +7,30 @@ const UNSEEN = /([\u0620-\u06dc\u06de-\u06ff\u0750-\u077f\u08a0-\u08e1\u08e3-\u0
 // Texts of which nothing would be seen.
 const BLANK = /^[\s\p{Cc}\p{Cf}\p{DI}\u2800]*$/u;
 
+// So many spaces and ends of lines in a row push what follows out of sight: they are counted.
+const RUN = /[\p{Zs}\t\n]{17,}/gu;
+
 function plain(text) {
-  const named = (it) => `\u2039U+${it.codePointAt(0).toString(16).toUpperCase().padStart(4, "0")}\u203a`;
+  const code = (it) => `U+${it.codePointAt(0).toString(16).toUpperCase().padStart(4, "0")}`;
+  const named = (it) => `\u2039${code(it)}\u203a`;
+  const counted = (it) => `\u2039${it.length} \u00d7 ${[...new Set(it)].map(code).join(" ")}\u203a`;
   const said = String(text);
-  return BLANK.test(said) ? said.replace(/[^ \n\t]/gu, named) : said.replace(UNSEEN, (it, shown) => shown ?? named(it));
+  if (BLANK.test(said)) return said.replace(/([\p{Zs}\t\n]{17,})|[^ \n\t]/gu, (it, run) => (run ? counted(it) : named(it)));
+  return said.replace(UNSEEN, (it, shown) => shown ?? named(it)).replace(RUN, counted);
 }
 
 function quoted(text, dir = "auto") {
   const bdi = document.createElement("bdi");
   bdi.dir = dir;
   bdi.textContent = plain(text);
+  return bdi;
+}
+
+// JSON that others sent. What stands before a line's first sign is this page's, and no line of it begins within a text.
+function json(value) {
+  const bdi = quoted("", "ltr");
+  const lines = JSON.stringify(value, null, 2).split("\n");
+  bdi.textContent = lines.map((it) => " ".repeat(it.search(/[^ ]/)) + plain(it.trimStart())).join("\n");
   return bdi;
 }
 
