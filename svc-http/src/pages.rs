@@ -74,10 +74,11 @@ pub(crate) fn sign_in() -> Answer {
     .answer()
 }
 
-/// The script of the page of an approval: its words, how texts are shown, and what is done with them.
+/// The script of the page of an approval: its words, how texts are shown, what is asked, and what is done with it.
 const APPROVAL: &str = concat!(
     include_str!("pages/approval_words.js"),
     include_str!("pages/approval_texts.js"),
+    include_str!("pages/approval_matter.js"),
     include_str!("pages/approval.js")
 );
 
@@ -118,10 +119,17 @@ pub(crate) mod testing {
 
 #[cfg(test)]
 mod tests {
-    /// The types of actions that a script has words for.
+    use svc_core::state::gate::ActionKind;
+
+    /// What a script has under a name, by types of actions.
+    fn words<'a>(script: &'a str, name: &str) -> Vec<(&'a str, &'a str)> {
+        let words = script.split(&format!("const {name} = ")).nth(1).and_then(|it| it.split("\n}").next());
+        let pairs = words.unwrap_or_default().lines().filter_map(|it| it.trim().split_once(": \""));
+        pairs.map(|(kind, word)| (kind.trim_matches('"'), word.trim_end_matches("\","))).collect()
+    }
+
     fn types(script: &str) -> Vec<&str> {
-        let words = script.split("ASKS = ").nth(1).and_then(|it| it.split("\n}").next()).unwrap_or_default();
-        words.lines().filter_map(|it| it.split_once(": \"")).map(|it| it.0.trim().trim_matches('"')).collect()
+        words(script, "ASKS").into_iter().map(|it| it.0).collect()
     }
 
     /// The page of an approval and the console have words for the same types of actions.
@@ -130,6 +138,20 @@ mod tests {
         let own = types(super::APPROVAL);
         assert!(own.len() > 10, "{own:?}");
         assert_eq!(own, types(include_str!("console/text.js")));
+    }
+
+    /// What stands large of an action is the member that its type needs, and no other that an agent may put beside it: on the page of an
+    /// approval and in the console.
+    #[test]
+    fn an_action_is_about_what_its_type_needs() {
+        let console = include_str!("console/text.js");
+        assert_eq!(words(super::APPROVAL, "ABOUT"), words(console, "ABOUT"));
+        for kind in ActionKind::built_in() {
+            let needs =
+                [("payment", kind.needs_payment()), ("tool", kind.needs_tool_name()), ("data", kind.needs_data())];
+            let about = words(console, "ABOUT").into_iter().find(|it| it.0 == kind.as_str());
+            assert_eq!(about.map(|it| it.1), needs.iter().find(|it| it.1).map(|it| it.0), "{}", kind.as_str());
+        }
     }
 
     /// The page writes amounts with the digits that they are sent with, in every currency.

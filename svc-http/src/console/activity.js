@@ -146,7 +146,7 @@ function Whole({ action, again }) {
       <section class="card" aria-labelledby="known"><header><h2 id="known">Everything that is known of it</h2></header><${Known} of=${action} /></section>
     </div>
     ${action.tool && html`<${Given} of=${action.tool} />`}
-    ${action.details && html`<details class="card"><summary>What the agent sent beside it</summary><${Json} of=${action.details} /></details>`}
+    ${action.details && html`<details class="card" open><summary>Details that the agent sent</summary><${Json} of=${action.details} /></details>`}
     ${isOpen && html`<${Release} action=${action} kept=${keptAmount} close=${() => setOpen(false)} done=${done} />`}
     ${released?.by && html`<p><small>Released by <${Who} id=${released.by} />.</small></p>`}`;
 }

@@ -1,9 +1,9 @@
 // What waits for a person, and what persons decided: the inbox. An approval is decided on its own page, which shows all of it.
-import { Badge, Choice, Empty, Filters, Heading, Money, Pager, Quoted, Said, Shown, Tabs, Time, at, html, useNow, usePlace } from "./kit.js";
+import { Badge, Choice, Empty, Entries, Filters, Heading, Money, Pager, Quoted, Said, Shown, Tabs, Time, at, html, useNow, usePlace } from "./kit.js";
 import { Who, useList, useRemembered } from "./list.js";
 import { AgentChoice, useAgents } from "./named.js";
 import { query as asQuery, readBy } from "./server.js";
-import { ASKS, left } from "./text.js";
+import { ABOUT, ASKS, left } from "./text.js";
 
 const STATES = [["waiting", "Waiting"], ["approved", "Approved"], ["denied", "Denied"], ["expired", "Expired"], ["all", "All"]];
 const KINDS = /** @type {[string, string][]} */ ([["", "Everything"], ["action", "Actions"], ["freeze", "Freezes"], ["hold_lift", "Lifts of holds"], ["budget", "Budgets"], ["owner", "Owners"]]);
@@ -61,7 +61,7 @@ function Item({ of: approval }) {
   return html`<li class="item">
     <div>
       <h2><a id=${`${id}-who`} href=${at(wid, "approvals", id)} aria-labelledby=${`${id}-who ${id}-what`}>${kind === "action" ? html`<${Who} id=${agentId} /> ${asks}` : html`<${Quoted} text=${approval.summary} /><${Whom} of=${approval} />`}</a></h2>
-      ${action && html`<div id=${`${id}-what`}><${Matter} of=${action} /></div>`}
+      ${action && html`<div id=${`${id}-what`}>${!ASKS[action.type] && html`<p><code><${Quoted} text=${action.type} dir="ltr" /></code></p>`}<${Matter} of=${action} /></div>`}
       ${kind === "action" && html`<blockquote><${Quoted} text=${approval.summary} /></blockquote>`}
       ${subject.reason && html`<p>Because: <${Quoted} text=${subject.reason} /></p>`}
       ${state === "waiting" && approval.reasons.length > 0 && html`<ul>${approval.reasons.map((/** @type {any} */ it) => html`<li key=${it.code}><${Said} text=${it.message} /></li>`)}</ul>`}
@@ -77,13 +77,23 @@ export function Whom({ of: { kind, subject } }) {
   return html`: ${subject.email ? html`<${Quoted} text=${subject.email} />` : html`<${Who} id=${subject.principalId} />`}`;
 }
 
-/** What of an action a person decides by. @param {{ of: any }} props */
+// So many fields are named where one action stands among others.
+const FIELDS_NAMED = 5;
+
+/** What an action is about, by its type, and then all else that it holds: an agent may put anything beside anything. @param {{ of: any }} props */
 export function Matter({ of: { payment, tool, data, type } }) {
   const { name, domain } = payment?.merchant ?? {};
-  if (payment) return html`<p><span class="sum"><${Money} ...${payment} /></span>${(name || domain) && html` to <${Quoted} text=${name || domain} />`}${name && domain && html` · <code><${Quoted} text=${domain} dir="ltr" /></code>`}</p>`;
-  if (tool?.name) return html`<p><code><${Quoted} text=${tool.name} /></code>${tool.server && html` of <${Quoted} text=${tool.server} />`}</p>`;
-  if (data?.recipient) return html`<p>with <${Quoted} text=${data.recipient} /></p>`;
-  return ASKS[type] ? null : html`<p><code><${Quoted} text=${type} /></code></p>`;
+  const more = (data?.fields?.length ?? 0) - FIELDS_NAMED;
+  const fields = data?.fields && html`<${Entries} of=${data.fields.slice(0, FIELDS_NAMED)} />${more > 0 && ` and ${more} more`}`;
+  /** @type {Record<string, [string, any] | undefined>} by the member: what stands before it beside another, and what it holds */
+  const held = {
+    payment: payment && ["Also pays ", html`<span class="sum"><${Money} ...${payment} /></span>${(name || domain) && html` to <${Quoted} text=${name || domain} />`}${name && domain && html` · <code><${Quoted} text=${domain} dir="ltr" /></code>`}`],
+    data: data?.recipient && ["Also shares ", html`with <${Quoted} text=${data.recipient} />${fields && html`: ${fields}`}`],
+    tool: tool && (tool.name || tool.server) && ["Also uses a tool: ", html`${tool.name && html`<code><${Quoted} text=${tool.name} /></code>`}${tool.server && html` of <${Quoted} text=${tool.server} />`}`],
+  };
+  const own = ABOUT[type] ?? "";
+  const others = Object.keys(held).filter((it) => it !== own);
+  return html`${held[own] && html`<p>${held[own][1]}</p>`}${others.map((it) => held[it] && html`<p key=${it}>${held[it][0]}${held[it][1]}</p>`)}`;
 }
 
 /** @param {{ of: any }} props */

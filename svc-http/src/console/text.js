@@ -229,6 +229,16 @@ export function fromLocal(local, zone) {
 export const lines = (text, before = []) =>
   text.split("\n").flatMap((line) => (before.includes(line.trim()) ? [line] : line.split(","))).map((it) => it.trim()).filter(Boolean);
 
+/** Which member an action of a type is about; one of another type is about none of them, whichever it holds. */
+export const ABOUT = /** @type {Record<string, string>} */ ({
+  payment: "payment",
+  refund: "payment",
+  transfer: "payment",
+  "tool.call": "tool",
+  "mcp.call": "tool",
+  "data.share": "data",
+});
+
 /** What an agent asks, by the type of its action. */
 export const ASKS = /** @type {Record<string, string>} */ ({
   payment: "asks to pay",

@@ -1,5 +1,5 @@
-// The script of the page of an approval. Its words, and "use strict", are approval_words.js, and how texts are shown is
-// approval_texts.js: both stand before it. Nothing is decided before a person presses a button.
+// The script of the page of an approval. Its words, and "use strict", are approval_words.js, how texts are shown is approval_texts.js,
+// and what is asked approval_matter.js: all stand before it. Nothing is decided before a person presses a button.
 const LOOK_MS = 10_000;
 const ANSWER_MS = 20_000;
 // A page that nobody touches stops looking, so that it does not keep a session open that nobody uses.
@@ -7,7 +7,7 @@ const WATCHED_MS = 30 * 60_000;
 const AGENTS_NAMED = 5;
 const NOTE_MAX = 500;
 const KEPT = "note";
-const TOLD = "state sum whom domain matter summary input rest origin reasons needed may approve people facts sent me".split(" ");
+const TOLD = "state sum matter summary input rest origin reasons needed may approve people facts sent me".split(" ");
 const part = (id) => document.getElementById(id);
 const [place, wid, apv] = /\/w\/([^/]+)\/approvals\/([^/]+)$/.exec(location.pathname) || [];
 const within = `api/w/${wid}/`;
@@ -122,108 +122,29 @@ async function gather(approval) {
   return { approval, action, agent, names, matter, unseen: told, me, key: JSON.stringify([approval, action, agent, me]) };
 }
 
-// What the kinds of approval that are about no action ask.
-async function about({ kind, subject }) {
-  if (kind === "freeze") {
-    const shownIds = (subject.members || []).slice(0, AGENTS_NAMED);
-    const named = await Promise.all(shownIds.map((it) => who(it)));
-    const more = subject.count - named.length;
-    return [
-      ["Agents", `${subject.count}: `, ...entries(named), more > 0 ? ` and ${more} more` : ""],
-      ["Because", quoted(subject.reason)],
-      ["Approving", "stops them at once. Only a person starts them again."],
-      ...(subject.all ? [["Also", "a hold stops every other agent, until it is lifted."]] : []),
-    ];
-  }
-  if (kind === "hold_lift") {
-    const holds = ((await read("holds?limit=500")) || {}).data || [];
-    const hold = holds.find((it) => it.id === subject.hold);
-    const told = hold ? [["Set", `${time(hold.at)}, by `, quoted(await who(hold.by)), ": ", quoted(hold.reason)]] : [];
-    const then = subject.restart ? "starts again the agents that the freeze stopped." : "leaves the agents stopped until a person starts each.";
-    return [["Hold", quoted(subject.hold)], ...told, ["Lift because", quoted(subject.reason)], ["Approving", then]];
-  }
-  if (kind === "owner") return [["Whom", quoted(subject.email || subject.principalId)]];
-  if (kind !== "budget") return [];
-  const budget = await read(`budgets/${subject.budgetId}`);
-  const told = budget && [
-    ["Budget of", OVER[budget.scope.kind] || budget.scope.kind, " ", quoted(budget.scopeName || budget.scope.id || "")],
-    ["Period", budget.period],
-    ["Allotted", ...dollars(budget.allocationMicros)],
-    ["Spent", ...dollars(budget.spentMicros)],
-  ];
-  return [["More", ...dollars(subject.moreMicros)], ...(told || []), ["Budget", quoted(subject.budgetId)]];
-}
-
-// What is said where a tool may be given something else than stands here: digest and length may stand for an input that was not
-// sent, or beside what is left of one.
-async function unseen({ input, inputDigest, inputBytes }) {
-  if (!inputDigest && inputBytes === undefined) return "";
-  const text = new TextEncoder().encode(input ? canonical(input) : "");
-  const isOfLength = inputBytes === undefined || inputBytes === text.length;
-  const sum = isOfLength && inputDigest && input && crypto.subtle && (await crypto.subtle.digest("SHA-256", text));
-  if (isOfLength && (!inputDigest || (sum && inputDigest === `sha256:${hex(sum)}`))) return "";
-  const all = `it is ${inputBytes ?? "an unknown number of"} bytes in all. Approving lets all of it through.`;
-  if (isOfLength && input && !sum) return `Without https this page cannot tell whether what stands here is all that the tool is given: ${all}`;
-  return `Not all of what the tool is given is here: ${all}`;
-}
-
-function facts({ approval, action, agent, names }) {
-  const out = [];
-  const row = (label, ...nodes) => nodes.every(Boolean) && out.push([label, ...nodes]);
-  const text = (it) => (it === undefined || it === null ? null : quoted(it));
-  if (action) {
-    const { payment = {}, data = {}, tool = {}, provenance } = action;
-    const { name, domain } = payment.merchant || {};
-    row("Kind", text(action.type));
-    row("Amount", ...(payment.currency ? money(payment) : [null]));
-    row("Payee", text(name));
-    row("Domain", text(domain));
-    row("Tool", text(tool.name));
-    row("Server", text(tool.server));
-    row("Input", tool.inputDigest && `${tool.inputBytes ?? "?"} bytes, ${tool.inputDigest}`);
-    row("Recipient", text(data.recipient));
-    row("Fields", ...(data.fields ? entries(data.fields) : [null]));
-    row("Purpose", text(data.purpose));
-    row("Content from", TRUST[provenance.effective] || text(provenance.effective));
-    row("Declared", quoted(provenance.declared.join(", ") || "nothing"));
-    row("Observed", quoted(provenance.observed.join(", ") || "nothing"));
-    row("Compared", VERDICTS[provenance.verdict] || text(provenance.verdict));
-    row("Session", text(action.session && action.session.id));
-  }
-  row("Agent", text(agent ? agent.name : approval.agentId));
-  row("Agent's tier", text(agent && agent.tier));
-  row("Acts for", text(agent && agent.principalEmail));
-  if (!action) row("Asked by", quoted(names.get(approval.requestedBy)));
-  row("Asked", time(approval.createdAt));
-  row("Expires", time(approval.expiresAt));
-  row("Approval", quoted(approval.id));
-  row("Action", text(action && action.id));
-  return out;
-}
-
 // Showing it.
 
 function paint() {
   const { approval, action, agent, names } = shown;
   const waits = approval.state === "waiting";
-  const { payment, tool = {}, data = {} } = action || {};
-  const { name, domain } = (payment && payment.merchant) || {};
+  const { tool = {} } = action || {};
   document.title = `${STATES[approval.state]}: approval`;
   put("state", STATES[approval.state]);
   const asks = (action && ASKS[action.type]) || "asks to do this";
   put("title", ...(action ? [quoted(agent ? agent.name : "An agent"), ` ${asks}`] : [quoted(approval.summary)]));
-  const shared = data.fields && ["Fields: ", ...entries(data.fields)];
-  const target = tool.name || data.recipient || (action && !ASKS[action.type] && action.type);
-  put("sum", ...(payment ? money(payment) : target ? [quoted(target)] : []));
+  const { headline, rows } = action ? matterOf(action) : { headline: [], rows: shown.matter };
+  const payment = action && ABOUT[action.type] === "payment" ? action.payment : undefined;
+  put("sum", ...headline);
   part("sum").className = payment ? "money" : "";
-  put("whom", ...(name ? ["to ", quoted(name)] : tool.server ? ["of ", quoted(tool.server)] : shared || []));
-  put("domain", ...(domain ? ["Domain: ", code(domain)] : []));
+  put("matter", ...rows.flatMap(pair));
   put("summary", quoted(approval.summary));
   part("words").hidden = !action;
   const strange = waits && action && STRANGE[action.provenance.effective];
   const isReason = approval.reasons.some((it) => it.code === "untrusted_provenance");
   put("input", ...(tool.input ? [json(tool.input)] : []));
   part("given").hidden = !tool.input;
+  put("sent", ...(action && action.details ? [json(action.details)] : []));
+  part("beside").hidden = !part("sent").textContent;
   put("rest", ...(shown.unseen ? [shown.unseen] : []));
   put("origin", ...(strange && !isReason ? [strange] : []));
   put("reasons", ...approval.reasons.map((it) => item(quoted(sentence(it.message)))));
@@ -235,19 +156,10 @@ function paint() {
   paintWord(approval, waits, payment);
   part("readers").textContent = action ? READERS_OF_ACTIONS : READERS;
   paintPeople(approval, names);
-  put("matter", ...shown.matter.flatMap(pair));
   put("facts", ...facts(shown).flatMap(pair));
-  put("sent", ...(action && action.details ? [json(action.details)] : []));
-  part("details").hidden = !part("sent").textContent;
   const { name: where, role } = workspace();
   put("me", "Signed in as ", quoted(me.email), ...(where ? [`, ${role} of `, quoted(where)] : []));
   tick();
-}
-
-function code(text) {
-  const it = document.createElement("code");
-  it.append(quoted(text, "ltr"));
-  return it;
 }
 
 function pair([label, ...nodes]) {

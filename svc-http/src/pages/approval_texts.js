@@ -26,6 +26,12 @@ function quoted(text, dir = "auto") {
   return bdi;
 }
 
+function code(text) {
+  const it = document.createElement("code");
+  it.append(quoted(text, "ltr"));
+  return it;
+}
+
 // JSON that others sent. What stands before a line's first sign is this page's, and no line of it begins within a text.
 function json(value) {
   const bdi = quoted("", "ltr");

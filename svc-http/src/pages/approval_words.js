@@ -27,6 +27,15 @@ const ASKS = {
   "access.grant": "asks to give access",
   "infra.change": "asks to change infrastructure",
 };
+// What an action of a type is about; one of another type is about none of these members, whichever it holds.
+const ABOUT = {
+  payment: "payment",
+  refund: "payment",
+  transfer: "payment",
+  "tool.call": "tool",
+  "mcp.call": "tool",
+  "data.share": "data",
+};
 const OVER = { workspace: "the whole workspace", team: "the team", principal: "the person", agent: "the agent", key: "the key", taskClass: "the class of tasks" };
 const TRUST = {
   operator: "those who run the agent",

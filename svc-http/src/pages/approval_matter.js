@@ -1,0 +1,93 @@
+// What an approval asks and what is known of it, as its page tells it; a part of its script, before approval.js. Nothing that a person
+// decides on is left out for something else that an agent has put beside it: each member of an action stands there with its name.
+
+// An action's headline, which is of what its type is about alone, or the type itself where it has no words of its own; then all else
+// that it holds, each with its name.
+function matterOf({ type, payment, data, tool }) {
+  const { name, domain } = (payment && payment.merchant) || {};
+  const row = (label, it, ...nodes) => (it === undefined || it === null ? [] : [[label, ...nodes]]);
+  const members = {
+    payment: payment ? [["Amount", ...money(payment)], ...row("Payee", name, quoted(name)), ...row("Domain", domain, code(domain))] : [],
+    data: data
+      ? [["Shared with", quoted(data.recipient)], ["Fields", ...entries(data.fields || [])], ...row("Purpose", data.purpose, quoted(data.purpose))]
+      : [],
+    tool: tool ? [...row("Tool", tool.name, quoted(tool.name)), ...row("Server", tool.server, quoted(tool.server))] : [],
+  };
+  const subject = ABOUT[type];
+  const own = members[subject] || [];
+  const others = Object.keys(members).filter((it) => it !== subject).flatMap((it) => members[it]);
+  if (!ASKS[type]) return { headline: [code(type)], rows: others };
+  const [[, ...headline] = [], ...rest] = own;
+  return { headline, rows: [...rest, ...others] };
+}
+
+// What approvals that are about no action ask.
+async function about({ kind, subject }) {
+  if (kind === "freeze") {
+    const shownIds = (subject.members || []).slice(0, AGENTS_NAMED);
+    const named = await Promise.all(shownIds.map((it) => who(it)));
+    const more = subject.count - named.length;
+    return [
+      ["Agents", `${subject.count}: `, ...entries(named), more > 0 ? ` and ${more} more` : ""],
+      ["Because", quoted(subject.reason)],
+      ["Approving", "stops them at once. Only a person starts them again."],
+      ...(subject.all ? [["Also", "a hold stops every other agent, until it is lifted."]] : []),
+    ];
+  }
+  if (kind === "hold_lift") {
+    const holds = ((await read("holds?limit=500")) || {}).data || [];
+    const hold = holds.find((it) => it.id === subject.hold);
+    const told = hold ? [["Set", `${time(hold.at)}, by `, quoted(await who(hold.by)), ": ", quoted(hold.reason)]] : [];
+    const then = subject.restart ? "starts again the agents that the freeze stopped." : "leaves the agents stopped until a person starts each.";
+    return [["Hold", quoted(subject.hold)], ...told, ["Lift because", quoted(subject.reason)], ["Approving", then]];
+  }
+  if (kind === "owner") return [["Whom", quoted(subject.email || subject.principalId)]];
+  if (kind !== "budget") return [];
+  const budget = await read(`budgets/${subject.budgetId}`);
+  const told = budget && [
+    ["Budget of", OVER[budget.scope.kind] || budget.scope.kind, " ", quoted(budget.scopeName || budget.scope.id || "")],
+    ["Period", budget.period],
+    ["Allotted", ...dollars(budget.allocationMicros)],
+    ["Spent", ...dollars(budget.spentMicros)],
+  ];
+  return [["More", ...dollars(subject.moreMicros)], ...(told || []), ["Budget", quoted(subject.budgetId)]];
+}
+
+// What is said where a tool may be given something else than stands here: digest and length may stand for an input that was not
+// sent, or beside what is left of one.
+async function unseen({ input, inputDigest, inputBytes }) {
+  if (!inputDigest && inputBytes === undefined) return "";
+  const text = new TextEncoder().encode(input ? canonical(input) : "");
+  const isOfLength = inputBytes === undefined || inputBytes === text.length;
+  const sum = isOfLength && inputDigest && input && crypto.subtle && (await crypto.subtle.digest("SHA-256", text));
+  if (isOfLength && (!inputDigest || (sum && inputDigest === `sha256:${hex(sum)}`))) return "";
+  const all = `it is ${inputBytes ?? "an unknown number of"} bytes in all. Approving lets all of it through.`;
+  if (isOfLength && input && !sum) return `Without https this page cannot tell whether what stands here is all that the tool is given: ${all}`;
+  return `Not all of what the tool is given is here: ${all}`;
+}
+
+// What else is known of it.
+function facts({ approval, action, agent, names }) {
+  const out = [];
+  const row = (label, ...nodes) => nodes.every(Boolean) && out.push([label, ...nodes]);
+  const text = (it) => (it === undefined || it === null ? null : quoted(it));
+  if (action) {
+    const { tool = {}, provenance } = action;
+    row("Kind", text(action.type));
+    row("Input", tool.inputDigest && `${tool.inputBytes ?? "?"} bytes, ${tool.inputDigest}`);
+    row("Content from", TRUST[provenance.effective] || text(provenance.effective));
+    row("Declared", quoted(provenance.declared.join(", ") || "nothing"));
+    row("Observed", quoted(provenance.observed.join(", ") || "nothing"));
+    row("Compared", VERDICTS[provenance.verdict] || text(provenance.verdict));
+    row("Session", text(action.session && action.session.id));
+  }
+  row("Agent", text(agent ? agent.name : approval.agentId));
+  row("Agent's tier", text(agent && agent.tier));
+  row("Acts for", text(agent && agent.principalEmail));
+  if (!action) row("Asked by", quoted(names.get(approval.requestedBy)));
+  row("Asked", time(approval.createdAt));
+  row("Expires", time(approval.expiresAt));
+  row("Approval", quoted(approval.id));
+  row("Action", text(action && action.id));
+  return out;
+}
