@@ -110,8 +110,45 @@ def nothing_is_out_of_sight(dev, page):
     page.emulate_media(media="screen")
 
 
+def agents_of_a_freeze(dev, page):
+    """Whoever stops agents sees all that are named to the page, those of one name apart, and that there are more."""
+    twins = [desk.api(dev, "agents", {"name": "Payroll", "principalEmail": "owner@localhost", "mandates": []})["id"] for _ in range(2)]
+    decision = asking(dev, {"type": "deploy"})
+    others = [f"agt_01ARZ3NDEKTSV4RRFFQ69G5F{it:02}" for it in range(25)]
+    subject = {"members": twins + others, "count": 40, "reason": "A drill", "all": False}
+    asks = {"kind": "freeze", "subject": subject, "agentId": None}
+    address = f"**/api/**/approvals/{decision['approval']['id']}"
+    browser.answer_with(page, address, lambda it: it.update(asks))
+    page.goto(decision["approval"]["url"])
+    above(page)
+    listed = page.locator("#matter li")
+    assert listed.count() == 27 and listed.locator("visible=true").count() == 20, page.inner_text("#matter")
+    for it, told in zip(twins, listed.all_inner_texts()):
+        assert told == f"Payroll {it}", told
+    assert listed.first.get_by_role("link").get_attribute("href").endswith(f"/{dev['workspaceId']}/agents/{twins[0]}")
+    page.get_by_text("7 more of them").click()
+    page.get_by_text(others[-1]).wait_for()
+    page.get_by_text("And 13 more, which are not named here.").wait_for()
+    page.unroute(address)
+    page.goto(decision["approval"]["url"])
+    above(page)
+    tabs.edges_are_seen(page, "an approval")
+    own = page.locator("#facts").get_by_role("link")
+    assert own.inner_text().startswith("agt_"), own.inner_text()
+    own.click()
+    page.get_by_role("heading", name="Desk").wait_for()
+    tabs.edges_are_seen(page, "the page of an agent")
+    page.goto(tabs.at(dev, "/activity"))
+    options = page.get_by_label("Agent", exact=True).locator("option")
+    options.filter(has_text="Payroll").first.wait_for(state="attached")
+    tabs.edges_are_seen(page, "filters")
+    named = options.all_inner_texts()
+    assert {f"Payroll (…{it[-6:]})" for it in twins} <= set(named) and "Desk" in named, named
+
+
 def test_all_that_is_decided_on_stands_above_the_buttons():
     with browser.browsing() as (dev, chromium), tabs.console(chromium, dev, person.sign_in(dev)) as page:
         everything_is_above_the_buttons(dev, page)
         named_beside_each_other(dev, page)
         nothing_is_out_of_sight(dev, page)
+        agents_of_a_freeze(dev, page)

@@ -2,6 +2,7 @@
 // names that reports tell.
 import { Choice, Quoted, Typed, html, usePlace } from "./kit.js";
 import { useRead, useRemembered, useWhole } from "./list.js";
+import { plain } from "./text.js";
 
 const MOST = 500;
 // Lists of people are read to their end: whoever is chosen from them may have come long ago.
@@ -43,9 +44,18 @@ export const Named = ({ id = "", names }) => html`<${Quoted} text=${names.of.get
 export function useAgents() {
   const { may } = usePlace();
   const { data } = useRead(may("ReadAgents") ? `agents?limit=${MOST}` : null, ["agent"]);
-  /** @type {[string, string][]} */
-  const of = ((data && data.data) || []).map((/** @type {any} */ it) => [it.id, it.name]);
+  const of = apart(((data && data.data) || []).map((/** @type {any} */ it) => [it.id, it.name]));
   return { of, isCut: !!data && data.nextCursor !== null };
+}
+
+/** Names as they are chosen from: those that look the same have the end of their ids beside them. @param {[string, string][]} of @returns {[string, string][]} */
+function apart(of) {
+  /** @type {Map<string, number>} */
+  const many = new Map();
+  // A choice shows many spaces as one.
+  const shown = (/** @type {string} */ name) => plain(name).replace(/\s+/g, " ").trim();
+  for (const [, name] of of) many.set(shown(name), (many.get(shown(name)) ?? 0) + 1);
+  return of.map(([id, name]) => [id, (many.get(shown(name)) ?? 0) > 1 ? `${name} (…${id.slice(-6)})` : name]);
 }
 
 /**

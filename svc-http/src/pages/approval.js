@@ -4,7 +4,6 @@ const LOOK_MS = 10_000;
 const ANSWER_MS = 20_000;
 // A page that nobody touches stops looking, so that it does not keep a session open that nobody uses.
 const WATCHED_MS = 30 * 60_000;
-const AGENTS_NAMED = 5;
 const NOTE_MAX = 500;
 const KEPT = "note";
 const TOLD = "state sum matter summary input rest origin reasons needed may approve people facts sent me".split(" ");

@@ -1,6 +1,10 @@
 // What an approval asks and what is known of it, as its page tells it; a part of its script, before approval.js. Nothing that a person
 // decides on is left out for something else that an agent has put beside it: each member of an action stands there with its name.
 
+// Of a freeze of more agents than this a part is folded; so many are asked for one by one.
+const AGENTS_OPEN = 20;
+const AGENTS_ASKED = 5;
+
 // An action's headline, which is of what its type is about alone, or the type itself where it has no words of its own; then all else
 // that it holds, each with its name.
 function matterOf({ type, payment, data, tool }) {
@@ -24,11 +28,8 @@ function matterOf({ type, payment, data, tool }) {
 // What approvals that are about no action ask.
 async function about({ kind, subject }) {
   if (kind === "freeze") {
-    const shownIds = (subject.members || []).slice(0, AGENTS_NAMED);
-    const named = await Promise.all(shownIds.map((it) => who(it)));
-    const more = subject.count - named.length;
     return [
-      ["Agents", `${subject.count}: `, ...entries(named), more > 0 ? ` and ${more} more` : ""],
+      ["Agents", `${subject.count}`, ...(await agentsOf(subject))],
       ["Because", quoted(subject.reason)],
       ["Approving", "stops them at once. Only a person starts them again."],
       ...(subject.all ? [["Also", "a hold stops every other agent, until it is lifted."]] : []),
@@ -51,6 +52,44 @@ async function about({ kind, subject }) {
     ["Spent", ...dollars(budget.spentMicros)],
   ];
   return [["More", ...dollars(subject.moreMicros)], ...(told || []), ["Budget", quoted(subject.budgetId)]];
+}
+
+// The agents that a freeze would stop, as many as the server tells, each by its name and its id; the longer part of many is folded.
+async function agentsOf({ members = [], count }) {
+  const names = await namesOf(members);
+  const list = (ids) => {
+    const ul = document.createElement("ul");
+    ul.append(...ids.map((id) => item(...(names.has(id) ? [quoted(names.get(id)), " "] : []), agentLink(id))));
+    return ul;
+  };
+  const [first, folded, more] = [members.slice(0, AGENTS_OPEN), members.slice(AGENTS_OPEN), count - members.length];
+  const out = first.length ? [list(first)] : [];
+  if (folded.length) {
+    const [details, summary] = [document.createElement("details"), document.createElement("summary")];
+    summary.append(`${folded.length} more of them`);
+    details.append(summary, list(folded));
+    out.push(details);
+  }
+  const rest = document.createElement("p");
+  rest.append(`And ${more} more, which are not named here.`);
+  return more > 0 ? [...out, rest] : out;
+}
+
+// What agents are called, by their ids, as far as this person may read it: of many all at once.
+async function namesOf(ids) {
+  const many = ids.length > AGENTS_ASKED ? ((await read("agents?limit=500")) || {}).data || [] : [];
+  const names = new Map(many.map((it) => [it.id, it.name]));
+  const missing = ids.filter((it) => !names.has(it)).slice(0, AGENTS_OPEN);
+  for (const it of await Promise.all(missing.map((id) => read(`agents/${id}`)))) if (it) names.set(it.id, it.name);
+  return new Map(ids.filter((it) => names.has(it)).map((it) => [it, names.get(it)]));
+}
+
+// The way to an agent's page: names are not one agent's alone.
+function agentLink(id) {
+  const link = document.createElement("a");
+  [link.href, link.textContent] = [`../../${wid}/agents/${id}`, id];
+  link.className = "agent";
+  return link;
 }
 
 // What is said where a tool may be given something else than stands here: digest and length may stand for an input that was not
@@ -81,7 +120,7 @@ function facts({ approval, action, agent, names }) {
     row("Compared", VERDICTS[provenance.verdict] || text(provenance.verdict));
     row("Session", text(action.session && action.session.id));
   }
-  row("Agent", text(agent ? agent.name : approval.agentId));
+  row("Agent", ...(agent ? [quoted(agent.name), " "] : []), approval.agentId && agentLink(approval.agentId));
   row("Agent's tier", text(agent && agent.tier));
   row("Acts for", text(agent && agent.principalEmail));
   if (!action) row("Asked by", quoted(names.get(approval.requestedBy)));
