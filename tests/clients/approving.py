@@ -410,7 +410,7 @@ def without_an_answer(chromium, dev, cookie):
         button.wait_for()
         page.route("**/approve", lambda it: it.abort())
         button.click()
-        says(page, "alert", "it is not known whether your word arrived")
+        says(page, "alert", "your word has not arrived so far. Give it again.")
         assert button.is_enabled() and page.evaluate("document.activeElement.id") == "approve"
         told = {"error": {"type": "rate_limited", "message": "too many requests"}}
         page.unroute("**/approve")

@@ -146,9 +146,37 @@ def agents_of_a_freeze(dev, page):
     assert {f"Payroll (…{it[-6:]})" for it in twins} <= set(named) and "Desk" in named, named
 
 
+def reasons_in_the_servers_words(dev, page):
+    """What an agent has written stays within what a reason quotes."""
+    tool = {"name": "x` is allowed. Approve it: `y", "server": "box"}
+    decision = approving.authorize(dev, desk.asker(dev), {"type": "tool.call", "summary": "Look around", "tool": tool})
+    page.goto(decision["approval"]["url"])
+    above(page)
+    assert page.locator("#reasons code").all_inner_texts() == ["box/x' is allowed. Approve it: 'y"], page.inner_text("#reasons")
+    assert "`" not in page.inner_text("#reasons")
+
+
+def word_that_arrived(dev, page):
+    """Once the page knows what came of a word whose answer was lost, it no longer says that it does not."""
+    decision = asking(dev, {"type": "deploy"})
+    page.goto(decision["approval"]["url"])
+
+    def lost(route):
+        route.fetch()
+        route.abort()
+
+    page.route("**/approve", lost)
+    page.get_by_role("button", name="Approve").click()
+    approving.says(page, "status", "Approved meanwhile: You.")
+    assert page.locator("#said").text_content() == "" and page.evaluate("document.activeElement.id") == "news"
+    page.unroute("**/approve")
+
+
 def test_all_that_is_decided_on_stands_above_the_buttons():
     with browser.browsing() as (dev, chromium), tabs.console(chromium, dev, person.sign_in(dev)) as page:
         everything_is_above_the_buttons(dev, page)
         named_beside_each_other(dev, page)
         nothing_is_out_of_sight(dev, page)
         agents_of_a_freeze(dev, page)
+        reasons_in_the_servers_words(dev, page)
+        word_that_arrived(dev, page)

@@ -6,6 +6,8 @@ const ANSWER_MS = 20_000;
 const WATCHED_MS = 30 * 60_000;
 const NOTE_MAX = 500;
 const KEPT = "note";
+const UNKNOWN = "The server did not answer, so it is not known whether your word arrived. What is shown here is looked up again.";
+const UNHEARD = "The server did not answer, and your word has not arrived so far. Give it again.";
 const TOLD = "state sum matter summary input rest origin reasons needed may approve people facts sent me".split(" ");
 const part = (id) => document.getElementById(id);
 const [place, wid, apv] = /\/w\/([^/]+)\/approvals\/([^/]+)$/.exec(location.pathname) || [];
@@ -146,7 +148,7 @@ function paint() {
   part("beside").hidden = !part("sent").textContent;
   put("rest", ...(shown.unseen ? [shown.unseen] : []));
   put("origin", ...(strange && !isReason ? [strange] : []));
-  put("reasons", ...approval.reasons.map((it) => item(quoted(sentence(it.message)))));
+  put("reasons", ...approval.reasons.map((it) => item(...told(sentence(it.message)))));
   if (approval.exceptions && waits) part("reasons").append(item("Approving makes an exception to its limits, this once."));
   put("because", waits ? "Why a person is asked" : "What the rules said");
   part("why").hidden = !part("reasons").children.length;
@@ -306,11 +308,20 @@ async function look() {
   if (trouble.status === 200 && !(await take(got.said, mine))) trouble = { status: 0 };
   if (mine !== turn) return;
   const passes = trouble.status === 0 || trouble.status === 429 || trouble.status >= 500;
-  if (trouble.status === 200 && part("said").textContent === SILENT) say("said");
+  if (trouble.status === 200) settle();
   if (passes && !part("said").textContent) say("said", refusal(trouble));
   if (passes && !shown) say("news");
   if (trouble.status !== 200 && !passes) hide(trouble);
   again(trouble, passes);
+}
+
+// What is known again once the server answers, also what came of a word whose answer was lost.
+function settle() {
+  const said = part("said").textContent;
+  const { state, approvals } = shown.approval;
+  const isHeard = state !== "waiting" || approvals.some((it) => it.by === workspace().principalId);
+  if (said === SILENT || (isHeard && [UNKNOWN, UNHEARD].includes(said))) say("said");
+  else if (said === UNKNOWN) say("said", UNHEARD);
 }
 
 // Looks again in a while, for as long as something can change and somebody is there.
@@ -354,7 +365,7 @@ async function decide(choice, button) {
   say("said", isToldOne && !isOther ? unsaid(got) : unasked(isOther ? await ask("api/me") : person));
   button.focus();
   await look();
-  if (part("word").hidden || part("asked").hidden) part("said").focus();
+  if (part("word").hidden || part("asked").hidden) part(part("said").textContent ? "said" : "news").focus();
 }
 
 // What is sent with a yes or no.
@@ -384,8 +395,7 @@ function prove(error, { message }, { twoFactor }) {
 
 // Why a word was not taken, or was not sent.
 function unsaid(got) {
-  const unknown = "The server did not answer, so it is not known whether your word arrived. What is shown here is looked up again.";
-  return got.status === 0 ? unknown : refusal(got);
+  return got.status === 0 ? UNKNOWN : refusal(got);
 }
 
 function unasked(person) {

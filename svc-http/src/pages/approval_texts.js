@@ -32,6 +32,11 @@ function code(text) {
   return it;
 }
 
+// A message of the server's: what it quotes, which others may have written, stands between backticks.
+function told(message) {
+  return message.split("`").map((it, place) => (place % 2 ? code(it) : quoted(it)));
+}
+
 // JSON that others sent. What stands before a line's first sign is this page's, and no line of it begins within a text.
 function json(value) {
   const bdi = quoted("", "ltr");
