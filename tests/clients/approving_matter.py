@@ -51,7 +51,7 @@ CASES = [
             "data": {"recipient": LOOKS_SO, "fields": ["customer list"]},
         },
         "EUR 1.00", "Approve EUR 1.00",
-        ["asks to pay", "Payee Cloud", "cloud.example", "wipe_database", "prod", f"Shared with {LOOKS_SO}", "customer list"],
+        ["asks to pay", "Payee Cloud", "cloud.example", "wipe_database", "prod", f"Shared with {LOOKS_SO}", "Its domain xn--pple-43d.com", "customer list"],
     ),
     (
         {"type": "iam.grant_admin", "data": {"recipient": "weekly.example", "fields": ["headcount"]}, "details": {"user": "mallory"}},
@@ -80,7 +80,7 @@ def named_beside_each_other(dev, page):
     items = page.locator(".item")
     for holds in (
         ["with evil.example: salary, iban", "Also pays EUR 1.00 to Cloud · cloud.example", "Also uses a tool: HR payroll (internal) of hr.example"],
-        ["EUR 1.00 to Cloud", f"Also shares with {LOOKS_SO}: customer list", "Also uses a tool: wipe_database of prod"],
+        ["EUR 1.00 to Cloud", f"Also shares with {LOOKS_SO} (xn--pple-43d.com): customer list", "Also uses a tool: wipe_database of prod"],
         ["iam.grant_admin", "Also shares with weekly.example: headcount"],
         ["account.close", "Also pays EUR 1.00 to Cloud"],
     ):

@@ -1,5 +1,5 @@
 // What agents did and asked for, with how each was decided; one of them with its reasons.
-import { Badge, Button, Choice, Dialog, Empty, Entries, Facts, Field, Filters, Form, Heading, Id, Json, Money, Pager, Quoted, Said, Shown, Table, Time, Typed, at, html, usePlace } from "./kit.js";
+import { Badge, Button, Choice, Dialog, Empty, Entries, Facts, Field, Filters, Form, Heading, Id, Json, Money, Pager, Quoted, Recipient, Said, Shown, Table, Time, Typed, at, html, usePlace } from "./kit.js";
 import { useState } from "./hooks.js";
 import { Matter } from "./approvals.js";
 import { Given } from "./given.js";
@@ -185,7 +185,7 @@ function Known({ of: action }) {
     ["Tool", quoted(tool.name)],
     ["Server", quoted(tool.server)],
     ["Input", tool.inputDigest && html`${tool.inputBytes === undefined ? "of unknown length" : count(tool.inputBytes, "byte")}, <code>${tool.inputDigest}</code>`],
-    ["Recipient", quoted(data.recipient)],
+    ["Recipient", data.recipient && html`<${Recipient} of=${data.recipient} />`],
     ["Fields", data.fields && html`<${Entries} of=${data.fields} />`],
     ["Purpose", quoted(data.purpose)],
     ["Session", quoted(session?.id)],

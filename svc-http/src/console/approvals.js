@@ -1,5 +1,5 @@
 // What waits for a person, and what persons decided: the inbox. An approval is decided on its own page, which shows all of it.
-import { Badge, Choice, Empty, Entries, Filters, Heading, Money, Pager, Quoted, Said, Shown, Tabs, Time, at, html, useNow, usePlace } from "./kit.js";
+import { Badge, Choice, Empty, Entries, Filters, Heading, Money, Pager, Quoted, Recipient, Said, Shown, Tabs, Time, at, html, useNow, usePlace } from "./kit.js";
 import { Who, useList, useRemembered } from "./list.js";
 import { AgentChoice, useAgents } from "./named.js";
 import { query as asQuery, readBy } from "./server.js";
@@ -88,7 +88,7 @@ export function Matter({ of: { payment, tool, data, type } }) {
   /** @type {Record<string, [string, any] | undefined>} by the member: what stands before it beside another, and what it holds */
   const held = {
     payment: payment && ["Also pays ", html`<span class="sum"><${Money} ...${payment} /></span>${(name || domain) && html` to <${Quoted} text=${name || domain} />`}${name && domain && html` · <code><${Quoted} text=${domain} dir="ltr" /></code>`}`],
-    data: data?.recipient && ["Also shares ", html`with <${Quoted} text=${data.recipient} />${fields && html`: ${fields}`}`],
+    data: data?.recipient && ["Also shares ", html`with <${Recipient} of=${data.recipient} />${fields && html`: ${fields}`}`],
     tool: tool && (tool.name || tool.server) && ["Also uses a tool: ", html`${tool.name && html`<code><${Quoted} text=${tool.name} /></code>`}${tool.server && html` of <${Quoted} text=${tool.server} />`}`],
   };
   const own = ABOUT[type] ?? "";

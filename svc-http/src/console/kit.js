@@ -40,6 +40,9 @@ export const at = (wid, ...parts) => ROOT.pathname + ["w", wid, ...parts].map(en
 /** Others' text. @param {{ text: unknown, dir?: string }} props */
 export const Quoted = ({ text: said, dir = "auto" }) => html`<bdi dir=${dir}>${text.plain(said)}</bdi>`;
 
+/** With whom data is shared. @param {{ of: string }} props */
+export const Recipient = ({ of }) => html`<${Quoted} text=${of} />${text.network(of) && html` (<code>${text.network(of)}</code>)`}`;
+
 /** JSON that others sent, all of it, on as many lines as it takes. @param {{ of: unknown }} props */
 export const Json = ({ of }) => html`<pre class="whole"><bdi dir="ltr">${text.json(of)}</bdi></pre>`;
 

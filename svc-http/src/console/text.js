@@ -33,6 +33,21 @@ export function plain(text) {
 }
 
 /**
+ * The domain of a recipient as the network has it, where it is written in other letters than those: some look like these. Empty where
+ * it is not.
+ * @param {string} recipient
+ */
+export function network(recipient) {
+  const domain = recipient.split("@").at(-1) ?? "";
+  if (/^[!-~]*$/.test(domain)) return "";
+  try {
+    return new URL(`https://${domain}`).hostname;
+  } catch {
+    return "";
+  }
+}
+
+/**
  * A line of JSON that others sent: what stands before its first sign is not theirs, as no line begins within a text. `+` or `-` may
  * stand before it.
  * @param {string} line

@@ -13,7 +13,7 @@ function matterOf({ type, payment, data, tool }) {
   const members = {
     payment: payment ? [["Amount", ...money(payment)], ...row("Payee", name, quoted(name)), ...row("Domain", domain, code(domain))] : [],
     data: data
-      ? [["Shared with", quoted(data.recipient)], ["Fields", ...entries(data.fields || [])], ...row("Purpose", data.purpose, quoted(data.purpose))]
+      ? [["Shared with", quoted(data.recipient)], ...row("Its domain", network(data.recipient), code(network(data.recipient))), ["Fields", ...entries(data.fields || [])], ...row("Purpose", data.purpose, quoted(data.purpose))]
       : [],
     tool: tool ? [...row("Tool", tool.name, quoted(tool.name)), ...row("Server", tool.server, quoted(tool.server))] : [],
   };

@@ -37,6 +37,17 @@ function told(message) {
   return message.split("`").map((it, place) => (place % 2 ? code(it) : quoted(it)));
 }
 
+// The domain of a recipient as the network has it, where it is written in other letters than those: some look like these.
+function network(recipient) {
+  const domain = String(recipient).split("@").at(-1);
+  if (/^[!-~]*$/.test(domain)) return null;
+  try {
+    return new URL(`https://${domain}`).hostname;
+  } catch {
+    return null;
+  }
+}
+
 // JSON that others sent. What stands before a line's first sign is this page's, and no line of it begins within a text.
 function json(value) {
   const bdi = quoted("", "ltr");
