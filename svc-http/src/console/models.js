@@ -119,7 +119,7 @@ function See({ of, close, open }) {
 function Priced({ of }) {
   const { more } = pricesOf.split(of);
   const all = PRICES.filter((it) => of[it[0]] !== undefined).map((it) => [it[1].replace(" (USD)", ""), html`<span class="number">${dollars(of[it[0]])}</span>`]);
-  return html`<${Facts} of=${all} />${more && html`<p>Further prices, in micros:</p><pre tabindex="0"><${Quoted} text=${more} dir="ltr" /></pre>`}`;
+  return html`<${Facts} of=${all} />${more && html`<p>Further prices, in micros:</p><pre tabindex="0" aria-label="Further prices, in micros"><${Quoted} text=${more} dir="ltr" /></pre>`}`;
 }
 
 /** @param {any} quality */

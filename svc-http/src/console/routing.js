@@ -237,7 +237,7 @@ function ChangeTools({ of, close, done }) {
     <p>What a tool gives is trusted less, or more, by what it counts as. A line that is gone lets the next one decide.</p>
     <${Form} act=${save} submit="Put it in force" cancel=${close} done=${saved}>
       <${Field} name="table" fault="toolTable" as="lines" label="Table" value=${asText(began.toolTable)} more=${{ rows: 16, spellcheck: false, autocapitalize: "none" }} hint=${html`A line a rule, such as <code>*webfetch* = web</code> or <code>send_mail = tool sink</code>; the first that fits wins. A source that is not known counts as the open web.`} />
-      <${Others} of=${others.map(() => ["The table", html`<pre tabindex="0"><${Quoted} text=${asText(known.toolTable)} dir="ltr" /></pre>`])} />
+      <${Others} of=${others.map(() => ["The table", html`<pre tabindex="0" aria-label="The table"><${Quoted} text=${asText(known.toolTable)} dir="ltr" /></pre>`])} />
     <//>
   <//>`;
 }
@@ -258,7 +258,7 @@ function BackToUsual({ of, close, done }) {
   return html`<${Dialog} title="Go back to the usual table?" close=${close}>
     <p>Every line that this workspace has of its own goes, and the program's table is in force from the next call on.</p>
     <${Form} act=${back} submit="Go back to it" kind="danger" cancel=${close} done=${saved}>
-      <${Others} of=${others.map(() => ["The table", html`<pre tabindex="0"><${Quoted} text=${asText(known.toolTable)} dir="ltr" /></pre>`])} />
+      <${Others} of=${others.map(() => ["The table", html`<pre tabindex="0" aria-label="The table"><${Quoted} text=${asText(known.toolTable)} dir="ltr" /></pre>`])} />
     <//>
   <//>`;
 }
