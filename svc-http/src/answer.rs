@@ -333,6 +333,8 @@ impl Reply {
 fn is_repeated_in_vain(refusal: &Refusal) -> bool {
     match StatusCode::from_u16(refusal.status()) {
         Ok(StatusCode::CONFLICT | StatusCode::INTERNAL_SERVER_ERROR) => true,
+        // What calls that run hold of a budget may be free again long before its period ends.
+        Ok(StatusCode::TOO_MANY_REQUESTS) if refusal.kind() == Kind::BudgetHeld => false,
         Ok(StatusCode::TOO_MANY_REQUESTS) => refusal.retry_after_s().is_none_or(|it| it > RETRY_WITHIN_S),
         _ => false,
     }
