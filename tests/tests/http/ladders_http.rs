@@ -83,6 +83,89 @@ async fn each_step_makes_itself_felt() {
     desk.site.audit();
 }
 
+/// The steps that the ledger has of a budget, from the first, each with what was spent then.
+fn steps_of(desk: &Desk, budget: &str) -> Vec<(String, u64)> {
+    let told = |data: &str| -> Value { serde_json::from_str(data).unwrap() };
+    let ledger = desk.site.ledger();
+    let of = ledger.iter().filter(|it| &*it.kind == "budget.step" && &*it.subject == budget).map(|it| told(&it.data));
+    of.map(|it| (it["step"].as_str().unwrap().to_owned(), it["spentMicros"].as_u64().unwrap())).collect()
+}
+
+/// A call that is too large by itself reaches no step and takes none from those that are reached later; each of those is told when
+/// that much is spent.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_call_that_is_too_large_uses_up_no_step() {
+    let mut desk = Desk::new().await;
+    desk.enforce().await;
+    desk.mock.turn("input-100--output-46").unwrap();
+    let ladder = json!([{ "at": 80, "step": "nudge" }, { "at": 90, "step": "downgrade" },
+        { "at": 100, "step": "approval" }, { "at": 120, "step": "stop" }]);
+    let budget = desk.budget(10_000, ladder).await;
+    let mut large = chat("auto");
+    (large["n"], large["max_tokens"]) = (json!(8), json!(900));
+    let got = desk.chat_with(&[], &large).await;
+    assert_eq!((got.status, got.kind().as_str()), (429, "budget_exhausted"), "{}", got.text());
+    assert!(got.json()["error"]["message"].as_str().unwrap().contains("more than is left"), "{}", got.text());
+    assert_eq!(steps_of(&desk, &budget), []);
+    let quality = [("x-svc-objective", "quality")];
+    let mut last = 200;
+    for _ in 0..20 {
+        last = desk.chat_with(&quality, &chat("auto")).await.status;
+        if last != 200 {
+            break;
+        }
+    }
+    assert_eq!(last, 402);
+    let told = steps_of(&desk, &budget);
+    let words: Vec<&str> = told.iter().map(|it| it.0.as_str()).collect();
+    assert_eq!(words, ["nudge", "downgrade", "approval"], "{told:?}");
+    let lines = [8_000, 9_000, 10_000];
+    assert!(told.iter().zip(lines).all(|(it, line)| (line..line + 990).contains(&it.1)), "{told:?}");
+    desk.site.audit();
+}
+
+/// In shadow such a call is made: what it had reserved and gives back uses up no step either, and all of them are told as that
+/// much is spent, the ceiling too.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_given_back_uses_up_no_step() {
+    let mut desk = Desk::new().await;
+    desk.mock.turn("input-100--output-46").unwrap();
+    let ladder = json!([{ "at": 80, "step": "nudge" }, { "at": 90, "step": "downgrade" },
+        { "at": 100, "step": "approval" }, { "at": 120, "step": "stop" }]);
+    let budget = desk.budget(10_000, ladder).await;
+    let mut large = chat("chat/large-1");
+    large["max_tokens"] = json!(900);
+    let got = desk.chat_with(&[], &large).await;
+    assert!(desk.call_of(&got).await["reservedMicros"].as_u64().unwrap() > 12_000, "{got:?}");
+    assert_eq!(steps_of(&desk, &budget), []);
+    for _ in 0..13 {
+        desk.chat("chat/large-1").await.ok();
+    }
+    // The steps follow 9, 10, 11 and 13 calls of 990 micros.
+    let told = [("nudge", 8_910), ("downgrade", 9_900), ("approval", 10_890), ("stop", 12_870)];
+    assert_eq!(steps_of(&desk, &budget), told.map(|(step, spent)| (step.to_owned(), spent)));
+    desk.site.audit();
+}
+
+/// Where calls that run hold the rest no step is reached, and a client may send the call again before the period ends.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_others_hold_may_be_asked_for_again() {
+    let mut desk = Desk::bare(|_| {}).await;
+    let url = desk.mock.chat_url();
+    let id = desk.upstream("chat", "chat", &url).await;
+    desk.model(&id, "slow-1--stall-3", 80, 3, 15).await;
+    desk.enforce().await;
+    // One call holds 100 tokens at 15 micros and a few for its input.
+    let budget = desk.budget(2_500, json!([{ "at": 100, "step": "stop" }])).await;
+    let mut socket = desk.begin(CHAT, &[], &streamed("auto")).await;
+    assert_ne!(socket.read_buf(&mut Vec::new()).await.unwrap(), 0);
+    let got = desk.chat("auto").await;
+    assert_eq!((got.status, got.kind().as_str()), (429, "budget_exhausted"), "{}", got.text());
+    assert!(got.json()["error"]["message"].as_str().unwrap().starts_with("calls that run hold"), "{}", got.text());
+    assert_eq!((got.header("x-should-retry"), got.header("retry-after").is_some()), (None, true), "{got:?}");
+    assert_eq!(steps_of(&desk, &budget), []);
+}
+
 /// The ceiling is a 429 until the period ends, with the budget's id and a record; one over all time never comes free, so it
 /// names no time. The next period begins anew.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

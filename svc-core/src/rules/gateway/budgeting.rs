@@ -5,8 +5,8 @@ use std::sync::Arc;
 use super::budgets::owner_now;
 use super::payer::CallKey;
 use super::raising::ask_for_raise;
-use crate::refusal::{BudgetDetail, BudgetOwner, Refusal};
-use crate::state::evidence::{Fact, Subject};
+use crate::refusal::{BudgetDetail, BudgetOwner, Lack, Refusal};
+use crate::state::evidence::{Actor, Fact, Subject};
 use crate::state::gateway::{Admission, Budget, BudgetUse, Call, CallBudget, Mode, Payer, Step, strictest};
 use crate::state::people::Workspace;
 use crate::store::Row;
@@ -68,8 +68,9 @@ pub(super) fn refusal(
         owner: None,
     };
     if refusing.step != Some(Step::Approval) {
-        if !dry {
-            tell_steps(scope, on, caller, refusing.step);
+        // A call that is too large by itself, or that others leave no room, has not brought the budget to its ceiling.
+        if !dry && refusing.lack == Lack::Spent {
+            tell_steps(scope, &on.budget, &mut on.spending, caller.actor(), (refusing.used(), refusing.step));
             scope.put(on.spending.clone());
         }
         return Ok(Some(Refusal::budget_exhausted(detail, refusing.lack, refusing.retry_after_s(scope.now()))));
@@ -86,13 +87,13 @@ pub(super) fn refusal(
     if dry {
         return Ok(Some(Refusal::budget_approval(detail, workspace, on.spending.asked)));
     }
-    tell_steps(scope, on, caller, refusing.step);
+    tell_steps(scope, &on.budget, &mut on.spending, caller.actor(), (refusing.used(), refusing.step));
     let approval = ask_for_raise(scope, row, &on.budget, &mut on.spending, payer)?;
     scope.put(on.spending.clone());
     Ok(Some(Refusal::budget_approval(detail, workspace, Some(approval))))
 }
 
-/// Reserves a call's worst case on all of them.
+/// Reserves a call's worst case on all of them. Of steps that are reached, what was there before the call is told.
 pub(super) fn reserve(
     scope: &mut Scope<'_>,
     budgets: Vec<OnBudget>,
@@ -101,8 +102,9 @@ pub(super) fn reserve(
 ) -> Vec<CallBudget> {
     let mut held = Vec::with_capacity(budgets.len());
     for mut on in budgets {
+        let used = on.spending.used();
+        tell_steps(scope, &on.budget, &mut on.spending, caller.actor(), (used, None));
         held.push(on.spending.reserve(micros));
-        tell_steps(scope, &mut on, caller, None);
         scope.put(on.spending);
     }
     held
@@ -178,33 +180,45 @@ pub(super) fn ask_again(
     Ok(held_on(scope, call)?.into_iter().filter_map(without).collect())
 }
 
+/// Changes what is used of each budget of a call, and tells the steps to which what is spent of it has come so: what other calls
+/// have reserved they may give back.
 fn on_each(
     scope: &mut Scope<'_>,
     call: &Call,
     mut change: impl FnMut(&mut BudgetUse, &CallBudget) -> bool,
 ) -> Result<(), Halt> {
-    scope.want(&call.budgets.iter().map(|it| BudgetUse::key(it.id)).collect::<Vec<_>>())?;
+    scope.want(&call.budgets.iter().flat_map(|it| [Budget::key(it.id), BudgetUse::key(it.id)]).collect::<Vec<_>>())?;
+    let actor = || call.payer.agent.map_or(Actor::Key(call.payer.key), Actor::Agent);
     for on in &call.budgets {
         // A budget may be gone while a call on it runs.
         let Some(spending) = scope.get::<BudgetUse>(on.id)? else { continue };
+        let Some(budget) = scope.get::<Budget>(on.id)? else { continue };
         let mut spending = BudgetUse::clone(&spending);
         if change(&mut spending, on) {
+            let spent = spending.spent;
+            tell_steps(scope, &budget, &mut spending, actor(), (spent, None));
             scope.put(spending);
         }
     }
     Ok(())
 }
 
-/// Records steps of the ladder that are reached for the first time in this period.
-fn tell_steps(scope: &mut Scope<'_>, on: &mut OnBudget, caller: &CallKey, refused: Option<Step>) {
-    for rung in on.spending.news(&on.budget, refused) {
+/// Records steps of the ladder that `used` has come to, or that refuse a call, and that the ledger has not of this period.
+fn tell_steps(
+    scope: &mut Scope<'_>,
+    budget: &Budget,
+    spending: &mut BudgetUse,
+    actor: Actor,
+    (used, refused): (MicroUsd, Option<Step>),
+) {
+    for rung in spending.news(budget, used, refused) {
         let data = Object::new()
             .text("step", rung.step.as_str())
             .int("at", rung.at.into())
-            .int("spentMicros", i64::try_from(on.spending.spent.get()).unwrap_or(i64::MAX))
-            .int("reservedMicros", i64::try_from(on.spending.reserved.get()).unwrap_or(i64::MAX))
+            .int("spentMicros", i64::try_from(spending.spent.get()).unwrap_or(i64::MAX))
+            .int("reservedMicros", i64::try_from(spending.reserved.get()).unwrap_or(i64::MAX))
             .finish();
-        let subject = Subject::Budget(on.budget.id);
-        scope.append(on.budget.workspace, Fact { kind: "budget.step", actor: caller.actor(), subject, data });
+        let subject = Subject::Budget(budget.id);
+        scope.append(budget.workspace, Fact { kind: "budget.step", actor: actor.clone(), subject, data });
     }
 }

@@ -12,7 +12,9 @@ use crate::rules::people::by::{By, Person, entitled, member, unseen};
 use crate::rules::people::keys;
 use crate::state::evidence::{Fact, Subject};
 use crate::state::gate::Agent;
-use crate::state::gateway::{BUDGETS_MAX, Budget, BudgetPeriod, BudgetScope, BudgetUse, Ladder, Mode, Routing};
+use crate::state::gateway::{
+    BUDGETS_MAX, Budget, BudgetPeriod, BudgetScope, BudgetUse, Ladder, Mode, Routing, ToldSteps,
+};
 use crate::state::people::{Credential, Principal, Reach, Right, Role, Team, Workspace};
 use crate::store::Row;
 use crate::turn::{Halt, Scope};
@@ -151,7 +153,7 @@ pub fn change_budget(scope: &mut Scope<'_>, asked: &ChangeBudget) -> Result<Budg
         raising::lower_asked(scope, &used, after.amount)?;
     }
     // Its steps stand elsewhere now, so each may be told again.
-    let used = BudgetUse { told: None, raised: used.raised.filter(|_| asked.amount.is_none()), ..used };
+    let used = BudgetUse { told: ToldSteps::default(), raised: used.raised.filter(|_| asked.amount.is_none()), ..used };
     scope.put(after.clone());
     scope.put(used.clone());
     shown(scope, Arc::new(after), used)

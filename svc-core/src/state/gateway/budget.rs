@@ -9,7 +9,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 pub use ladder::{Ladder, Rung, Step};
-pub use spending::{Admission, BudgetUse, strictest};
+pub use spending::{Admission, BudgetUse, ToldSteps, strictest};
 
 use super::call::Payer;
 use crate::state::people::{Maker, Settings};

@@ -20,7 +20,8 @@ mod yields;
 
 pub use billing::{BILLED_LINES_MAX, BillingImport, DIFFERENCES_MAX, DayOfModel, Difference, compare};
 pub use budget::{
-    Admission, BUDGETS_MAX, Budget, BudgetAt, BudgetPeriod, BudgetScope, BudgetUse, Ladder, Rung, Step, strictest,
+    Admission, BUDGETS_MAX, Budget, BudgetAt, BudgetPeriod, BudgetScope, BudgetUse, Ladder, Rung, Step, ToldSteps,
+    strictest,
 };
 pub use call::{Attempt, Call, CallBudget, CallEnd, CallState, LastTry, Payer, Target};
 pub use catalogue::{Capability, Figures, Host, Model, ModelTimeouts, Quality, Retention, Upstream};

@@ -80,7 +80,8 @@ pub(super) const BUDGET: [&str; 2] = [
 
 pub(super) const BUDGET_USE: [&str; 2] = [
     r#"{"budget":"bdg_01K6FN0001000000000000000A","start":1790805600000,"end":1798754400000,"spent":1,"reserved":9007199254740990,
-        "open":4294967295,"raised":9007199254740991,"told":"approval","asked":"apv_01K6FN0001000000000000000V"}"#,
+        "open":4294967295,"raised":9007199254740991,"told":{"used":["nudge","approval"],"spent":["nudge"]},
+        "asked":"apv_01K6FN0001000000000000000V"}"#,
     r#"{"budget":"bdg_01K6FN0001000000000000000B","start":0}"#,
 ];
 

@@ -6,6 +6,7 @@
 //! **Invariant:** where budgets are enforced, no admission takes `spent + reserved` past `stop`.
 
 use std::cmp::Reverse;
+use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
@@ -42,9 +43,9 @@ pub struct BudgetUse {
     /// What a person has set this period's allocation to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub raised: Option<MicroUsd>,
-    /// The highest step that the ledger has of this period.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub told: Option<Step>,
+    /// The steps that the ledger has of this period.
+    #[serde(default, skip_serializing_if = "ToldSteps::is_empty")]
+    pub told: ToldSteps,
     /// The latest approval that was asked for in this period.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asked: Option<ApprovalId>,
@@ -54,6 +55,52 @@ pub struct BudgetUse {
 impl Linked for BudgetUse {
     fn links(&self) -> Vec<Link> {
         Vec::new()
+    }
+}
+
+/// The steps that the ledger has of a period.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "StoredSteps")]
+pub struct ToldSteps {
+    /// Those that what was spent and reserved together has led to. A reservation may be given back, so each of them is told again
+    /// once that much is spent.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    used: BTreeSet<Step>,
+    /// Those that what was spent has led to.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    spent: BTreeSet<Step>,
+}
+
+impl ToldSteps {
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.used.is_empty() && self.spent.is_empty()
+    }
+}
+
+/// The forms in which rows have it: earlier ones have the highest step alone, of which nobody knows whether that much was spent.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum StoredSteps {
+    Highest(Step),
+    Steps {
+        #[serde(default)]
+        used: BTreeSet<Step>,
+        #[serde(default)]
+        spent: BTreeSet<Step>,
+    },
+}
+
+impl From<StoredSteps> for ToldSteps {
+    fn from(stored: StoredSteps) -> Self {
+        match stored {
+            StoredSteps::Highest(highest) => {
+                let used = Step::ALL.into_iter().filter(|it| *it <= highest).collect();
+                Self { used, spent: BTreeSet::new() }
+            }
+            StoredSteps::Steps { used, spent } => Self { used, spent },
+        }
     }
 }
 
@@ -95,7 +142,7 @@ impl BudgetUse {
             reserved: MicroUsd::ZERO,
             open: 0,
             raised: None,
-            told: None,
+            told: ToldSteps::default(),
             asked: None,
         }
     }
@@ -187,33 +234,48 @@ impl BudgetUse {
     /// Sets this period's allocation.
     pub fn raise(&mut self, allocation: MicroUsd) {
         self.raised = Some(allocation);
-        self.told = None;
+        self.told = ToldSteps::default();
     }
 
-    /// The steps that the ledger has not told of this period and that are reached now, `refused` by one of them included;
-    /// from here on they are told.
-    pub fn news(&mut self, budget: &Budget, refused: Option<Step>) -> Vec<Rung> {
-        let (used, allocation) = (self.used(), self.allocation(budget));
-        let reached = |it: &Rung| {
-            let passed = budget.ladder.passed(MicroUsd::ZERO, used, allocation).any(|passed| passed == *it);
-            passed || refused == Some(it.step)
-        };
-        let untold = budget.ladder.rungs().iter().filter(|it| self.told.is_none_or(|told| it.step > told));
-        let news: Vec<Rung> = untold.filter(|it| reached(it)).copied().collect();
-        if let Some(last) = news.last() {
-            self.told = Some(last.step);
+    /// The steps that are reached now and that the ledger has not of this period; from here on it has them. `stop` is reached by
+    /// what is spent, any other step by `used` too, which is what is spent and reserved where a call is looked at; `refused` is the
+    /// step that refuses it. What a reservation has led to is told once more when that much is spent.
+    pub fn news(&mut self, budget: &Budget, used: MicroUsd, refused: Option<Step>) -> Vec<Rung> {
+        let allocation = self.allocation(budget);
+        let of = |sum| budget.ladder.passed(MicroUsd::ZERO, sum, allocation).collect::<Vec<_>>();
+        let (spent, used) = (of(self.spent), of(used));
+        let mut news = Vec::new();
+        for rung in budget.ladder.rungs() {
+            let step = rung.step;
+            let is_used = refused == Some(step) || (step != Step::Stop && used.contains(rung));
+            // What both lead to is told once.
+            let is_new = if spent.contains(rung) {
+                self.told.used.insert(step);
+                self.told.spent.insert(step)
+            } else {
+                is_used && self.told.used.insert(step)
+            };
+            if is_new {
+                news.push(*rung);
+            }
         }
         news
     }
 }
 
 impl Admission {
+    /// What was spent and reserved together before the call.
+    #[must_use]
+    pub const fn used(&self) -> MicroUsd {
+        self.spent.plus(self.reserved)
+    }
+
     /// What a caller is told beside the answer, where another header names the scope: nothing while no more than `observe` is
     /// reached.
     #[must_use]
     pub fn advisory(&self, mode: Mode) -> Option<String> {
         let step = self.step.filter(|it| *it > Step::Observe)?;
-        let used = self.spent.plus(self.reserved);
+        let used = self.used();
         let share = u128::from(used.get()).saturating_mul(100).checked_div(self.allocation.get().into()).unwrap_or(0);
         let what = match (step, mode) {
             (Step::Approval | Step::Stop, Mode::Shadow) => ", this call would be refused if enforced",

@@ -105,21 +105,66 @@ fn a_running_period_of_which_nothing_was_used_ends_as_it_began() {
     );
 }
 
-/// Each step is told once a period, those that were leapt over too; a raised allocation lets them be told again.
+/// Each step is told once a period where that much is spent, those that were leapt over too; a raised allocation lets them be
+/// told again.
 #[test]
 fn a_step_is_news_once_a_period() {
     let (budget, settings) = (of_key(1_000), Settings::default());
     let mut row = BudgetUse::begin(&budget, noon(), &settings);
-    let steps =
-        |row: &mut BudgetUse, refused| row.news(&budget, refused).into_iter().map(|it| it.step).collect::<Vec<_>>();
+    let steps = |row: &mut BudgetUse, refused| -> Vec<Step> {
+        let used = row.used();
+        row.news(&budget, used, refused).into_iter().map(|it| it.step).collect()
+    };
     assert!(steps(&mut row, None).is_empty());
-    row.reserve(micros(900));
+    row.spent = micros(900);
     assert_eq!(steps(&mut row, None), [Step::Nudge, Step::Downgrade]);
     assert!(steps(&mut row, None).is_empty());
     assert_eq!(steps(&mut row, Some(Step::Stop)), [Step::Stop], "a refusal is news, though the line was not reached");
     assert!(steps(&mut row, Some(Step::Stop)).is_empty());
-    row.raise(micros(1_100));
+    row.spent = micros(1_000);
+    assert_eq!(steps(&mut row, None), [Step::Approval], "a higher step takes nothing from the lower ones");
+    row.raise(micros(1_200));
     assert_eq!(steps(&mut row, None), [Step::Nudge]);
+}
+
+/// What was reserved leads to every step but `stop`. It may be given back: a step that it has led to is told once more when that
+/// much is spent.
+#[test]
+fn what_was_reserved_uses_up_no_news() {
+    let (budget, settings) = (of_key(1_000), Settings::default());
+    let mut row = BudgetUse::begin(&budget, noon(), &settings);
+    let steps = |row: &mut BudgetUse, used| -> Vec<Step> {
+        row.news(&budget, used, None).into_iter().map(|it| it.step).collect()
+    };
+    let held = row.reserve(micros(30_000));
+    let used = row.used();
+    assert_eq!(steps(&mut row, used), [Step::Nudge, Step::Downgrade, Step::Approval]);
+    assert!(steps(&mut row, used).is_empty());
+    row.settle(&held, micros(30_000), micros(20));
+    assert!(steps(&mut row, micros(20)).is_empty());
+    row.spent = micros(850);
+    assert_eq!(steps(&mut row, micros(850)), [Step::Nudge]);
+    row.spent = micros(1_200);
+    assert_eq!(steps(&mut row, micros(1_200)), [Step::Downgrade, Step::Approval, Step::Stop]);
+    assert!(steps(&mut row, micros(99_999)).is_empty());
+}
+
+/// A row of an earlier release has the highest step alone: what leads to it or a lower one is told once more when it is spent.
+#[test]
+fn a_row_with_its_highest_step_is_read() {
+    let old = r#"{"budget":"bdg_01K6FN0001000000000000000A","start":1790805600000,"end":1798754400000,"told":"stop"}"#;
+    let budget = of_key(1_000);
+    let mut row: BudgetUse = serde_json::from_str(old).unwrap();
+    let steps = |row: &mut BudgetUse| -> Vec<Step> {
+        let used = row.used();
+        row.news(&budget, used, None).into_iter().map(|it| it.step).collect()
+    };
+    row.reserved = micros(950);
+    assert!(steps(&mut row).is_empty());
+    row.spent = micros(850);
+    assert_eq!(steps(&mut row), [Step::Nudge]);
+    let again: BudgetUse = serde_json::from_str(&serde_json::to_string(&row).unwrap()).unwrap();
+    assert_eq!(again, row);
 }
 
 /// Where a call finds no room it is told apart whether all is spent, others hold it, or it is too large by itself.
