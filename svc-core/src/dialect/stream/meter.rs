@@ -48,9 +48,11 @@ pub struct Received {
 pub(super) struct Meter {
     upstream: Dialect,
     told: Told,
-    /// In the messages shape, whether what was told is the whole: a start tells of one token of output at the most.
-    whole: bool,
+    /// In the messages shape, whether more was told than by its start, which tells of one token of output at the most.
+    beyond_start: bool,
     usage: Option<Usage>,
+    /// How many pieces of text had come when what was told was the whole. Where more have come since, it was not.
+    whole_at: Option<u64>,
     /// In the chat shape, the answers that have begun, and whether each has told why it stopped.
     answers: BTreeMap<i64, bool>,
     /// In the chat shape, what was told before the answer stopped.
@@ -74,8 +76,9 @@ impl Meter {
         Self {
             upstream,
             told,
-            whole: false,
+            beyond_start: false,
             usage: None,
+            whole_at: None,
             answers,
             so_far: None,
             received,
@@ -141,16 +144,23 @@ impl Meter {
     pub(super) fn usage(&self) -> Option<Usage> {
         let usage = match self.upstream {
             Dialect::Chat => self.usage,
-            Dialect::Messages => self.told.whole().filter(|_| self.whole),
+            Dialect::Messages => self.told.whole(),
         };
-        usage::believed(usage, self.received.begun)
+        let is_whole = self.whole_at == Some(self.pieces);
+        usage::believed(usage.filter(|_| is_whole), self.received.begun)
     }
 
     /// What the provider told, whether or not it is all of it.
     pub(super) fn reported(&self) -> Option<Usage> {
         match self.upstream {
-            Dialect::Chat => usage::later(self.usage, self.so_far),
-            Dialect::Messages if self.whole => self.told.whole(),
+            Dialect::Chat => {
+                let output = |it: Option<Usage>| it.map_or(0, |it| it.all_output());
+                // What was taken for the whole may have been told before the rest came.
+                let is_stale = self.whole_at.is_none() && output(self.so_far) > output(self.usage);
+                let (last, before) = if is_stale { (self.so_far, self.usage) } else { (self.usage, self.so_far) };
+                usage::later(last, before)
+            }
+            Dialect::Messages if self.beyond_start => self.told.whole(),
             Dialect::Messages => self.told.input(),
         }
     }
@@ -198,18 +208,25 @@ impl Meter {
             }
         }
         own::note_found(root, &mut self.received.brought);
+        if told.is_none() {
+            return;
+        }
         // Some providers count as they go: only what comes with the end, or by itself, is the whole.
         if bare || self.has_finished(1) {
             self.usage = usage::later(told, self.usage);
+            self.whole_at = Some(self.pieces);
         } else {
             self.so_far = usage::later(told, self.so_far);
+            self.whole_at = None;
         }
     }
 
     /// Hears of an event that tells a failure what it says of the use.
     pub(super) fn failed(&mut self, root: Value<'_>) {
-        if self.upstream == Dialect::Chat {
-            self.usage = usage::later(root.given("usage").and_then(usage::chat), self.usage);
+        let told = root.given("usage").and_then(usage::chat).filter(|_| self.upstream == Dialect::Chat);
+        if told.is_some() {
+            self.usage = usage::later(told, self.usage);
+            self.whole_at = Some(self.pieces);
         }
     }
 
@@ -322,7 +339,11 @@ impl Meter {
                 }
                 let told = root.given("usage");
                 // A start tells of one token at the most: beside text an end without output leaves what it came to untold.
-                self.whole |= told.is_some_and(|it| !self.received.begun || usage::tells_output(it));
+                if told.is_some_and(|it| !self.received.begun || usage::tells_output(it)) {
+                    self.beyond_start = true;
+                    // Before it says why it stops, it counts as it goes.
+                    self.whole_at = self.received.finish.map(|_| self.pieces);
+                }
                 self.tell(told);
             }
             "message_stop" => return true,

@@ -4,6 +4,7 @@
 mod errors;
 mod odd_calls;
 mod providers;
+mod usages;
 
 use std::collections::BTreeMap;
 

@@ -1,0 +1,79 @@
+//! What a usage is worth that pieces of the answer follow.
+
+use super::*;
+use crate::dialect::Received;
+use crate::state::gateway::Usage;
+
+fn of(usage: Option<Usage>) -> Option<(u64, u64)> {
+    usage.map(|it| (it.all_input(), it.all_output()))
+}
+
+/// What was received of a stream, to its end or not, in each shape of the client's.
+fn received(upstream: Dialect, answers: u32, text: &str) -> Vec<Received> {
+    let options = StreamOptions { answers, ..StreamOptions::default() };
+    let heard = |client| {
+        let (mut stream, mut out) = (Stream::new(upstream, client, options), Vec::new());
+        stream.push(text.as_bytes(), &mut out).unwrap();
+        stream.end(&mut out);
+        stream.received()
+    };
+    [CHAT, MESSAGES].into_iter().filter(|client| answers == 1 || *client == CHAT).map(heard).collect()
+}
+
+/// A usage after which more of the answer has come is none of the whole: the estimate goes by it and by what came.
+#[test]
+fn a_usage_that_text_follows_is_not_the_whole() {
+    let words = |index: u32| {
+        chat_chunk(r#"{"content":"word "}"#, "null").replace("\"index\":0", &format!("\"index\":{index}")).repeat(60)
+    };
+    let stop = chat_chunk("{}", "\"stop\"");
+    let early = CHAT_USAGE.replace("12,\"total_tokens\":42", "5,\"total_tokens\":35");
+    for text in [[&early, &*words(0)].concat(), [&early, &*words(0), &stop, DONE].concat()] {
+        for it in received(CHAT, 1, &text) {
+            assert_eq!((it.usage, of(it.reported), it.tokens), (None, Some((30, 5)), 75));
+        }
+    }
+    for it in received(CHAT, 1, &[&words(0), &stop, CHAT_USAGE, &stop, DONE].concat()) {
+        assert_eq!(of(it.usage), Some((30, 12)), "an end is no piece of it");
+    }
+
+    // The first of two answers has ended; what is told with the second counts on.
+    let told = |text: &str, usage: &str| text.replacen("\"usage\":null", &format!("\"usage\":{usage}"), 1);
+    let first = told(&stop, r#"{"prompt_tokens":30,"completion_tokens":5}"#);
+    for it in received(CHAT, 2, &[&first, &*words(1)].concat()) {
+        assert_eq!((it.usage, of(it.reported), it.tokens), (None, Some((30, 5)), 75));
+    }
+    let second = told(&words(1), r#"{"prompt_tokens":30,"completion_tokens":9}"#);
+    for it in received(CHAT, 2, &[&first, &*second].concat()) {
+        assert_eq!((it.usage, of(it.reported)), (None, Some((30, 9))));
+    }
+}
+
+/// In the messages shape what is told before it is said why the answer stops counts as it goes, and so does what text follows.
+#[test]
+fn a_usage_without_a_reason_to_stop_is_not_the_whole() {
+    let start = messages_event("message_start", r#","message":{"usage":{"input_tokens":30,"output_tokens":1}}"#);
+    let block = messages_event("content_block_start", r#","index":0,"content_block":{"type":"text","text":""}"#);
+    let word = messages_event("content_block_delta", r#","index":0,"delta":{"type":"text_delta","text":"word "}"#);
+    let closed = messages_event("content_block_stop", r#","index":0"#);
+    let told = |reason: &str, output: u64| {
+        let members = format!(r#","delta":{{"stop_reason":{reason}}},"usage":{{"output_tokens":{output}}}"#);
+        messages_event("message_delta", &members)
+    };
+    let stop = messages_event("message_stop", "");
+    let begun = [&*start, &block, &word].concat();
+    let words = word.repeat(50);
+    for (text, kept) in [
+        ([&begun, &*told("null", 2), &words].concat(), 2),
+        ([&begun, &*told("\"end_turn\"", 2), &words, &closed, &stop].concat(), 2),
+        ([&begun, &words, &closed, &*told("null", 70)].concat(), 70),
+    ] {
+        for it in received(MESSAGES, 1, &text) {
+            assert_eq!((it.usage, of(it.reported), it.tokens), (None, Some((30, kept)), 64));
+        }
+    }
+    let whole = [&begun, &*told("null", 2), &words, &closed, &told("\"end_turn\"", 70), &stop].concat();
+    for it in received(MESSAGES, 1, &whole) {
+        assert_eq!(of(it.usage), Some((30, 70)));
+    }
+}
