@@ -6,7 +6,7 @@
 
 mod waits;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use svc_core::state::gateway::route::{Circuit, Health as Seen, Standing};
@@ -14,7 +14,7 @@ use svc_core::value::id::UpstreamId;
 use svc_core::value::text::ModelName;
 use svc_core::value::{Span, Timestamp};
 
-use self::waits::Waits;
+use self::waits::{KEPT_MAX, Waits, median};
 
 /// Failures in a row that open a circuit.
 const FAILURES_MAX: u32 = 5;
@@ -30,6 +30,8 @@ const CALLED: Span = Span::minutes(10);
 const MODELS_MAX: usize = 4_096;
 /// Tokens that an answer has at least for its pace to say something.
 const PACED_TOKENS: u64 = 8;
+/// Tokens a second that no model makes: an answer that is there so fast was kept.
+const PACE_MAX: u64 = 5_000;
 /// Characters of an error that are remembered.
 const ERROR_CHARS_MAX: usize = 200;
 
@@ -61,7 +63,8 @@ struct Inner {
 struct Model {
     first_tokens: Waits,
     wholes: Waits,
-    pace: Option<u64>,
+    /// How fast the newest answers were made, the newest last.
+    paces: VecDeque<u64>,
     answered: u64,
     failed: u64,
     in_a_row: u32,
@@ -145,19 +148,21 @@ impl Health {
     }
 
     /// Notes how fast a model that answered to its end was: so many tokens in so many milliseconds since it was asked. What is
-    /// too little to measure by is passed over.
+    /// too little to measure by is passed over, and what comes faster than it can be made: it tells of a cache.
     pub fn record_pace(&self, upstream: UpstreamId, model: &ModelName, tokens: u64, ms: u64) {
         if tokens < PACED_TOKENS {
             return;
         }
         let pace = tokens.saturating_mul(1_000) / ms.max(1);
-        self.with(upstream, model, |it| it.pace = Some(mean(it.pace, pace)));
+        if pace <= PACE_MAX {
+            self.with(upstream, model, |it| it.note_pace(pace));
+        }
     }
 
     /// The tokens that a model makes in a second, as [`Standing::pace`] tells it.
     #[must_use]
     pub fn pace(&self, upstream: UpstreamId, model: &ModelName) -> u64 {
-        let known = self.lock().models.get(&(upstream, model.clone())).and_then(|it| it.pace);
+        let known = self.lock().models.get(&(upstream, model.clone())).and_then(Model::pace);
         Standing { tokens_per_second: known, ..Standing::default() }.pace()
     }
 
@@ -218,15 +223,23 @@ impl Inner {
     }
 }
 
-/// A mean that forgets: an eighth of each new figure.
-fn mean(old: Option<u64>, new: u64) -> u64 {
-    old.map_or(new, |old| (old.saturating_mul(7).saturating_add(new)) / 8)
-}
-
 impl Model {
     fn new(now: Timestamp) -> Self {
         let (first_tokens, wholes) = (Waits::default(), Waits::default());
-        Self { first_tokens, wholes, pace: None, answered: 0, failed: 0, in_a_row: 0, open: None, called_at: now }
+        let paces = VecDeque::new();
+        Self { first_tokens, wholes, paces, answered: 0, failed: 0, in_a_row: 0, open: None, called_at: now }
+    }
+
+    fn note_pace(&mut self, pace: u64) {
+        if self.paces.len() >= KEPT_MAX {
+            self.paces.pop_front();
+        }
+        self.paces.push_back(pace);
+    }
+
+    /// The pace in the middle of the newest: a single answer, be it from a cache or held up, changes little.
+    fn pace(&self) -> Option<u64> {
+        median(self.paces.iter().copied().collect())
     }
 
     fn note(&mut self, outcome: Outcome, now: Timestamp) {
@@ -275,7 +288,7 @@ impl Model {
             first_token_ms: self.first_tokens.lasting(now),
             whole_ms: self.wholes.lasting(now),
             is_called: now.since(self.called_at) < CALLED,
-            tokens_per_second: self.pace,
+            tokens_per_second: self.pace(),
         }
     }
 }
@@ -412,21 +425,30 @@ mod tests {
         assert_eq!(told(3_700_000), (None, None, None));
     }
 
-    /// How fast a model is is a mean that forgets; one that was not measured is taken for a usual one.
+    /// How fast a model is is in the middle of the newest; one that was not measured is taken for a usual one. What came from a
+    /// cache measures nothing, and one answer that was held up, or came in one piece, changes little.
     #[test]
-    fn pace_is_a_mean_that_forgets() {
+    fn pace_is_in_the_middle_of_the_newest() {
         let health = Health::default();
         let (upstream, model) = names();
+        let usual = Standing::default().pace();
         health.record_pace(upstream, &model, 1_000, 1_000);
-        assert_eq!(health.pace(upstream, &model), Standing::default().pace(), "nobody knows that it was called");
+        assert_eq!(health.pace(upstream, &model), usual, "nobody knows that it was called");
         health.record(upstream, &model, Outcome::Answered, None, at(0));
         health.record_pace(upstream, &model, 7, 1);
-        assert_eq!(health.pace(upstream, &model), Standing::default().pace(), "seven tokens measure nothing");
-        health.record_pace(upstream, &model, 160, 2_000);
-        assert_eq!(health.pace(upstream, &model), 80);
-        health.record_pace(upstream, &model, 160, 10_000);
-        assert_eq!(health.pace(upstream, &model), 72);
-        assert_eq!(health.snapshot(at(1_000)).of(upstream, &model).pace(), 72);
+        assert_eq!(health.pace(upstream, &model), usual, "seven tokens measure nothing");
+        health.record_pace(upstream, &model, 500, 2);
+        assert_eq!(health.pace(upstream, &model), usual, "it was kept, not made");
+        for (tokens, ms, middle) in
+            [(160, 2_000, 80), (160, 10_000, 16), (4_000, 1_000, 80), (160, 1_600, 80), (160, 1_600, 100)]
+        {
+            health.record_pace(upstream, &model, tokens, ms);
+            assert_eq!(health.pace(upstream, &model), middle, "{tokens} {ms}");
+        }
+        (0..20).for_each(|_| health.record_pace(upstream, &model, 30, 1_000));
+        assert_eq!(health.pace(upstream, &model), 30);
+        assert_eq!(health.lock().models.values().map(|it| it.paces.len()).collect::<Vec<_>>(), [KEPT_MAX]);
+        assert_eq!(health.snapshot(at(1_000)).of(upstream, &model).pace(), 30);
     }
 
     /// However many models are called, so many are remembered.

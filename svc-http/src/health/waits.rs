@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use svc_core::value::{Span, Timestamp};
 
 /// Waits that are remembered.
-const KEPT_MAX: usize = 9;
+pub(super) const KEPT_MAX: usize = 9;
 /// Waits of late that tell what is usual now: one slow answer is not yet a slow model.
 const LATE_MIN: usize = 3;
 /// After how long without another one waits are none of late any more. Whoever is called by none for being slow may be fast again:
@@ -79,7 +79,7 @@ impl Waits {
 }
 
 /// The one in the middle, of two the lesser: what half of them pass says nothing yet.
-fn median(mut all: Vec<u64>) -> Option<u64> {
+pub(super) fn median(mut all: Vec<u64>) -> Option<u64> {
     all.sort_unstable();
     all.get(all.len().saturating_sub(1) / 2).copied()
 }
