@@ -19,6 +19,7 @@ mod connection;
 mod failed;
 mod framing;
 mod guard;
+mod in_place;
 mod incoming;
 mod pool;
 mod post;
@@ -30,11 +31,11 @@ mod watched;
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU16, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU16, AtomicU64, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
-use svc_core::dialect::{Answer, Unreadable};
+use svc_core::dialect::Unreadable;
 use svc_core::state::edge::outbound::Outbound;
 use svc_core::state::gateway::ModelTimeouts;
 use svc_core::value::Invalid;
@@ -135,6 +136,15 @@ pub struct Whole {
     pub first_ms: u64,
     /// From the call to its end, in milliseconds.
     pub ms: u64,
+}
+
+impl Whole {
+    /// What came of the call where its text is no answer, which `why` says.
+    #[must_use]
+    pub fn failed(&self, target: &Target, why: &Unreadable) -> Failed {
+        let failed = in_place::failed(target, &self.body, why);
+        Failed { status: Some(self.status), ms: self.ms, was_sent: true, ..failed }
+    }
 }
 
 impl Upstreams {
@@ -267,19 +277,20 @@ impl Upstreams {
         if head.framing == Framing::Ended {
             return Err(status(Reason::Empty, &head));
         }
-        if head.packed {
-            return Err(status(Reason::Packed, &head));
-        }
-        if head.content_type != wanted {
-            let told = told_in_place(&mut incoming, &head, target).await;
-            return Err(told.unwrap_or_else(|| status(Reason::ContentType, &head)));
+        attempt.promised(&head);
+        if head.packed || head.content_type != wanted {
+            return Err(in_place::read(&mut incoming, &head, target, &attempt.received).await);
         }
         if call.stream {
             incoming.begin().await.map_err(|reason| status(reason, &head))?;
             return Ok(Reply::Stream(incoming));
         }
         let first_ms = millis(attempt.started);
-        let body = incoming.read(ANSWER_BYTES_MAX, target.times.idle).await.map_err(|reason| status(reason, &head))?;
+        let read = incoming.read_counting(ANSWER_BYTES_MAX, target.times.idle, &attempt.received).await;
+        let body = read.map_err(|reason| status(reason, &head))?;
+        if in_place::is_page(&body) {
+            attempt.received.store(0, Ordering::Relaxed);
+        }
         match body.iter().find(|it| !it.is_ascii_whitespace()) {
             Some(b'{') => {}
             Some(_) => return Err(status(Reason::Unreadable, &head)),
@@ -320,30 +331,30 @@ struct Attempt<'a> {
     left: &'a AtomicBool,
     /// The status of the answer, 0 before its head has come.
     status: AtomicU16,
+    /// About how many bytes the answer has, as far as its head tells or it has come.
+    received: AtomicU64,
 }
 
 impl<'a> Attempt<'a> {
     const fn new(started: Instant, left: &'a AtomicBool) -> Self {
-        Self { started, left, status: AtomicU16::new(0) }
+        Self { started, left, status: AtomicU16::new(0), received: AtomicU64::new(0) }
+    }
+
+    /// The head of an answer is there: a whole one was made before its length was told. Of a stream the most is no text.
+    fn promised(&self, head: &Head) {
+        if let (Framing::Length(length), Type::Json | Type::Other) = (&head.framing, head.content_type) {
+            self.received.store(*length, Ordering::Relaxed);
+        }
     }
 
     fn failed(&self, failed: Failed) -> Failed {
         let answered = Some(self.status.load(Ordering::Relaxed)).filter(|it| *it > 0);
         let (status, was_sent) = (failed.status.or(answered), self.left.load(Ordering::Relaxed));
-        Failed { status, was_sent, ms: millis(self.started), ..failed }
+        // Who says no has made nothing, or says what.
+        let is_none = failed.status.is_some_and(|it| it >= 300) || failed.reason == Reason::Told;
+        let received = if is_none { 0 } else { failed.received.max(self.received.load(Ordering::Relaxed)) };
+        Failed { status, was_sent, received, ms: millis(self.started), ..failed }
     }
-}
-
-/// The error that a provider has told in a whole answer, in the place of the stream that was asked for; none where it says anything
-/// else, or not soon.
-async fn told_in_place(incoming: &mut Incoming, head: &Head, target: &Target) -> Option<Failed> {
-    if head.content_type != Type::Json {
-        return None;
-    }
-    let body = timeout(ERROR_TIME, incoming.read(HEAD_BYTES_MAX, ERROR_TIME)).await.ok()?.ok()?;
-    let Err(why @ Unreadable::Failed(..)) = Answer::read(target.dialect(), &body) else { return None };
-    let made_tokens = why.reported().is_some_and(|it| it.all_output() > 0);
-    Some(Failed { said: target.said(&body), made_tokens, ..status(Reason::Told, head) })
 }
 
 fn status(reason: Reason, head: &Head) -> Failed {

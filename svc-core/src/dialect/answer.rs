@@ -55,9 +55,9 @@ pub enum Unreadable {
     /// It is an answer without an answer in it: what it says of its use holds.
     #[error("it sent an answer without any choice")]
     NoChoice(Option<Usage>),
-    /// It is JSON, and no answer of the provider's shape.
+    /// It is JSON, and no answer of the provider's shape: what it says of its use holds.
     #[error("it sent JSON that is no answer")]
-    NotAnswer,
+    NotAnswer(Option<Usage>),
     /// It is an error in spite of its status: what it says of its use holds.
     #[error("it answered with an error: {}", .0.message)]
     Failed(Box<ProviderError>, Option<Usage>),
@@ -68,8 +68,8 @@ impl Unreadable {
     #[must_use]
     pub const fn reported(&self) -> Option<Usage> {
         match self {
-            Self::NoChoice(usage) | Self::Failed(_, usage) => *usage,
-            Self::NotJson | Self::NotAnswer => None,
+            Self::NoChoice(usage) | Self::NotAnswer(usage) | Self::Failed(_, usage) => *usage,
+            Self::NotJson => None,
         }
     }
 }
@@ -97,7 +97,7 @@ impl Answer {
             Dialect::Messages => messages_facts(root),
         };
         let Facts { reported, finish, text_bytes, calls, server_tools, brought } =
-            facts.ok_or(Unreadable::NotAnswer)?;
+            facts.ok_or_else(|| Unreadable::NotAnswer(usage_of(upstream, root)))?;
         let model = root.text_of("model").filter(|it| !it.is_empty()).map(Into::into);
         let usage = usage::believed(reported, text_bytes > 0 || calls);
         let mut service = Service::default();

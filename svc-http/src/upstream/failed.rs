@@ -3,6 +3,7 @@
 use std::fmt;
 
 use svc_core::dialect::ProviderError;
+use svc_core::state::gateway::Usage;
 
 use crate::log::scrub;
 
@@ -24,6 +25,10 @@ pub struct Failed {
     pub was_sent: bool,
     /// Whether it says beside its error that it made tokens.
     pub made_tokens: bool,
+    /// What is told of its use by what came in the place of an answer.
+    pub reported: Option<Usage>,
+    /// About how many bytes an answer had that cannot be passed on, as far as it came or its head tells: it was made all the same.
+    pub received: u64,
     /// From the call to this, in milliseconds.
     pub ms: u64,
 }
@@ -142,7 +147,17 @@ impl Failed {
     #[must_use]
     pub const fn new(reason: Reason) -> Self {
         let said = Said::NOTHING;
-        Self { reason, status: None, retry_after_s: None, said, was_sent: false, made_tokens: false, ms: 0 }
+        Self {
+            reason,
+            status: None,
+            retry_after_s: None,
+            said,
+            was_sent: false,
+            made_tokens: false,
+            reported: None,
+            received: 0,
+            ms: 0,
+        }
     }
 
     /// The request was sent, or part of it.

@@ -2,6 +2,7 @@
 
 use std::future::poll_fn;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
@@ -85,6 +86,19 @@ impl Incoming {
     /// # Errors
     /// It breaks off, is too long, or comes to a halt.
     pub(super) async fn read(&mut self, bytes_max: usize, idle: Duration) -> Result<Vec<u8>, Reason> {
+        self.read_counting(bytes_max, idle, &AtomicU64::new(0)).await
+    }
+
+    /// The same, which raises `received` to the bytes that have come: for whoever is left with a part of it.
+    ///
+    /// # Errors
+    /// Those of [`read`](Self::read).
+    pub(super) async fn read_counting(
+        &mut self,
+        bytes_max: usize,
+        idle: Duration,
+        received: &AtomicU64,
+    ) -> Result<Vec<u8>, Reason> {
         let room = match self.framing {
             Framing::Length(length) => usize::try_from(length).unwrap_or(usize::MAX),
             Framing::Chunked(_) | Framing::UntilClosed | Framing::Ended => 0,
@@ -96,7 +110,11 @@ impl Incoming {
         let mut all = Vec::with_capacity(room.min(LAST_BYTES_MAX));
         let mut last = None;
         loop {
-            let more = poll_fn(|context| self.poll_take(context, &mut |bytes| all.extend_from_slice(bytes)));
+            let mut sink = |bytes: &[u8]| {
+                all.extend_from_slice(bytes);
+                received.fetch_max(all.len().try_into().unwrap_or(u64::MAX), Ordering::Relaxed);
+            };
+            let more = poll_fn(|context| self.poll_take(context, &mut sink));
             let more = match last {
                 Some(last) => timeout_at(last + idle, more).await.map_err(|_| Reason::Idle)??,
                 None => more.await?,

@@ -3,6 +3,8 @@
 use serde_json::{Value, json};
 use svc_core::testing::Dice;
 use svc_tests::desk::{CHAT, Desk, MESSAGES, answering, chat, header_of, streamed};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpListener;
 
 /// The kinds of tokens: the knob that sets one, the price's member, and the one that holds where that is absent.
 const KINDS: [(&str, &str, &str); 6] = [
@@ -222,6 +224,81 @@ async fn what_failed_halfway_costs_what_it_says() {
         assert_eq!((&call["costMicros"], &call["end"]), (&json!(5 + 2 * 3), &json!("failed")), "{call}");
         let left = desk.budget_at(&budget).await;
         assert_eq!((&left["spentMicros"], &left["reservedMicros"]), (&json!(spent), &json!(0)), "{left}");
+    }
+}
+
+/// A provider that answers every request with these bytes and closes the connection; its address, without a path.
+async fn sending(answer: Vec<u8>) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    tokio::spawn(async move {
+        while let Ok((mut socket, _)) = listener.accept().await {
+            if socket.read(&mut [0; 65_536]).await.is_ok_and(|it| it > 0) {
+                let _ = socket.write_all(&answer).await;
+                let _ = socket.shutdown().await;
+            }
+        }
+    });
+    url
+}
+
+/// An answer that was made and cannot be passed on is billed all the same: as what it says of its use, wherever that can be read,
+/// else by its length, as far as it came or was promised. What no model made costs as little as before.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_answer_that_cannot_be_passed_on_costs_what_it_was_made_for() {
+    let mut desk = Desk::bare(|_| {}).await;
+    let budget = desk.budget(1_000_000, json!([{ "at": 100, "step": "stop" }])).await;
+    let text = "word ".repeat(800);
+    let usage = json!({ "prompt_tokens": 10, "completion_tokens": 800, "total_tokens": 810 });
+    let choice = json!({ "index": 0, "message": { "role": "assistant", "content": text }, "finish_reason": "stop" });
+    let whole = json!({ "id": "c", "object": "chat.completion", "created": 1, "model": "m", "choices": [choice], "usage": usage });
+    let whole = whole.to_string();
+    let bare = json!({ "id": "c", "usage": usage }).to_string();
+    let none = json!({ "id": "c", "choices": null, "usage": usage }).to_string();
+    let head =
+        |kind: &str, length: usize| format!("HTTP/1.1 200 OK\r\ncontent-type: {kind}\r\ncontent-length: {length}\r\n");
+    let sent = |kind: &str, body: &str| format!("{}\r\n{body}", head(kind, body.len()));
+    let kind = "application/json";
+    let page = format!("<html>{text}</html>");
+    let chunked = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n";
+    // By its length it has more than a thousand tokens, so what the request bounds it by is charged.
+    let (told, bound) = (10 + 800 * 3, 900 * 3);
+    for (name, stream, answer, wanted) in [
+        ("cut", false, format!("{}\r\n{}", head(kind, whole.len()), &whole[..whole.len() - 100]), bound..bound + 60),
+        ("early", false, format!("{}\r\n{}", head(kind, whole.len()), &whole[..50]), bound..bound + 60),
+        ("chunk", false, format!("{chunked}{:x}\r\n{whole}\r\n", whole.len()), bound..bound + 60),
+        (
+            "packed",
+            false,
+            format!("{}content-encoding: gzip\r\n\r\n{}", head(kind, 900), "z".repeat(900)),
+            bound..bound + 60,
+        ),
+        ("more", false, sent(kind, &format!("{whole}}}")), bound..bound + 60),
+        ("plain", false, sent("text/plain", &whole), told..told + 1),
+        ("whole", true, sent(kind, &whole), told..told + 1),
+        ("bare", false, sent(kind, &bare), told..told + 1),
+        ("none", false, sent(kind, &none), told..told + 1),
+        ("page", false, sent("text/html", &page), 0..60),
+        ("page-of-json", false, sent(kind, &page), 0..60),
+        ("error", false, sent("text/plain", &format!(r#"{{"error":{{"message":"{text}"}}}}"#)), 0..60),
+    ] {
+        let url = sending(answer.into_bytes()).await;
+        let id = desk.upstream(name, "chat", &format!("{url}/v1")).await;
+        desk.model(&id, "m", 50, 1, 3).await;
+        let mut body = if stream { streamed(&format!("{name}/m")) } else { chat(&format!("{name}/m")) };
+        body["max_tokens"] = json!(900);
+        let before = desk.budget_at(&budget).await["spentMicros"].as_u64().unwrap();
+        let got = desk.chat_with(&[], &body).await;
+        assert_eq!((got.status, got.kind().as_str()), (502, "upstream_failure"), "{name}: {}", got.text());
+        let call = desk.call_of(&got).await;
+        let cost = call["costMicros"].as_u64().unwrap();
+        assert!(wanted.contains(&cost) && call["usage"]["estimated"] == json!(true), "{name}: {wanted:?} {call}");
+        let left = desk.budget_at(&budget).await;
+        assert_eq!(
+            (&left["spentMicros"], &left["reservedMicros"]),
+            (&json!(before + cost), &json!(0)),
+            "{name}: {left}"
+        );
     }
 }
 

@@ -122,13 +122,22 @@ fn what_is_no_answer_is_said() {
         ("<html>", Unreadable::NotJson),
         ("{\"choices\":[", Unreadable::NotJson),
         ("", Unreadable::NotJson),
-        ("[]", Unreadable::NotAnswer),
-        ("{}", Unreadable::NotAnswer),
-        ("{\"content\":[]}", Unreadable::NotAnswer),
+        ("[]", Unreadable::NotAnswer(None)),
+        ("{}", Unreadable::NotAnswer(None)),
+        ("{\"content\":[]}", Unreadable::NotAnswer(None)),
     ] {
         assert_eq!(Answer::read(CHAT, text.as_bytes()).unwrap_err(), why, "{text}");
     }
-    assert_eq!(Answer::read(MESSAGES, b"{\"choices\":[]}").unwrap_err(), Unreadable::NotAnswer);
+    assert_eq!(Answer::read(MESSAGES, b"{\"choices\":[]}").unwrap_err(), Unreadable::NotAnswer(None));
+    // Whatever else it lacks, what it says of its use holds.
+    for (dialect, text) in [
+        (CHAT, r#"{"id":"x","usage":{"prompt_tokens":30,"completion_tokens":9}}"#),
+        (CHAT, r#"{"choices":null,"usage":{"prompt_tokens":30,"completion_tokens":9}}"#),
+        (MESSAGES, r#"{"type":"message","usage":{"input_tokens":30,"output_tokens":9}}"#),
+    ] {
+        let used = Answer::read(dialect, text.as_bytes()).unwrap_err().reported();
+        assert_eq!(used.map(|it| (it.input, it.output)), Some((30, 9)), "{text}");
+    }
     let failed = Answer::read(CHAT, br#"{"error":{"message":"out of credit","code":402}}"#).unwrap_err();
     assert_eq!(failed.to_string(), "it answered with an error: out of credit");
 }

@@ -9,7 +9,9 @@ use svc_core::dialect::{Answer as Read, ProviderError, Stream};
 use svc_core::refusal::Refusal;
 use svc_core::rules::gateway::admit::{Admission, AdmitCall, Admitted, Place};
 use svc_core::rules::gateway::finish::{FinishCall, Served, Tried};
-use svc_core::state::gateway::{CallEnd, Demand, Model, Received, Routing, Service, Upstream, Usage, tokens_of};
+use svc_core::state::gateway::{
+    CallEnd, Demand, Model, Received, Routing, Service, Upstream, Usage, output_bound, tokens_of,
+};
 use svc_core::state::people::DataLoss;
 use svc_core::value::id::CallId;
 use svc_store::Gate;
@@ -22,7 +24,7 @@ use crate::metrics::Metrics;
 use crate::ops::GateService;
 use crate::telemetry::Telemetry;
 use crate::trace::Trace;
-use crate::upstream::{Charged, Ended, Finish, Guard, How, Reason, Translate};
+use crate::upstream::{Charged, Ended, Failed, Finish, Guard, How, Reason, Translate};
 
 /// What was heard of an answer.
 #[derive(Debug)]
@@ -336,6 +338,17 @@ impl Sink {
             brought: BTreeSet::new(),
             service: Service::default(),
         }
+    }
+
+    /// A try at `place` that has failed: what came in the place of an answer was made all the same, and counts as what it says, else
+    /// by its length, which is no more than the answers of the request can have.
+    pub(super) fn missed(&self, place: Place, failed: &Failed) -> Served {
+        let mut served = self.unheard(place, failed.ms);
+        let most = self.model(place).map_or(0, |(_, model)| output_bound(model, &self.demand));
+        let received = &mut served.received;
+        received.reported = failed.reported.or(received.reported);
+        received.tokens = tokens_of(failed.received).min(most.saturating_mul(self.demand.answers.max(1).into()));
+        served
     }
 
     /// Notes how a stream of the model at `place` came to its end. What a client or this server ended says nothing of the model,

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use http::header::TRAILER;
 use http::{HeaderName, HeaderValue};
 use serde::Deserialize;
-use svc_core::dialect::{self, Answer as Read, Body, Stream, StreamOptions, Unreadable};
+use svc_core::dialect::{self, Answer as Read, Body, Stream, StreamOptions};
 use svc_core::refusal::{AttemptedModel, Kind, Refusal};
 use svc_core::rules::gateway::admit::{Admitted, Place};
 use svc_core::rules::gateway::finish::Tried;
@@ -183,7 +183,7 @@ impl Run {
             }
             if let Some(sink) = guard.sink() {
                 sink.place = None;
-                let used = failed.may_have_used().then(|| sink.unheard(place, failed.ms));
+                let used = failed.may_have_used().then(|| sink.missed(place, &failed));
                 sink.failed.push(Tried { attempt: attempt.clone(), used });
             }
             let was_tried = fits && failed.reason != Reason::Circuit;
@@ -287,24 +287,10 @@ impl Run {
             upstream::Call { what: What::Answer, body: Bytes::from(sent), stream: self.demand.stream, query, headers };
         match self.upstreams.send_telling(target, &call, left).await? {
             Reply::Whole(whole) => {
-                let read = Read::read(target.dialect(), &whole.body);
-                if let Err(why) = &read {
-                    *reported = why.reported();
-                }
-                let failed = |why: Unreadable| {
-                    let is_told = matches!(why, Unreadable::Failed(..));
-                    Failed {
-                        status: Some(whole.status),
-                        said: if is_told { target.said(&whole.body) } else { Said::default() },
-                        made_tokens: why.reported().is_some_and(|it| it.all_output() > 0),
-                        ms: whole.ms,
-                        ..Failed::sent(if is_told { Reason::Told } else { Reason::Unreadable })
-                    }
-                };
+                let read = Read::read(target.dialect(), &whole.body).map_err(|why| whole.failed(target, &why))?;
+                let read = read.naming(self.body.names(target.dialect())).of_provider(provider).signed_by(apart);
                 let (status, first_ms, ms) = (whole.status, whole.first_ms, whole.ms);
-                read.map(|it| it.naming(self.body.names(target.dialect())).of_provider(provider).signed_by(apart))
-                    .map(|it| Answered::Whole { read: Box::new(it), status, first_ms, ms })
-                    .map_err(failed)
+                Ok(Answered::Whole { read: Box::new(read), status, first_ms, ms })
             }
             Reply::Stream(incoming) => {
                 let options = StreamOptions {
@@ -381,7 +367,7 @@ impl Run {
     /// The provider says that the request is at fault: nobody else is asked.
     async fn rejected(&self, mut guard: Guard<Sink>, tried: Vec<Missed>, attempt: Attempt, failed: &Failed) -> Answer {
         if let Some(sink) = guard.sink() {
-            let used = sink.place.take().filter(|_| failed.may_have_used()).map(|it| sink.unheard(it, failed.ms));
+            let used = sink.place.take().filter(|_| failed.may_have_used()).map(|it| sink.missed(it, failed));
             sink.end = Some(CallEnd::Refused);
             sink.failed.push(Tried { attempt: attempt.clone(), used });
         }
