@@ -1,4 +1,4 @@
-//! A store of one's own in under two hundred lines: a log file that commits are appended to, and two maps that are read. It
+//! A store of one's own in two hundred lines: a log file that commits are appended to, and two maps that are read. It
 //! passes the suite that every store passes, carries a gate, and is there after a crash in the middle of a write.
 //!
 //! Run it with `cargo run -p svc-examples --bin custom_store`.
@@ -39,22 +39,25 @@ struct Log {
 }
 
 impl LogStore {
-    /// Reads the log at `path`, or begins one. A commit that a crash cut short was never acknowledged: it is cut off.
+    /// Reads the log at `path`, or begins one. A commit that a crash cut short was never acknowledged: it is cut off, with whatever
+    /// rows of it were whole. They are not read, and no later commit takes them for its own.
     fn open(path: &Path) -> io::Result<Self> {
         let mut file = OpenOptions::new().create(true).truncate(false).read(true).write(true).open(path)?;
-        let mut text = String::new();
-        file.read_to_string(&mut text)?;
-        let whole = text.rfind("commit ").and_then(|at| Some(at + text.get(at..)?.find('\n')? + 1)).unwrap_or(0);
-        file.set_len(u64::try_from(whole).map_err(io::Error::other)?)?;
-        file.seek(SeekFrom::End(0))?;
+        let mut bytes = Vec::new();
+        file.read_to_end(&mut bytes)?;
+        let whole = committed(&bytes);
+        let read = std::str::from_utf8(bytes.get(..whole).unwrap_or_default()).map_err(io::Error::other)?;
         let mut log = Log { file, rows: BTreeMap::new(), links: BTreeSet::new(), last: Stamp::ABSENT, broken: false };
         let mut rows = Vec::new();
-        for line in text.get(..whole).unwrap_or_default().lines() {
+        for line in read.lines() {
             match line.strip_prefix("commit ") {
                 Some(stamp) => log.apply(Stamp(stamp.parse().map_err(io::Error::other)?), std::mem::take(&mut rows)),
                 None => rows.push(read_row(line).ok_or_else(|| io::Error::other(format!("no row: {line}")))?),
             }
         }
+        // Only now: a log that cannot be understood stays as it is.
+        log.file.set_len(u64::try_from(whole).map_err(io::Error::other)?)?;
+        log.file.seek(SeekFrom::End(0))?;
         Ok(Self(Arc::new(Mutex::new(log))))
     }
 
@@ -162,7 +165,20 @@ impl Backend for LogStore {
     }
 }
 
-/// `row TABLE KEY FORMAT JSON`, or `gone TABLE KEY`; neither holds a newline.
+/// How many bytes of a log are whole commits: up to behind the last line that is one's end, newline and all. Bytes, as what a crash
+/// cut may end within a letter; lines, as the text in a row may say `commit ` too.
+fn committed(log: &[u8]) -> usize {
+    let (mut read, mut whole) = (0, 0);
+    for line in log.split_inclusive(|byte| *byte == b'\n') {
+        read += line.len();
+        if line.starts_with(b"commit ") && line.ends_with(b"\n") {
+            whole = read;
+        }
+    }
+    whole
+}
+
+/// `row TABLE KEY FORMAT JSON`, or `gone TABLE KEY`; neither holds a newline, nor begins as the end of a commit does.
 fn write_row(key: Key, record: Option<&Record>) -> Result<String, Box<dyn Error + Send + Sync>> {
     let (table, bytes) = (key.table().name(), hex::encode(key.encode()));
     let Some(record) = record else { return Ok(format!("gone {table} {bytes}\n")) };
@@ -254,3 +270,70 @@ fn on_threads(racers: Vec<contract::Racer<'_>>) {
 
 /// More than the suite has promises; each is shown over a log of its own.
 const LOGS: usize = 100;
+
+#[cfg(test)]
+mod tests {
+    use svc_core::store::Write;
+    use svc_core::testing::sample;
+
+    use super::*;
+
+    /// A row whose text looks like the end of a commit, with a letter of two bytes.
+    fn row(bits: u128) -> Record {
+        sample::payload(sample::id(bits), &format!("git commit the {bits}. change\ncommit 7\nä"))
+    }
+
+    /// Commits new rows.
+    fn insert(store: &mut LogStore, rows: &[Record]) -> Stamp {
+        let write =
+            |row: &Record| Write { key: row.key(), record: Some(row.clone()), unlink: vec![], link: row.links() };
+        let checks = rows.iter().map(|row| (row.key(), Stamp::ABSENT)).collect();
+        match store.commit(&Commit { checks, writes: rows.iter().map(write).collect() }).unwrap() {
+            Committed::Applied(stamp) => stamp,
+            Committed::Conflict(moved) => panic!("{moved:?}"),
+        }
+    }
+
+    /// The rows that are there, of four.
+    fn held(store: &mut LogStore) -> Vec<(Stamp, Record)> {
+        let rows = store.load(&[1, 2, 3, 4].map(|bits| row(bits).key())).unwrap();
+        rows.into_iter().filter_map(|it| Some((it.stamp, it.record?))).collect()
+    }
+
+    /// Wherever a crash cuts the log, the commits before it are there, nothing is of the one that it cut, and the next one is there
+    /// after another start.
+    #[test]
+    fn a_log_cut_anywhere_has_its_whole_commits() {
+        let home = tempfile::tempdir().unwrap();
+        let (log, cut) = (home.path().join("whole.log"), home.path().join("cut.log"));
+        let mut store = LogStore::open(&log).unwrap();
+        let first = insert(&mut store, &[row(1)]);
+        let one = usize::try_from(std::fs::metadata(&log).unwrap().len()).unwrap();
+        let second = insert(&mut store, &[row(2), row(3)]);
+        let bytes = std::fs::read(&log).unwrap();
+        for end in 0..=bytes.len() {
+            std::fs::write(&cut, &bytes[..end]).unwrap();
+            let mut expected = Vec::new();
+            expected.extend((end >= one).then(|| (first, row(1))));
+            expected.extend((end == bytes.len()).then(|| [2, 3].map(|bits| (second, row(bits)))).into_iter().flatten());
+            let mut store = LogStore::open(&cut).unwrap();
+            assert_eq!(held(&mut store), expected, "cut at {end}");
+            let next = insert(&mut store, &[row(4)]);
+            assert!(expected.iter().all(|(stamp, _)| *stamp < next), "cut at {end}");
+            expected.push((next, row(4)));
+            assert_eq!(held(&mut LogStore::open(&cut).unwrap()), expected, "cut at {end}, after the next commit");
+        }
+    }
+
+    /// A log that cannot be understood is refused, and nothing is taken from it.
+    #[test]
+    fn a_log_that_is_none_is_left_alone() {
+        let home = tempfile::tempdir().unwrap();
+        let log = home.path().join("strange.log");
+        for strange in [&b"row of nothing\ncommit 1\n"[..], b"row \xff\ncommit 1\nrow"] {
+            std::fs::write(&log, strange).unwrap();
+            assert!(LogStore::open(&log).is_err());
+            assert_eq!(std::fs::read(&log).unwrap(), strange);
+        }
+    }
+}
