@@ -362,7 +362,7 @@ fn a_person_is_erased_everywhere() {
         confirm: Some(2),
         seen: None,
     };
-    ledger.world.run(freeze).unwrap();
+    drop(ledger.world.run(freeze).unwrap());
     ledger.world.advance(Span::seconds(1));
     for word in ["private word five", "private word six"] {
         assert!(ledger.world.dump().contains(word), "{word} is kept until then");
