@@ -195,10 +195,10 @@ fn served(admitted: &Admitted, demand: &Demand, usage: Option<Usage>) -> Served 
 /// A try at the first of a call's places that was sent and never answered.
 fn lost(admitted: &Admitted, demand: &Demand) -> Tried {
     let target = admitted.call.target.clone().unwrap();
-    let (provider, model) = (target.provider, target.model);
+    let (upstream, provider, model) = (Some(target.upstream), target.provider, target.model);
     let error = Some("lost".into());
     let (cost, usage) = (MicroUsd::ZERO, Usage::default());
-    let attempt = Attempt { provider, model, status: None, ms: 1, error, cost, usage, unpriced: false };
+    let attempt = Attempt { upstream, provider, model, status: None, ms: 1, error, cost, usage, unpriced: false };
     Tried { attempt, used: Some(served(admitted, demand, None)) }
 }
 

@@ -172,6 +172,10 @@ fn attempt() -> Value {
             "status": { "type": ["integer", "null"], "description": "What the provider answered; `null` where nothing came." },
             "ms": { "type": "integer", "minimum": 0 },
             "error": { "type": "string" },
+            "costMicros": { "type": "integer", "minimum": 0,
+                "description": "What a try that failed is charged, within the call's own; absent where that is nothing." },
+            "usage": usage(),
+            "unpriced": { "type": "boolean", "description": "Something that it may have used has no price." },
         },
     })
 }

@@ -3,7 +3,7 @@
 use super::put;
 use serde_json::{Map, Value, json};
 use svc_core::rules::gateway::admit::Admitted;
-use svc_core::state::gateway::{Attempt, Call, CallState, Mode};
+use svc_core::state::gateway::{Attempt, Call, CallState, Mode, Usage};
 use svc_core::value::text::{ModelName, UpstreamName};
 
 /// The call as JSON text.
@@ -33,15 +33,7 @@ pub fn item(call: &Call) -> Value {
         "objective": call.objective.as_str(),
         "stream": call.stream,
         "attempts": call.attempts.iter().map(attempt).chain(last_try(call)).collect::<Vec<_>>(),
-        "usage": {
-            "input": call.usage.input,
-            "cachedInput": call.usage.cached_input,
-            "cacheWrite": call.usage.cache_write,
-            "cacheWriteLong": call.usage.cache_write_long,
-            "output": call.usage.output,
-            "reasoning": call.usage.reasoning,
-            "estimated": call.usage.estimated,
-        },
+        "usage": usage(&call.usage),
         "costMicros": call.cost.get(),
         "unpriced": call.unpriced,
         "reservedMicros": call.reserved.get(),
@@ -89,7 +81,26 @@ fn attempt(attempt: &Attempt) -> Value {
     if let Some(error) = &attempt.error {
         put(&mut item, "error", json!(error));
     }
+    if attempt.is_charged() {
+        put(&mut item, "costMicros", json!(attempt.cost.get()));
+        put(&mut item, "usage", usage(&attempt.usage));
+    }
+    if attempt.unpriced {
+        put(&mut item, "unpriced", json!(true));
+    }
     item
+}
+
+fn usage(usage: &Usage) -> Value {
+    json!({
+        "input": usage.input,
+        "cachedInput": usage.cached_input,
+        "cacheWrite": usage.cache_write,
+        "cacheWriteLong": usage.cache_write_long,
+        "output": usage.output,
+        "reasoning": usage.reasoning,
+        "estimated": usage.estimated,
+    })
 }
 
 /// What a dry run answers: the preview of its route with where the call would go, and where each budget stands. Where the call

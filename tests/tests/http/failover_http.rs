@@ -359,6 +359,7 @@ async fn who_never_answered_is_charged_though_nobody_takes_over() {
         }
         desk.enforce().await;
         let budget = desk.budget(2_000, json!([{ "at": 100, "step": "stop" }])).await;
+        let mut silent = 0;
         for path in [CHAT, MESSAGES] {
             let before = desk.budget_at(&budget).await["spentMicros"].as_u64().unwrap();
             let got = best(&mut desk, path, &chat("auto")).await;
@@ -371,11 +372,20 @@ async fn who_never_answered_is_charged_though_nobody_takes_over() {
             assert_eq!(tried.get(1), left.contains("dear").then_some(&json!("budget_exhausted")), "{call}");
             let (usage, cost) = (&call["usage"], call["costMicros"].as_u64().unwrap());
             assert_eq!(usage["estimated"], json!(true), "{left}: {call}");
+            let failed = &call["attempts"][0];
+            assert!(failed["costMicros"].as_u64().is_some_and(|it| it > 0 && it <= cost), "{left}: {call}");
+            assert_eq!(failed["usage"]["estimated"], json!(true), "{left}: {call}");
+            silent += failed["costMicros"].as_u64().unwrap();
             assert_eq!(cost, usage["input"].as_u64().unwrap() + usage["output"].as_u64().unwrap() * 2, "{call}");
             assert!(cost > 0, "{call}");
             let at = desk.budget_at(&budget).await;
             assert_eq!((&at["reservedMicros"], &at["spentMicros"]), (&json!(0), &json!(before + cost)), "{left}: {at}");
         }
+        // Each model has what its provider bills, whoever answered in the end; and every call is counted once.
+        let rows = desk.read("reports/spend?by=model").await["rows"].as_array().unwrap().clone();
+        let row = |name: &str| rows.iter().find(|it| it["key"] == json!(name)).cloned().unwrap_or_default();
+        assert_eq!(row("chat/silent-1--drop")["costMicros"], json!(silent), "{left}: {rows:?}");
+        assert_eq!(rows.iter().map(|it| it["calls"].as_u64().unwrap()).sum::<u64>(), 2, "{left}: {rows:?}");
         let (tasks, spend) = (desk.read("tasks").await, desk.read("reports/spend").await);
         let sum: u64 = tasks["data"].as_array().unwrap().iter().map(|it| it["spentMicros"].as_u64().unwrap()).sum();
         let at = desk.budget_at(&budget).await;

@@ -5,11 +5,12 @@ use std::sync::Arc;
 use crate::refusal::Refusal;
 use crate::state::gateway::route;
 use crate::state::gateway::{
-    Call, CallEnd, CallFacts, CallState, Cell, CellAt, Credit, Demand, Payer, Task, TaskOutcome, TokenPrices,
-    WasteKind, Yields,
+    Attempt, Call, CallEnd, CallFacts, CallState, Cell, CellAt, Credit, Demand, Payer, Task, TaskOutcome, TokenPrices,
+    Usage, WasteKind, Yields,
 };
 use crate::state::people::Workspace;
 use crate::turn::{Halt, Scope};
+use crate::value::id::UpstreamId;
 use crate::value::{MicroUsd, Timestamp};
 
 /// Below so many tokens of input a provider keeps nothing in its cache.
@@ -23,6 +24,7 @@ pub(super) fn add(scope: &mut Scope<'_>, call: &Call, demand: Option<&Demand>) -
     if matches!(call.state, CallState::Ended { end: CallEnd::Refused, .. }) && call.cost == MicroUsd::ZERO {
         return Ok(());
     }
+    add_attempts(scope, call, &call.attempts)?;
     let mut cell = cell_of(scope, call)?;
     let task = scope.get::<Task>(Task::key_of(call.workspace, &call.task))?;
     let repeated = demand.is_some_and(|it| cell.repeats(&it.digest));
@@ -48,6 +50,8 @@ pub(super) fn correct(
     more: MicroUsd,
     demand: Option<&Demand>,
 ) -> Result<(), Halt> {
+    // Those that the lapsed call had are counted already.
+    add_attempts(scope, call, call.attempts.get(lapsed.attempts.len()..).unwrap_or_default())?;
     let mut cell = cell_of(scope, lapsed)?;
     let task = scope.get::<Task>(Task::key_of(call.workspace, &call.task))?;
     let repeated = demand.is_some_and(|it| cell.repeats(&it.digest));
@@ -58,13 +62,37 @@ pub(super) fn correct(
     Ok(())
 }
 
+/// Adds what failed attempts of a call are charged to the sums of the models that they went to: each provider bills its own.
+fn add_attempts(scope: &mut Scope<'_>, call: &Call, attempts: &[Attempt]) -> Result<(), Halt> {
+    for attempt in attempts.iter().filter(|it| it.is_charged()) {
+        let model = format!("{}/{}", attempt.provider, attempt.model);
+        // In a row of an older release a name alone tells which provider it was.
+        let same = call.target.as_ref().filter(|it| it.provider == attempt.provider);
+        let upstream = attempt.upstream.or_else(|| same.map(|it| it.upstream));
+        let mut cell = cell_at(scope, call, Some(&model), upstream)?;
+        cell.add_attempt(attempt.usage, attempt.cost);
+        scope.put(cell);
+    }
+    Ok(())
+}
+
 /// The sums of the day, key, principal, model and class of a call.
 fn cell_of(scope: &mut Scope<'_>, call: &Call) -> Result<Cell, Halt> {
-    let workspace = scope.get::<Workspace>(call.workspace)?.ok_or_else(Refusal::internal)?;
     let model = call.target.as_ref().map(|it| format!("{}/{}", it.provider, it.model));
+    cell_at(scope, call, model.as_deref(), call.target.as_ref().map(|it| it.upstream))
+}
+
+/// The same of another model.
+fn cell_at(
+    scope: &mut Scope<'_>,
+    call: &Call,
+    model: Option<&str>,
+    upstream: Option<UpstreamId>,
+) -> Result<Cell, Halt> {
+    let workspace = scope.get::<Workspace>(call.workspace)?.ok_or_else(Refusal::internal)?;
     let at = CellAt {
-        upstream: call.target.as_ref().map(|it| it.upstream),
-        ..CellAt::new(call.workspace, call.started_at, &workspace.settings.timezone, &call.payer, model.as_deref())
+        upstream,
+        ..CellAt::new(call.workspace, call.started_at, &workspace.settings.timezone, &call.payer, model)
     };
     let known = scope.get::<Cell>(at.id())?;
     Ok(known.map_or_else(|| at.empty(), |it| Cell::clone(&it)))
@@ -72,10 +100,15 @@ fn cell_of(scope: &mut Scope<'_>, call: &Call) -> Result<Cell, Halt> {
 
 /// What a call that has ended adds to its day. `first` is whether it is the first of its task.
 fn facts(call: &Call, repeated: bool, first: bool) -> CallFacts {
+    let failed = call
+        .attempts
+        .iter()
+        .fold((Usage::default(), MicroUsd::ZERO), |(usage, cost), it| (usage.plus(it.usage), cost.plus(it.cost)));
     CallFacts {
         call: call.id,
-        usage: call.usage,
-        cost: call.cost,
+        usage: call.usage.less(failed.0),
+        cost: call.cost.less(failed.1),
+        whole: call.cost,
         unpriced: call.unpriced,
         opens_task: first,
         waste: waste(call, repeated, first),

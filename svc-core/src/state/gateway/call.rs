@@ -116,7 +116,10 @@ pub struct CallBudget {
 /// One try of a call that did not answer it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Attempt {
-    /// The provider.
+    /// The provider; none in rows of an older release.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub upstream: Option<UpstreamId>,
+    /// Its name.
     pub provider: UpstreamName,
     /// The model.
     pub model: ModelName,
@@ -137,6 +140,14 @@ pub struct Attempt {
     /// Whether something that it may have used has no price.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub unpriced: bool,
+}
+
+impl Attempt {
+    /// Whether something is charged for it, or would be had it a price.
+    #[must_use]
+    pub fn is_charged(&self) -> bool {
+        self.cost > MicroUsd::ZERO || !self.usage.is_nothing()
+    }
 }
 
 /// Whether a call runs, or how it ended.

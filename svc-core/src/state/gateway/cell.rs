@@ -137,10 +137,12 @@ pub struct Wasted {
 pub struct CallFacts {
     /// The call.
     pub call: CallId,
-    /// What it used.
+    /// What it used; not what failed attempts did, which are added to their own models' cells.
     pub usage: Usage,
-    /// What it cost, failed attempts included.
+    /// What that cost.
     pub cost: MicroUsd,
+    /// What it cost, failed attempts included: what waste is told by.
+    pub whole: MicroUsd,
     /// Whether it used something without a price.
     pub unpriced: bool,
     /// Whether it opened its task.
@@ -234,12 +236,22 @@ impl Cell {
         for (kind, savable) in &facts.waste {
             if let Some(wasted) = sums.waste.get_mut(kind.place()) {
                 wasted.count = wasted.count.saturating_add(1);
-                wasted.cost = wasted.cost.plus(facts.cost);
+                wasted.cost = wasted.cost.plus(facts.whole);
                 wasted.savable = wasted.savable.plus(*savable);
                 wasted.example = Some(facts.call);
             }
         }
         self.last = Some(facts.call);
+    }
+
+    /// Adds what a failed attempt of a call is charged, which is counted as a call elsewhere.
+    pub fn add_attempt(&mut self, usage: Usage, cost: MicroUsd) {
+        let sums = &mut self.sums;
+        sums.usage = sums.usage.plus(usage);
+        sums.cost = sums.cost.plus(cost);
+        if usage.estimated {
+            sums.estimated = sums.estimated.plus(cost);
+        }
     }
 
     /// Corrects a call that was added before: what it added then is taken back, and it still is one call. Whether it opened its
@@ -256,7 +268,7 @@ impl Cell {
         for (kind, savable) in &before.waste {
             if let Some(wasted) = sums.waste.get_mut(kind.place()) {
                 wasted.count = wasted.count.saturating_sub(1);
-                wasted.cost = wasted.cost.less(before.cost);
+                wasted.cost = wasted.cost.less(before.whole);
                 wasted.savable = wasted.savable.less(*savable);
             }
         }
@@ -368,6 +380,7 @@ mod tests {
             call: CallId::from_bits(call),
             usage: Usage { input: 10, output: 5, ..Usage::default() },
             cost: MicroUsd::new(cost),
+            whole: MicroUsd::new(cost),
             unpriced: false,
             opens_task: false,
             waste: Vec::new(),

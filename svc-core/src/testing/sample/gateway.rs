@@ -35,7 +35,7 @@ pub(super) const CALL: [&str; 2] = [
         "agent":"agt_01K6FN0001000000000000000A","principal":"prp_01K6FN0001000000000000000P","team":"team_01K6FN0001000000000000000A",
         "class":"support.reply"},"task":"tsk_one","session":"s-1","requested":"large","target":{"upstream":"ups_01K6FN0001000000000000000A",
         "provider":"one","model":"large-1","jurisdiction":"eu"},"mode":"enforce","objective":"cost","oversight":true,"stream":true,
-        "attempts":[{"provider":"two","model":"m","status":500,"ms":12,"error":"it failed","cost":3,
+        "attempts":[{"upstream":"ups_01K6FN0001000000000000000B","provider":"two","model":"m","status":500,"ms":12,"error":"it failed","cost":3,
         "usage":{"input":1,"cachedInput":2,"cacheWrite":3,"cacheWriteLong":4,"output":5,"reasoning":6,"estimated":true},"unpriced":true}],"reserved":1000,
         "budgets":[{"id":"bdg_01K6FN0001000000000000000A","period":1790847000000,"past_stop":true}],"usage":{"input":1,"cachedInput":2,"cacheWrite":3,
         "cacheWriteLong":4,"output":5,"reasoning":6,"estimated":true},"cost":7,"unpriced":true,"cheapest":5,"token_prices":{"input":3000000,"output":15000000},"data_loss":{"email":2},

@@ -466,15 +466,19 @@ impl Run {
 
     fn named(&self, place: &Place) -> Attempt {
         let found = self.admitted.at(place);
-        let (provider, model) = found.map_or_else(
+        let (upstream, provider, model) = found.map_or_else(
             || {
                 let target = self.admitted.call.target.clone();
-                target.map_or_else(|| unreachable!("an admitted call has a target"), |it| (it.provider, it.model))
+                target.map_or_else(
+                    || unreachable!("an admitted call has a target"),
+                    |it| (it.upstream, it.provider, it.model),
+                )
             },
-            |(upstream, model)| (upstream.name.clone(), model.name.clone()),
+            |(upstream, model)| (upstream.id, upstream.name.clone(), model.name.clone()),
         );
         let (cost, usage) = (svc_core::value::MicroUsd::ZERO, Usage::default());
-        Attempt { provider, model, status: None, ms: 0, error: None, cost, usage, unpriced: false }
+        let upstream = Some(upstream);
+        Attempt { upstream, provider, model, status: None, ms: 0, error: None, cost, usage, unpriced: false }
     }
 
     fn created_s(&self) -> u64 {
