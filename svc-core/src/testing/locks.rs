@@ -160,7 +160,7 @@ impl Transaction {
             Stamp(inner.last)
         });
         for (next, write) in self.commit.writes.iter().enumerate().skip(from) {
-            let checked = self.commit.checks.contains(&(write.key, Stamp::ABSENT));
+            let checked = self.commit.checks.binary_search(&(write.key, Stamp::ABSENT)).is_ok();
             if !checked {
                 continue;
             }
