@@ -7,9 +7,11 @@
     reason = "a test may panic"
 )]
 
+#[path = "kit/isolation.rs"]
+mod isolation;
+
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::thread;
 
 use svc_core::rules::gate::callback::RegisterCallback;
 use svc_core::state::edge::{Job, JobState};
@@ -19,6 +21,7 @@ use svc_core::store::memory::Never;
 use svc_core::store::{
     Commit, CommitError, Committed, Found, Key, Loaded, MemoryStore, Range, Record, Row, Stamp, Store, Write,
 };
+use svc_core::testing::fault::{Fault, FaultError};
 use svc_core::testing::world::{charge, payment, terms};
 use svc_core::testing::{World, audit, contract};
 use svc_core::value::Span;
@@ -63,9 +66,11 @@ enum Flaw {
     ShortStamps,
     /// A conflict names one row, whichever else has moved.
     NamesOne,
+    /// A page has a hundred rows at most.
+    ShortPages,
 }
 
-const FLAWS: [Flaw; 18] = [
+const FLAWS: [Flaw; 19] = [
     Flaw::SilentAbsence,
     Flaw::OneStamp,
     Flaw::ReadsUnchecked,
@@ -84,6 +89,7 @@ const FLAWS: [Flaw; 18] = [
     Flaw::LosesText,
     Flaw::ShortStamps,
     Flaw::NamesOne,
+    Flaw::ShortPages,
 ];
 
 struct Flawed(MemoryStore, Flaw);
@@ -191,6 +197,9 @@ impl Store for Flawed {
         if self.is(Flaw::IgnoresLimit) {
             range.limit = usize::MAX;
         }
+        if self.is(Flaw::ShortPages) {
+            range.limit = range.limit.min(100);
+        }
         if self.is(Flaw::ClosedStretch) {
             range.until = range.until.saturating_add(1);
         }
@@ -219,6 +228,40 @@ fn the_suite_finds_each_flaw() {
     }
 }
 
+/// A store that has a bound of its own.
+struct Bounded(MemoryStore);
+
+impl Store for Bounded {
+    type Error = FaultError<Never>;
+
+    fn load(&mut self, keys: &[Key]) -> Result<Vec<Loaded>, Self::Error> {
+        self.0.load(keys).map_err(FaultError::Store)
+    }
+
+    fn commit(&mut self, commit: &Commit) -> Result<Committed, CommitError<Self::Error>> {
+        if commit.checks.len() > 1_001 {
+            return Err(CommitError::Rejected(FaultError::Made(Fault::Rejected)));
+        }
+        self.0.commit(commit).map_err(|error| match error {
+            CommitError::Unavailable(never) | CommitError::Rejected(never) | CommitError::Unknown(never) => {
+                match never {}
+            }
+        })
+    }
+
+    fn scan(&mut self, range: &Range) -> Result<Vec<Found>, Self::Error> {
+        self.0.scan(range).map_err(FaultError::Store)
+    }
+}
+
+/// A store that refuses a commit for its size is found: the stop of a fleet would not be written.
+#[test]
+fn the_suite_finds_a_store_with_a_bound() {
+    let run = catch_unwind(|| contract::suite(|| Bounded(MemoryStore::new()))).expect_err("it passes the suite");
+    let told = run.downcast_ref::<String>().cloned().unwrap_or_default();
+    assert!(told.starts_with("broken promise: ") && told.contains("the stop of a fleet"), "{told}");
+}
+
 /// A session that trusts what it saw before others wrote is found by the suite for many sessions.
 #[test]
 fn the_suite_finds_sessions_that_do_not_see_one_another() {
@@ -227,64 +270,6 @@ fn the_suite_finds_sessions_that_do_not_see_one_another() {
     let store = MemoryStore::new();
     let stale = || Flawed(store.clone(), Flaw::ReadsUnchecked);
     assert!(catch_unwind(AssertUnwindSafe(|| contract::sessions(stale))).is_err());
-}
-
-/// A store without isolation: it checks, and writes a moment later over whatever is there then.
-#[derive(Clone)]
-struct Unguarded(MemoryStore);
-
-impl Store for Unguarded {
-    type Error = Never;
-
-    fn load(&mut self, keys: &[Key]) -> Result<Vec<Loaded>, Never> {
-        self.0.load(keys)
-    }
-
-    fn commit(&mut self, commit: &Commit) -> Result<Committed, CommitError<Never>> {
-        let (mut checks, writes) = (commit.checks.clone(), commit.writes.clone());
-        let checked = self.0.commit(&Commit { checks: checks.clone(), writes: Vec::new() })?;
-        if writes.is_empty() || matches!(checked, Committed::Conflict(_)) {
-            return Ok(checked);
-        }
-        thread::yield_now();
-        loop {
-            match self.0.commit(&Commit { checks, writes: writes.clone() })? {
-                Committed::Conflict(_) => checks = Vec::new(),
-                applied => return Ok(applied),
-            }
-        }
-    }
-
-    fn scan(&mut self, range: &Range) -> Result<Vec<Found>, Never> {
-        self.0.scan(range)
-    }
-}
-
-fn on_threads(racers: Vec<contract::Racer<'_>>) {
-    thread::scope(|threads| racers.into_iter().for_each(|racer| drop(threads.spawn(racer))));
-}
-
-/// A store that passes as long as one session commits after the other, and lets two of them write over each other at once, is
-/// found where they race; one that checks what it writes and not what it has only read, too.
-#[test]
-fn the_suite_finds_a_store_without_isolation() {
-    contract::suite(|| Unguarded(MemoryStore::new()));
-    let store = Unguarded(MemoryStore::new());
-    contract::sessions(|| store.clone());
-    // On a machine that is busy with other things a race may pass.
-    let told = |race: fn()| {
-        let told = (0..10).find_map(|_| catch_unwind(race).err()).expect("it passes the races");
-        let told = told.downcast_ref::<String>().cloned().unwrap_or_default();
-        assert!(told.starts_with("broken promise: "), "{told}");
-    };
-    told(|| {
-        let store = Unguarded(MemoryStore::new());
-        contract::races(|| store.clone(), on_threads);
-    });
-    told(|| {
-        let store = MemoryStore::new();
-        contract::races(|| Flawed(store.clone(), Flaw::ReadsUnchecked), on_threads);
-    });
 }
 
 type Rows = Vec<(Key, Stamp, Record)>;

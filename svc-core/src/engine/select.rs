@@ -9,7 +9,7 @@ use std::sync::Arc;
 use crate::rules::gate::fleet::Everyone;
 use crate::state::gate::{Agent, Mandate, Standing};
 use crate::state::people::{Candidate, Principal, Roster, Selector, selection_digest};
-use crate::store::{Found, Key, Loaded, Range, Record, Row, Store};
+use crate::store::{Found, Key, Loaded, PAGE_MAX, Range, Record, Row, Store};
 use crate::value::digest::Digest;
 use crate::value::id::{AgentId, PrincipalId, TeamId, WorkspaceId};
 use crate::value::link::Index;
@@ -18,7 +18,7 @@ use crate::value::{Id, Timestamp};
 /// Agents that are shown of a selection.
 pub const SHOWN_MAX: usize = 100;
 /// Agents that one scan takes.
-pub(super) const PAGE: usize = 1_000;
+pub(super) const PAGE: usize = PAGE_MAX;
 
 /// Rows to look at: a session of a store, or a reader's snapshot.
 pub trait Look {

@@ -4,6 +4,8 @@
 //! ([`Store::commit`]), and lists an index ([`Store::scan`]).
 //!
 //! **Invariant:** a commit is all or nothing and durable before `Applied`. Stamps are never used twice.
+//!
+//! A store of one's own shows that it is one with `svc_core::testing::contract` (feature `testing`).
 
 mod codec;
 pub mod memory;
@@ -17,6 +19,17 @@ use crate::value::{Span, Timestamp};
 pub use codec::{Encoded, TooNew, Undecodable};
 pub use memory::MemoryStore;
 pub use record::{Key, KeyBytes, Record, Row, Table};
+
+/// The most rows that the gate asks one scan for. A page is never cut shorter than its limit says; see [`Range::limit`].
+pub const PAGE_MAX: usize = 1_000;
+
+/// So many rows a store takes in one commit, written or checked, and in one load.
+///
+/// The largest that the gate makes of what it bounds is the stop of a fleet: 10,000 agents that it freezes, and as many others whose
+/// receipts become void, each with a ledger record. A few things are as large as what there is: the connections that end with the
+/// agents of such a stop, and all that is sealed where a master key takes another one's place. So a store has no bound of its own;
+/// where its database has one, it writes in several statements within one transaction.
+pub const ROWS_AT_ONCE: usize = 32_768;
 
 /// The number of the commit that wrote a row: given once, never again, greater than that of every commit it depends on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -54,9 +67,10 @@ pub struct Write {
 /// One atomic step: if every check holds, every write happens; otherwise none does.
 #[derive(Clone, Debug, Default)]
 pub struct Commit {
-    /// Every row the decisions read or write, at the stamp they saw. Sorted by key, each once.
+    /// Every row the decisions read or write, at the stamp they saw. Sorted by key, each once: as many as
+    /// [`ROWS_AT_ONCE`], and rarely more.
     pub checks: Vec<(Key, Stamp)>,
-    /// Sorted by key, each once, each also in `checks`.
+    /// Sorted by key, each once, each also in `checks`: as many as [`ROWS_AT_ONCE`], and rarely more.
     pub writes: Vec<Write>,
 }
 
@@ -98,7 +112,8 @@ pub struct Range {
     pub after: Option<(u128, Key)>,
     /// Read from the end.
     pub newest_first: bool,
-    /// At most so many rows.
+    /// At most so many rows, and fewer only where the stretch has no more: the gate takes a page that is shorter for the last one, and
+    /// the stop of a fleet would pass over whoever is behind it. It asks for up to [`PAGE_MAX`].
     pub limit: usize,
 }
 
@@ -124,19 +139,22 @@ pub trait Store {
     /// What can go wrong, for the log.
     type Error: std::error::Error + Send + Sync + 'static;
 
-    /// Answers every key exactly once, in any order, from committed rows of one moment.
+    /// Answers every key exactly once, in any order, from committed rows of one moment: no commit of another session comes between two
+    /// of them, and none is seen in part. They are up to [`ROWS_AT_ONCE`], and rarely more.
     ///
     /// # Errors
     /// Nothing could be read, or a row could not be understood.
     fn load(&mut self, keys: &[Key]) -> Result<Vec<Loaded>, Self::Error>;
 
-    /// Applies `commit` atomically and durably before answering `Applied`.
+    /// Applies `commit` atomically and durably before answering `Applied`: all of its rows and index entries are there for everybody
+    /// who reads, or none is. It has up to [`ROWS_AT_ONCE`] rows, and rarely more.
     ///
     /// # Errors
     /// See [`CommitError`].
     fn commit(&mut self, commit: &Commit) -> Result<Committed, CommitError<Self::Error>>;
 
-    /// The rows an index has in `range`, in order, from one moment. No decision rests on it alone.
+    /// The rows an index has in `range`, in order, from one moment: each row is the one that its entry was made for. They are as many
+    /// as the limit has room for. No decision rests on it alone.
     ///
     /// # Errors
     /// Nothing could be read, or a row could not be understood.

@@ -18,11 +18,15 @@
 //! });
 //! ```
 //!
-//! What a suite cannot see is left to the store's own tests: that `Applied` survives a loss of power, and that a commit
+//! It shows the sizes that the gate works with, up to [`ROWS_AT_ONCE`](crate::store::ROWS_AT_ONCE) rows in one commit, so it takes a
+//! moment. What a suite cannot see is left to the store's own tests: that `Applied` survives a loss of power, and that a commit
 //! whose connection broke answers [`CommitError::Unknown`](crate::store::CommitError::Unknown).
 
+mod moments;
 mod races;
+mod sizes;
 
+use std::collections::BTreeMap;
 use std::fmt::Debug;
 
 use super::sample;
@@ -44,7 +48,7 @@ pub fn suite<S: Store>(mut open: impl FnMut() -> S) {
     let promises: &[fn(&mut S)] = &[
         absence_is_an_answer,
         every_table_keeps_its_rows,
-        many_rows_fit_one_commit,
+        a_thousand_rows_fit_one_commit,
         a_remade_row_is_another,
         a_stale_check_conflicts,
         absence_is_checked,
@@ -57,6 +61,8 @@ pub fn suite<S: Store>(mut open: impl FnMut() -> S) {
         prefixes_are_lists_of_their_own,
         pages_are_stretches_of_the_list,
         stamps_grow_and_never_return,
+        sizes::a_page_is_short_at_the_end_alone,
+        sizes::a_fleet_fits_one_commit,
     ];
     for promise in promises {
         promise(&mut open());
@@ -109,7 +115,7 @@ fn every_table_keeps_its_rows<S: Store>(store: &mut S) {
     }
 }
 
-fn many_rows_fit_one_commit<S: Store>(store: &mut S) {
+fn a_thousand_rows_fit_one_commit<S: Store>(store: &mut S) {
     let promise = "a commit may hold a thousand rows and a row a megabyte";
     let long = "ä\"\\".repeat(1 << 18);
     let mut rows: Vec<Record> = (1..1_000_u128).map(|bits| sample::payload(sample::id(bits << 64), "x")).collect();
@@ -475,10 +481,12 @@ fn load_one<S: Store>(store: &mut S, key: Key) -> Loaded {
 /// What an index lists; each row found has to be the one that its key gives.
 fn scan<S: Store>(store: &mut S, range: &Range) -> Vec<Entry> {
     let found = store.scan(range).unwrap_or_else(|error| panic!("a scan of {range:?} failed: {error:?}"));
+    let keys: Vec<Key> = found.iter().map(|it| it.row.key).collect();
+    let loaded: BTreeMap<Key, Loaded> = load(store, &keys).into_iter().map(|row| (row.key, row)).collect();
     for it in &found {
-        let row = load_one(store, it.row.key);
         let promise = "a scan finds rows as a load gives them";
-        same(promise, &(it.row.stamp, &it.row.record), &(row.stamp, &row.record));
+        let row = loaded.get(&it.row.key).map(|row| (row.stamp, &row.record));
+        same(promise, &Some((it.row.stamp, &it.row.record)), &row);
     }
     found.into_iter().map(|it| (it.order, it.row.key)).collect()
 }

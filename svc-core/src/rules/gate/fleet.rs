@@ -16,7 +16,7 @@ use crate::state::people::{
     Hold, HoldScope, HoldTask, HoldWork, LaterStop, MEMBERS_OF_PART, MemberPart, Members, Right, Roster, StandingHold,
     Workspace,
 };
-use crate::store::Row;
+use crate::store::{ROWS_AT_ONCE, Row};
 use crate::turn::{Halt, Scope};
 use crate::value::Timestamp;
 use crate::value::canonical::Object;
@@ -26,6 +26,10 @@ use crate::value::text::Note;
 
 /// Agents that one commit freezes at most; more are held first.
 pub const FREEZE_MAX: usize = 10_000;
+const _: () = assert!(
+    3 * FREEZE_MAX < ROWS_AT_ONCE,
+    "a store takes those frozen, those made void, and a record of each of these"
+);
 /// Holds of a workspace that stand at once at most.
 const HOLDS_MAX: usize = 16;
 

@@ -8,7 +8,7 @@ use crate::refusal::Refusal;
 use crate::rules::gate::freeze::own_agent;
 use crate::state::gate::{Action, Activity, Mandate, State, Tally, Term, Terms};
 use crate::state::people::Workspace;
-use crate::store::Range;
+use crate::store::{PAGE_MAX, Range};
 use crate::turn::{Halt, Scope};
 use crate::value::Id;
 use crate::value::digest::Digest;
@@ -17,7 +17,7 @@ use crate::value::link::Index;
 use crate::value::period::Period;
 
 /// Actions that one scan gives.
-const SCANNED: usize = 1_000;
+const SCANNED: usize = PAGE_MAX;
 
 /// Sums of a mandate's own actions in the periods that its next version begins to speak of.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,4 +1,4 @@
-//! Promises that only show where sessions commit at the same time.
+//! Promises that only show where sessions are at work at the same time.
 //!
 //! **Invariant:** no thread is started here: whoever runs a race brings them.
 
@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, PoisonError};
 
+use super::moments::a_read_is_of_one_moment;
 use super::{holds, put, same, scan, write};
 use crate::store::{Commit, Committed, Key, Loaded, Range, Record, Stamp, Store};
 use crate::testing::sample;
@@ -18,21 +19,22 @@ const RACERS: u32 = 4;
 /// What each of them commits in one race.
 const TURNS: u32 = 64;
 /// How often a racer looks whether another one has come as far.
-const LOOKS_MAX: u32 = 10_000;
+pub(super) const LOOKS_MAX: u32 = 10_000;
 /// How often a commit is tried: with every conflict somebody else has come further.
-const TRIES_MAX: u32 = 100_000;
+pub(super) const TRIES_MAX: u32 = 100_000;
 
 /// What one session does in a race.
 pub type Racer<'a> = Box<dyn FnOnce() + Send + 'a>;
 
-/// Shows that commits which share a row come one after the other, also where sessions make them at the same time. Each call of
-/// `session` opens one more session on the same store, which is empty at the first call; `at_once` does all of what it is given,
-/// each on a thread of its own, and comes back when all of it is done.
+/// Shows that commits which share a row come one after the other, also where sessions make them at the same time, and that whoever
+/// reads meanwhile sees each of them whole or not at all. Each call of `session` opens one more session on the same store, which is
+/// empty at the first call; `at_once` does all of what it is given, each on a thread of its own, and comes back when all of it is
+/// done.
 ///
 /// A commit that another one was faster than is told as a conflict, by its first answer: a store that fails then would have a server
 /// refuse whatever else it had in the same commit.
 ///
-/// A store whose checks and writes can be told apart by a moment is found with near certainty, not always.
+/// A store whose checks and writes can be told apart by a moment, or two rows of a read, is found with near certainty, not always.
 ///
 /// # Panics
 /// Where a promise is broken; the message says which, and what was seen.
@@ -40,10 +42,11 @@ pub fn races<S: Store + Send>(mut session: impl FnMut() -> S, at_once: impl Fn(V
     let mut sessions: Vec<S> = (0..RACERS).map(|_| session()).collect();
     no_two_count_alike(&mut sessions, &at_once);
     of_those_who_insert_one_does(&mut sessions, &at_once);
+    a_read_is_of_one_moment(&mut sessions, &at_once);
 }
 
-/// What came of one commit, in one of its racers.
-type Seen<T> = Mutex<Vec<Result<T, String>>>;
+/// What came of one turn after the other, of all racers.
+pub(super) type Seen<T> = Mutex<Vec<Result<T, String>>>;
 
 /// Each racer reads two numbers and writes one more than the greater into one of them: whether what it had read was written by
 /// others meanwhile, or what it writes, it counts what was counted.
@@ -52,7 +55,7 @@ fn no_two_count_alike<S: Store + Send>(sessions: &mut [S], at_once: &impl Fn(Vec
     let _ = put(&mut sessions[0], &[number(0, 0), number(1, 0)]);
     let seen = Seen::default();
     race(sessions, at_once, &seen, |store, racer, _| count(store, racer % 2));
-    let mut counted = all(promise, seen);
+    let mut counted = all(promise, seen, (RACERS * TURNS) as usize);
     counted.sort_unstable();
     let gone_wrong = counted.iter().zip(1..).find(|((_, number), place)| number != place);
     holds(promise, gone_wrong.is_none(), &("stamp and number, and what the number should be", gone_wrong));
@@ -71,7 +74,7 @@ fn of_those_who_insert_one_does<S: Store + Send>(sessions: &mut [S], at_once: &i
     let seen = Seen::default();
     race(sessions, at_once, &seen, |store, racer, turn| insert(store, racer, turn));
     let mut by_key: BTreeMap<Key, Vec<(bool, Option<Record>)>> = BTreeMap::new();
-    for (key, inserted, row) in all(promise, seen) {
+    for (key, inserted, row) in all(promise, seen, (RACERS * TURNS) as usize) {
         by_key.entry(key).or_default().push((inserted, row));
     }
     for answers in by_key.into_values() {
@@ -96,7 +99,7 @@ fn race<S: Store + Send, T: Send>(
             for at in 0..TURNS {
                 meet(reached, racer, at + 1);
                 let done = turn(store, racer, at);
-                seen.lock().unwrap_or_else(PoisonError::into_inner).push(done);
+                tell(seen, done);
             }
         }));
     }
@@ -115,10 +118,15 @@ fn meet(reached: &[AtomicU32], racer: u32, at: u32) {
     }
 }
 
+/// Notes what a turn came to.
+pub(super) fn tell<T>(seen: &Seen<T>, done: Result<T, String>) {
+    seen.lock().unwrap_or_else(PoisonError::into_inner).push(done);
+}
+
 /// What every turn of every racer came to.
-fn all<T>(promise: &str, seen: Seen<T>) -> Vec<T> {
+pub(super) fn all<T>(promise: &str, seen: Seen<T>, turns: usize) -> Vec<T> {
     let seen = seen.into_inner().unwrap_or_else(PoisonError::into_inner);
-    same("every racer has all its turns", &seen.len(), &((RACERS * TURNS) as usize));
+    same("every racer has all its turns", &seen.len(), &turns);
     let told: Result<Vec<T>, String> = seen.into_iter().collect();
     told.unwrap_or_else(|failed| super::broken(promise, &failed))
 }
