@@ -16,6 +16,8 @@ import urllib.request
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
+import run
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 DEV = json.loads(os.environ["SVC_DEV_JSON"])
 SVC = os.environ.get("SVC_BIN") or str(ROOT / "target" / "debug" / "svc")
@@ -27,15 +29,15 @@ example = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(example)
 
 
-def fetch(query=""):
-    address = DEV["baseUrl"].rstrip("/") + "/v1/evidence" + query
-    request = urllib.request.Request(address, headers={"authorization": "Bearer " + DEV["adminKey"]})
+def fetch(query="", dev=DEV):
+    address = dev["baseUrl"].rstrip("/") + "/v1/evidence" + query
+    request = urllib.request.Request(address, headers={"authorization": "Bearer " + dev["adminKey"]})
     with urllib.request.urlopen(request, timeout=30) as answer:
         return answer.read()
 
 
-def post(path, body, key=None):
-    address = DEV["baseUrl"].rstrip("/") + path
+def post(path, body, key=None, dev=DEV):
+    address = dev["baseUrl"].rstrip("/") + path
     headers = {"content-type": "application/json"} | ({"authorization": "Bearer " + key} if key else {})
     request = urllib.request.Request(address, json.dumps(body).encode(), headers)
     with urllib.request.urlopen(request, timeout=30) as answer:
@@ -119,7 +121,19 @@ def test_both_verifiers_call_a_choice_incomplete():
 
 
 def test_both_verifiers_find_every_changed_byte():
-    bundle = fetch("?redact=true")
+    # Of a server of its own, whose ledger is short and has a record of each thing that an agent does.
+    with run.serving("--json") as line:
+        dev = json.loads(line)
+        for amount in (4_900, 5_100, 900_000):
+            merchant = {"name": "Example Tools", "domain": "tools.example.com"}
+            payment = {"amount": amount, "currency": "EUR", "merchant": merchant}
+            asked = {"type": "payment", "summary": "Renew the design tool", "payment": payment, "provenance": [{"source": "user"}]}
+            told = post("/v1/actions/authorize", asked, dev["agentKey"], dev)
+            if told["decision"] == "allow":
+                charge = {"amount": amount, "currency": "EUR", "merchant": {"domain": "tools.example.com"}}
+                assert post("/v1/verify", {"receipt": told["receipt"], "charge": charge}, dev=dev)["valid"]
+                post(f"/v1/actions/{told['id']}/settle", {"status": "completed", "amount": amount}, dev["agentKey"], dev)
+        bundle = fetch("?redact=true", dev)
     for at in range(len(bundle)):
         changed = bytearray(bundle)
         changed[at] ^= 1
