@@ -26,7 +26,7 @@ pub struct Failed {
     /// Whether it says beside its error that it made tokens.
     pub made_tokens: bool,
     /// What is told of its use by what came in the place of an answer.
-    pub reported: Option<Usage>,
+    pub reported: Option<Box<Usage>>,
     /// About how many bytes an answer had that cannot be passed on, as far as it came or its head tells: it was made all the same.
     pub received: u64,
     /// From the call to this, in milliseconds.

@@ -52,7 +52,7 @@ pub(super) async fn read(incoming: &mut Incoming, head: &Head, target: &Target, 
     if reported.is_some_and(|it| it.all_output() > 0) {
         received.store(0, Ordering::Relaxed);
     }
-    Failed { reported, ..failed }
+    Failed { reported: reported.map(Box::new), ..failed }
 }
 
 /// What came of a call whose answer has this body, which cannot be read.
@@ -62,6 +62,7 @@ pub(super) fn failed(target: &Target, body: &[u8], why: &Unreadable) -> Failed {
     let received = if is_told || made_tokens { 0 } else { body.len().try_into().unwrap_or(u64::MAX) };
     let said = if is_told { target.said(body) } else { Said::default() };
     let reason = if is_told { Reason::Told } else { Reason::Unreadable };
+    let reported = reported.map(Box::new);
     Failed { said, made_tokens, reported, received, ..Failed::new(reason) }
 }
 

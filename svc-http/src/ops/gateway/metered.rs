@@ -346,7 +346,7 @@ impl Sink {
         let mut served = self.unheard(place, failed.ms);
         let most = self.model(place).map_or(0, |(_, model)| output_bound(model, &self.demand));
         let received = &mut served.received;
-        received.reported = failed.reported.or(received.reported);
+        received.reported = failed.reported.as_deref().copied().or(received.reported);
         received.tokens = tokens_of(failed.received).min(most.saturating_mul(self.demand.answers.max(1).into()));
         served
     }
