@@ -144,7 +144,6 @@ pub struct Denied {
 
 impl Decided {
     /// Sorts the answer by what there is to do about it.
-    #[must_use]
     pub fn decision(mut self) -> Decision {
         if let (Status::Allowed, Some(at)) = (self.status(), self.receipt_used_at()) {
             return Decision::Used(Used { decided: self, at });

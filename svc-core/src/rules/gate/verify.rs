@@ -124,7 +124,6 @@ pub struct Verdict {
 
 impl Verdict {
     /// A no that tells nothing of any action.
-    #[must_use]
     pub const fn no(fault: Fault) -> Self {
         Self { fault: Some(fault), action: None, replayed: false }
     }

@@ -33,7 +33,6 @@ impl Report {
     /// The report for a reader who knows `keys`, the service's published ones: what one of nobody's signed is told as tampered with. A
     /// receipt key that has retired by `now` need not be among them, as it is published for a day after that alone: that it was the
     /// service's is then the word of whoever sealed the bundle. One that is still to retire is published.
-    #[must_use]
     pub fn signed_among(mut self, keys: &PublicKeys, now: Timestamp) -> Self {
         if !self.fits() {
             return self;
@@ -69,7 +68,6 @@ impl Report {
 
     /// The report for a reader who holds `earlier` and no key set. Where that lists no key which signed the checkpoint, it is told as
     /// incomplete: one key follows another, so it need not be a stranger's, but nothing here shows that it is not.
-    #[must_use]
     pub fn signed_as(mut self, earlier: &Self) -> Self {
         if !self.fits() {
             return self;
@@ -94,7 +92,6 @@ impl Report {
 
     /// The report for a reader who holds `note` alone. Where the key of the checkpoint did not sign that, it is told as incomplete, as
     /// for one who holds a bundle.
-    #[must_use]
     pub fn signed_as_note(mut self, note: &str) -> Self {
         if !self.fits() {
             return self;

@@ -133,7 +133,6 @@ impl Verifier {
     }
 
     /// What the bytes come to, now that there are no more.
-    #[must_use]
     pub fn finish(self) -> Report {
         let done = self.pieces.is_some_and(|it| it.is_done());
         let early = || (!done).then(|| Fault::new(Verdict::Malformed, "it ends before its end"));
