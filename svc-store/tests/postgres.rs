@@ -467,6 +467,7 @@ fn an_older_server_commits_nothing_into_a_newer_schema() {
     let store = open(&server.address());
     let mut writer = store.writer().unwrap();
     let first = applied(&mut writer, &insert(&row("one")));
+    assert!(store.time().unwrap().is_some());
     server.sql("UPDATE svc.meta SET value=value+1");
     let refused = writer.commit(&update(&row("two"), first));
     assert!(matches!(refused, Err(CommitError::Unavailable(StoreError::NewerSchema { .. }))), "{refused:?}");
