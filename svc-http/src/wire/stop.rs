@@ -7,7 +7,7 @@ use svc_core::engine::select::Selected;
 use svc_core::refusal::{FieldError, Refusal};
 use svc_core::rules::gate::fleet::Halted;
 use svc_core::state::gate::{ActionKind, Approval, ApprovalSubject, FrozenBy, Standing};
-use svc_core::state::people::{Hold, NAMED_MAX, Selector};
+use svc_core::state::people::{Hold, Selector};
 use svc_core::value::Invalid;
 use svc_core::value::digest::Digest;
 use svc_core::value::id::{AgentId, ApprovalId, PrincipalId, TeamId, WorkspaceId};
@@ -16,6 +16,8 @@ use svc_core::value::text::{Label, Note};
 
 use super::{Fields, integer, parse, text};
 
+/// Agents that a selector may name.
+const NAMED_MAX: usize = 1_000;
 /// Conditions that a selector may have.
 const CONDITIONS: &[&str] = &["all", "agentIds", "principalId", "teamId", "template", "action", "namePrefix"];
 

@@ -32,7 +32,7 @@ pub use plan::{Allowance, Plan, Plans};
 pub use principal::{APPLICATIONS_WAITING_MAX, EmailUse, Member, MemberState, Principal};
 pub use role::{Reach, Right, Role};
 pub use selection::{MEMBERS_OF_PART, MemberPart, Members, MembersId, selection_digest};
-pub use selector::{Candidate, NAMED_MAX, Selector};
+pub use selector::{Candidate, Selector};
 pub use sign_in::{LINK_LIFE, PENDING_LIFE, PENDING_TRIES, PendingSignIn, SignInLink};
 pub use signing::{CLOCKS_DIFFER, PUBLISHED_BEFORE, Purpose, SigningKey, SigningUse};
 pub use single_sign_on::SsoLink;

@@ -10,9 +10,6 @@ use crate::state::gate::{ActionKind, Agent, Mandate};
 use crate::value::id::{AgentId, PrincipalId, TeamId};
 use crate::value::text::Label;
 
-/// Agents that a selector may name.
-pub const NAMED_MAX: usize = 1_000;
-
 /// Conditions on agents; those that are absent are met by every agent that was not removed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Selector {
@@ -56,8 +53,8 @@ impl Selector {
         *self == Self::default()
     }
 
-    /// What is wrong with it, as a body with it would be refused (CONTRACT part 2, "Fleet freeze and holds"): every member meets a
-    /// selector without a condition, and nothing stands beside `all`.
+    /// What is wrong with it, as a body with it would be refused (CONTRACT part 2, "Fleet freeze and holds"): every agent meets a
+    /// selector without a condition, and nothing stands beside `all`. How many agents a body may name is the body's bound alone.
     #[must_use]
     pub fn faults(&self) -> Vec<FieldError> {
         let mut faults = Vec::new();
@@ -67,8 +64,8 @@ impl Selector {
         if self.all && *self != Self::everyone() {
             faults.push(FieldError::new("selector.all", "must stand alone"));
         }
-        if self.agents.as_ref().is_some_and(|it| !(1..=NAMED_MAX).contains(&it.len())) {
-            faults.push(FieldError::new("selector.agentIds", format!("must have 1 to {NAMED_MAX} entries")));
+        if self.agents.as_ref().is_some_and(BTreeSet::is_empty) {
+            faults.push(FieldError::new("selector.agentIds", "must have at least one entry"));
         }
         for (path, text) in [("selector.template", &self.template), ("selector.namePrefix", &self.name_prefix)] {
             if let Some(Err(why)) = text.as_ref().map(|it| Label::parse(it)) {
