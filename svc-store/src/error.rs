@@ -271,9 +271,7 @@ impl StoreError {
                 "take the other one away (`find … -samefile` finds it), since what is answered by one name is lost for the other; a copy of \
                  a database is made with `svc backup`"
             }
-            Self::BrokenOff(_) => {
-                "see that nobody cancels what this role asks for, and that the server has time for it"
-            }
+            Self::BrokenOff(_) => "see that nobody cancels what this role asks for, and that the server has time",
             Self::Locked(_) => "end it, or wait until it is done",
             Self::File { .. } => "see that it is there, and that this user may read and write it",
             Self::Undecodable(_) => "run the newest release that ran on it, or restore a backup",
