@@ -28,6 +28,9 @@ use crate::seal::fresh_seed;
 /// What the log calls a batch without answers.
 const NOT_COMMITTED: &str = "a batch was not committed";
 
+/// How often in a row a batch is decided anew because another server answers.
+const ANEW_MAX: u32 = 3;
+
 /// What a command comes to.
 pub(crate) type Outcome = Result<Reply, Failure<StoreError>>;
 
@@ -49,6 +52,8 @@ pub(crate) struct Lane<S> {
     pub(crate) last: Timestamp,
     /// Whether ledger records are placed in the commits that write them: for the one lane of a store that no other process commits to.
     pub(crate) places: bool,
+    /// How often in a row what the lane knew of rows was not to be believed.
+    pub(crate) anew: u32,
     /// What the log was told of batches that came to nothing: where the disk is full, every batch does.
     pub(crate) troubles: Lasting,
 }
@@ -60,7 +65,7 @@ enum Stopped {
     /// One of them is at fault, and it cannot be told which: each half for itself.
     Poisoned(Failure<StoreError>),
     /// What the lane knew of rows is not to be believed any more; nothing was committed: once more, from what is read then.
-    Anew,
+    Anew(Failure<StoreError>),
     /// One of them panicked, before anything was committed: each for itself.
     Panicked,
 }
@@ -108,7 +113,7 @@ impl<S: Store> Lane<S> {
         while !commands.is_empty() {
             commands = match self.turn(commands) {
                 Ok(Finished { answers, rest, rows, written }) => {
-                    self.rows = rows;
+                    (self.rows, self.anew) = (rows, 0);
                     if !written.is_empty() {
                         self.sees.newest.see(self.last);
                     }
@@ -145,7 +150,15 @@ impl<S: Store> Lane<S> {
                 self.serve(second, waits);
             }
             Stopped::Poisoned(failure) => reply(waits, Err(failure)),
-            Stopped::Anew => self.serve(commands, waits),
+            Stopped::Anew(_) if self.anew < ANEW_MAX => {
+                self.anew += 1;
+                self.serve(commands, waits);
+            }
+            // A store that is another one at every look is none to decide on.
+            Stopped::Anew(failure) => {
+                self.anew = 0;
+                self.stopped(commands, Stopped::All(failure), waits);
+            }
             Stopped::Panicked if commands.len() > 1 => {
                 for command in commands {
                     self.serve(vec![command], waits);
@@ -201,7 +214,8 @@ impl<S: Store> Lane<S> {
             Stopped::Poisoned(failure) => {
                 tracing::error!(error = with_causes(failure), "{NOT_COMMITTED}");
             }
-            Stopped::Anew | Stopped::Panicked => {}
+            Stopped::Anew(failure) if self.anew == ANEW_MAX => self.tell(failure),
+            Stopped::Anew(_) | Stopped::Panicked => {}
         }
         let (commands, mut rows) = turn.abandon();
         rows.clear();
@@ -259,9 +273,11 @@ impl<S: Store> Lane<S> {
                 Did::Loaded(Err(error @ StoreError::Undecodable(_))) => {
                     return Err(Stopped::Poisoned(Failure::Load(error)));
                 }
-                Did::Loaded(Err(StoreError::OtherServer))
-                | Did::Committed(Err(CommitError::Unavailable(StoreError::OtherServer)), _) => {
-                    return Err(Stopped::Anew);
+                Did::Loaded(Err(error @ StoreError::OtherServer)) => {
+                    return Err(Stopped::Anew(Failure::Load(error)));
+                }
+                Did::Committed(Err(error @ CommitError::Unavailable(StoreError::OtherServer)), _) => {
+                    return Err(Stopped::Anew(Failure::Commit(error)));
                 }
                 Did::Loaded(Err(error)) => return Err(Stopped::All(Failure::Load(error))),
                 Did::Committed(Ok(Committed::Applied(stamp)), _) => return Ok(End::Told(stamp)),

@@ -47,6 +47,7 @@ impl Lanes {
                 batch_max: settings.batch_max.max(1),
                 rows: Rows::new(settings.rows_kept),
                 last: Timestamp::default(),
+                anew: 0,
                 places: count == 1 && !backend.is_shared(),
                 troubles: Lasting::default(),
             };

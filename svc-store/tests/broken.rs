@@ -382,11 +382,11 @@ fn an_answer_is_whole_where_no_key_is_missing() {
     assert!(all_answered(&keys, &rows));
 }
 
-/// A store in memory whose server is another one from some commit on, once: that commit it does not judge.
+/// A store in memory whose server is another one where it is told so: then it does not judge a commit.
 #[derive(Clone)]
 struct Moved {
     store: MemoryStore,
-    moved: Once,
+    moved: Arc<dyn Fn() -> bool + Send + Sync>,
     /// How often rows were read, and how many of them the last time.
     loads: Arc<AtomicUsize>,
 }
@@ -400,7 +400,7 @@ impl Store for Moved {
     }
 
     fn commit(&mut self, commit: &Commit) -> Result<Committed, CommitError<StoreError>> {
-        if self.moved.fires() {
+        if (self.moved)() {
             return Err(CommitError::Unavailable(StoreError::OtherServer));
         }
         Ok(self.store.commit(commit).unwrap())
@@ -419,7 +419,9 @@ impl Store for Moved {
 fn rows_are_read_again_from_another_server() {
     let it = setup();
     let (moved, loads) = (Once::default(), Arc::new(AtomicUsize::new(0)));
-    let backend = Clones(Moved { store: it.store.clone(), moved: moved.clone(), loads: Arc::clone(&loads) });
+    let fires = moved.clone();
+    let backend =
+        Clones(Moved { store: it.store.clone(), moved: Arc::new(move || fires.fires()), loads: Arc::clone(&loads) });
     let gate = Gate::over(backend, it.clock.clone(), Arc::clone(&it.signer), manual()).unwrap();
     let read = |gate: &Gate, amount| {
         let before = loads.load(Ordering::SeqCst);
@@ -433,4 +435,32 @@ fn rows_are_read_again_from_another_server() {
     let again = read(&gate, 300);
     assert!(again >= first, "{again} of {first} rows are read again");
     assert_eq!(it.actions(), 3);
+}
+
+/// A store that is another one at every look is none to decide on: everybody is answered, none with an allow, and the gate goes on once
+/// it is one again.
+#[test]
+fn a_store_that_is_never_the_same_is_refused() {
+    let it = setup();
+    let (moves, looks) = (Arc::new(AtomicBool::new(true)), Arc::new(AtomicUsize::new(0)));
+    let (moving, looked) = (Arc::clone(&moves), Arc::clone(&looks));
+    let moved = move || {
+        looked.fetch_add(1, Ordering::SeqCst);
+        moving.load(Ordering::SeqCst)
+    };
+    let backend = Clones(Moved { store: it.store.clone(), moved: Arc::new(moved), loads: Arc::default() });
+    let gate = Gate::over(backend, it.clock.clone(), Arc::clone(&it.signer), manual()).unwrap();
+    for _ in 0..2 {
+        let before = looks.load(Ordering::SeqCst);
+        let refused = gate.execute(it.pay(100)).map(|it| it.status());
+        assert!(
+            matches!(refused, Err(Failure::Commit(CommitError::Unavailable(StoreError::OtherServer)))),
+            "{refused:?}"
+        );
+        assert_eq!(looks.load(Ordering::SeqCst) - before, 4);
+        assert!(gate.is_failing());
+    }
+    moves.store(false, Ordering::SeqCst);
+    assert_eq!(gate.execute(it.pay(100)).unwrap().status(), Status::Allowed);
+    assert_eq!(it.actions(), 1);
 }

@@ -13,6 +13,8 @@
 mod database;
 #[path = "postgres/doubt.rs"]
 mod doubt;
+#[path = "postgres/newer.rs"]
+mod newer;
 #[path = "postgres/proxy.rs"]
 mod proxy;
 #[path = "postgres/role.rs"]
