@@ -1,14 +1,17 @@
 //! What happened: settlements and what they are refused with.
 
+use svc_core::answer::Decided;
 use svc_core::refusal::Kind;
 use svc_core::rules::edge::proxied::SettleCall;
 use svc_core::rules::gate::Caller;
+use svc_core::rules::gate::use_up::UseUp;
 use svc_core::rules::people::by::By;
 use svc_core::rules::people::keys::{CreateKey, NewKey, RevokeKey};
 use svc_core::state::gate::{Code, OutcomeStatus, Standing, Status, Verb};
 use svc_core::state::people::KeyScope;
 use svc_core::testing::world::{World, charge, payment, request};
 use svc_core::value::SAFE_MAX;
+use svc_core::value::digest::Digest;
 use svc_core::value::id::EvidenceId;
 
 use super::{PAY, calm, codes};
@@ -69,6 +72,31 @@ fn a_calls_end_needs_no_key_in_force() {
     assert!(world.ledger().contains(&by), "{}", world.ledger());
     assert_eq!(world.run(said).unwrap_err().kind(), Kind::AlreadySettled);
     assert_eq!(world.try_settle(&agent, action, status, None).unwrap_err().kind(), Kind::AlreadySettled);
+    world.audit();
+}
+
+/// What the gate itself did in an agent's place it alone settles, and an action that the agent has settled before is not done.
+#[test]
+fn what_the_gate_did_is_settled_by_the_gate() {
+    let (mut world, agent) = calm(&[r#"{"name":"Crm","actions":["crm.read"]}"#]);
+    let asked = |world: &mut World| world.authorize(&agent, request("crm.read"));
+    let body = Digest::of("what it is for");
+    let used = asked(&mut world);
+    let use_up = |of: &Decided| UseUp { action: of.id(), digest: of.action().digest, body };
+    assert!(world.run(use_up(&used)).unwrap().is_valid());
+    assert!(!world.run(use_up(&used)).unwrap().is_valid(), "once");
+    for status in [OutcomeStatus::Completed, OutcomeStatus::Failed, OutcomeStatus::Cancelled] {
+        let refused = world.try_settle(&agent, used.id(), status, None).unwrap_err();
+        assert_eq!(refused.kind(), Kind::NotAllowed);
+    }
+    world.run(SettleCall { caller: agent, action: used.id(), status: OutcomeStatus::Completed }).unwrap();
+    let told = world.try_settle(&agent, used.id(), OutcomeStatus::Cancelled, None).unwrap_err();
+    assert_eq!(told.kind(), Kind::AlreadySettled);
+    for status in [OutcomeStatus::Completed, OutcomeStatus::Cancelled] {
+        let settled = asked(&mut world);
+        world.settle(&agent, settled.id(), status, None);
+        assert!(!world.run(use_up(&settled)).unwrap().is_valid(), "{status:?}");
+    }
     world.audit();
 }
 
@@ -135,7 +163,7 @@ fn consumption_outweighs_the_agents_word() {
     assert_eq!(posted(&world.settle(&agent, allowed.id(), OutcomeStatus::Completed, Some(10))), Some(90));
 }
 
-fn posted(answer: &svc_core::answer::Decided) -> Option<i64> {
+fn posted(answer: &Decided) -> Option<i64> {
     answer.action().allowed().unwrap().outcome.as_ref().unwrap().posted
 }
 

@@ -11,7 +11,7 @@ use crate::refusal::Refusal;
 use crate::rules::read::{View, own_action, view};
 use crate::state::evidence::{Actor, Fact, Subject};
 use crate::state::gate::{
-    Action, Activity, Agent, Allowed, Code, Frozen, FrozenBy, Incident, Outcome, OutcomeStatus, Status,
+    Action, Activity, Agent, Allowed, Code, Consumed, Frozen, FrozenBy, Incident, Outcome, OutcomeStatus, Status,
 };
 use crate::state::people::Workspace;
 use crate::store::Row;
@@ -37,8 +37,8 @@ pub struct Settle {
 /// Settles an action.
 ///
 /// # Errors
-/// `invalid_amount` for an amount out of range or where nothing is paid, `not_found`, `not_allowed`, `already_settled`, and those of the
-/// caller.
+/// `invalid_amount` for an amount out of range or where nothing is paid, `not_found`, `not_allowed`, also for what the gate itself does in
+/// the agent's place, `already_settled`, and those of the caller.
 pub fn settle(scope: &mut Scope<'_>, said: &Settle) -> Result<View, Halt> {
     let told = Told { status: said.status, amount: said.amount };
     told.within_range()?;
@@ -46,7 +46,16 @@ pub fn settle(scope: &mut Scope<'_>, said: &Settle) -> Result<View, Halt> {
     let (agent_key, activity_key) = (Agent::key(caller.agent), Activity::key(caller.agent));
     scope.want(&[Action::key(said.action), agent_key, activity_key, Workspace::key(caller.workspace)])?;
     let before = own_action(scope, caller, said.action)?;
+    if is_settled_by_gate(&before) {
+        return Err(Refusal::not_allowed("the gate itself made this call, and settles it").into());
+    }
     settle_as(scope, &before, told, Actor::Agent(caller.agent))
+}
+
+/// Whether it is the gate that knows what becomes of an action, and has not told it yet.
+fn is_settled_by_gate(action: &Action) -> bool {
+    let allowed = action.allowed().filter(|it| it.outcome.is_none());
+    allowed.and_then(|it| it.consumed.as_ref()).is_some_and(Consumed::is_by_gate)
 }
 
 /// What somebody who may settle an action says of it.

@@ -279,12 +279,20 @@ pub struct Consumed {
     /// The digest of the verifier's idempotency key, where one was sent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<Digest>,
-    /// The digest of what was verified, beside the key.
+    /// The digest of what was verified, beside the key; without one, of what the gate itself used it for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub body: Option<Digest>,
     /// Whether the issuer took its charge back before anybody said what became of the action: it keeps nothing any more.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub reversed: bool,
+}
+
+impl Consumed {
+    /// Whether the gate itself used it, for what it does in the agent's place: it alone knows what became of that.
+    #[must_use]
+    pub const fn is_by_gate(&self) -> bool {
+        self.key.is_none() && self.body.is_some()
+    }
 }
 
 /// Who is called once an action is decided.
