@@ -1,6 +1,5 @@
 //! What is known of MCP servers between calls: how they are reached, how they speak, which sessions run, what they last told.
 
-use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -16,7 +15,7 @@ use svc_store::Gate;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::Instant;
 
-use super::concealed::conceal;
+use super::concealed::{Forms, conceal};
 use super::definition::Definitions;
 use super::meetings::Meetings;
 use super::message::{Era, Heard, hear, tells_of_other_tools};
@@ -46,6 +45,8 @@ pub(super) struct Known {
     credential: McpCredential,
     secret: Option<Arc<McpSecret>>,
     endpoint: Arc<Endpoint>,
+    /// What is taken out of what it says.
+    shown: Forms,
     ends: Ends,
     next_id: AtomicU64,
     turn: tokio::sync::Mutex<()>,
@@ -142,6 +143,7 @@ impl Known {
             credential,
             secret,
             ends: Ends::new(upstreams, Arc::clone(&endpoint)),
+            shown: Forms::of(endpoint.shown()),
             endpoint,
             next_id: AtomicU64::new(1),
             turn: tokio::sync::Mutex::default(),
@@ -167,10 +169,7 @@ impl Known {
     /// for anew, and clients are told of no such thing.
     pub(super) fn hear(&self, text: &[u8], id: u64) -> Option<Heard> {
         let text = std::str::from_utf8(text).ok()?;
-        let text = self.endpoint.shown().fold(Cow::Borrowed(text), |text, shown| match conceal(&text, shown) {
-            Cow::Borrowed(_) => text,
-            Cow::Owned(concealed) => Cow::Owned(concealed),
-        });
+        let text = conceal(text, &self.shown);
         let heard = hear(text.as_bytes(), id)?;
         Some(match heard {
             Heard::Error(error) => {
