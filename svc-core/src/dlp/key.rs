@@ -229,6 +229,12 @@ fn named(text: &Text<'_>, place: usize) -> Option<Vec<u8>> {
     Some(name.map(u8::to_ascii_lowercase).collect())
 }
 
+/// Whether a name, however it is written, says that its value is a secret.
+pub(super) fn names_secret(name: &str) -> bool {
+    let folded: Vec<u8> = name.bytes().filter(u8::is_ascii_alphanumeric).map(|it| it.to_ascii_lowercase()).collect();
+    is_secret(&folded)
+}
+
 /// Whether a folded name says that its value is a secret.
 fn is_secret(name: &[u8]) -> bool {
     let ends = |words: &[&str]| words.iter().any(|it| name.ends_with(it.as_bytes()));

@@ -143,6 +143,12 @@ pub fn scan(text: &str) -> Findings {
     findings
 }
 
+/// Whether a name such as that of a parameter says that its value is a secret.
+#[must_use]
+pub fn names_secret(name: &str) -> bool {
+    key::names_secret(name)
+}
+
 /// What was found, from left to right, and where.
 fn spans(text: &str) -> Vec<Span> {
     let found = |text: &str| Scan::new(&Text::new(text)).collect::<Vec<_>>();

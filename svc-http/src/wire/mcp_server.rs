@@ -2,6 +2,7 @@
 //! go out.
 
 use serde_json::{Map, Value, json};
+use svc_core::dlp;
 use svc_core::refusal::{FieldError, Refusal};
 use svc_core::rules::edge::mcp_servers::{McpServerView, Set};
 use svc_core::state::edge::{MCP_TOOLS_MAX, McpCredential, McpState, McpTool, TOOL_GLOBS_MAX, ToolFilter};
@@ -10,6 +11,8 @@ use svc_core::value::digest::Digest;
 use svc_core::value::json::Json;
 use svc_core::value::secret::Secret;
 use svc_core::value::text::{ServerName, UrlText};
+
+use url::form_urlencoded;
 
 use super::{Fields, parse, parse_or_empty, text, truth};
 use crate::difference::difference;
@@ -21,6 +24,9 @@ const COMPARED_BYTES_MAX: usize = 256 * 1024;
 const UNCOMPARED: &str = "too long to be shown line by line: compare `before` with `after`\n";
 /// What is said of a tool that cannot be accepted.
 const UNCALLABLE: &str = "its name is longer than the 100 characters that an action has for one: rename it at the server, or leave it out with `tools.deny`";
+/// Parameters of addresses that are keys where they have so many bytes, beside those whose name says so anywhere.
+const KEY_BYTES_MIN: usize = 8;
+const KEY_NAMES: [&str; 6] = ["key", "auth", "authorization", "sig", "signature", "code"];
 /// Characters of a credential.
 const SECRET_MAX: usize = 4_096;
 
@@ -70,6 +76,7 @@ pub fn read(body: &[u8], is_new: bool, judge: impl FnOnce(&str) -> Result<(), In
     set.extend(fields.optional("name", |it| ServerName::parse(text(it)?)).map(Set::Name));
     let url = fields.optional("url", |it| {
         let url = UrlText::parse(text(it)?)?;
+        keyless(url.as_str())?;
         judge(url.as_str()).map(|()| url)
     });
     set.extend(url.map(Set::Url));
@@ -83,6 +90,21 @@ pub fn read(body: &[u8], is_new: bool, judge: impl FnOnce(&str) -> Result<(), In
     let enabled = if fields.is_null("enabled") { Some(true) } else { fields.optional("enabled", truth) };
     set.extend(enabled.map(Set::Enabled));
     fields.finish(Some(Sent { set, credential }))
+}
+
+/// An address is shown and kept as it is: a key in it would be no secret.
+fn keyless(url: &str) -> Result<(), Invalid> {
+    let query = url.split_once('?').map_or("", |(_, it)| it);
+    let is_key = |name: &str, value: &str| {
+        let is_long = value.len() >= KEY_BYTES_MIN && KEY_NAMES.iter().any(|it| it.eq_ignore_ascii_case(name));
+        is_long || (dlp::names_secret(name) && !value.is_empty()) || !dlp::scan(value).is_empty()
+    };
+    match form_urlencoded::parse(query.as_bytes()).find(|(name, value)| is_key(name, value)) {
+        None => Ok(()),
+        Some(_) => Err(Invalid::new(
+            "must not hold a key, as everybody who sees the server sees its address: send it as `credential`, in a header",
+        )),
+    }
 }
 
 fn credential(fields: &mut Fields<'_>) -> Option<Shown> {

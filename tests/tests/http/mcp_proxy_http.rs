@@ -542,6 +542,14 @@ async fn a_server_is_looked_at_before_it_is_kept() {
         let got = desk.api("POST", "mcp-servers", Some(&json!({ "name": "a", "url": url }))).await;
         assert_eq!((got.status, got.fields()), (400, vec!["url".to_owned()]), "{url}");
     }
+    for query in
+        ["api_key=abc", "a=b&Access-Token=1", "KEY=12345678", "a=sk-ant-abcdefghij0123456789ABCDEFGH", "x=1&%74oken=2"]
+    {
+        let url = format!("{}&{query}", desk.server.url());
+        let got = desk.api("POST", "mcp-servers", Some(&json!({ "name": "a", "url": url }))).await;
+        assert_eq!((got.status, got.fields()), (400, vec!["url".to_owned()]), "{query}");
+        assert!(got.text().contains("send it as `credential`"), "{}", got.text());
+    }
     let shown = json!({ "type": "header", "header": "X-Token", "secret": "planted-secret-wxyz" });
     let made = desk.server(json!({ "credential": shown })).await;
     assert_eq!(made["credential"], json!({ "type": "header", "header": "x-token", "secretHint": "wxyz" }));
