@@ -182,7 +182,17 @@ impl GateService {
     fn count_client(&self, client: &str, call: &Call) -> Result<(), Refusal> {
         let machine = RateAddress::from(call.address).0;
         let subject = Subject::Caller(Digest::of(format!("{client} {machine:?}")).bits());
-        let standing = self.oauth_clients.take(Limit::OAuthClient, subject, Instant::now());
+        self.count_oauth(Limit::OAuthClient, subject)
+    }
+
+    /// Counts one client's document that is read for somebody: whoever is a stranger has this server call whom they name, no more often
+    /// than they may register clients.
+    fn count_document(&self, call: &Call) -> Result<(), Refusal> {
+        self.count_oauth(Limit::SignIn, Subject::Address(RateAddress::from(call.address).0))
+    }
+
+    fn count_oauth(&self, limit: Limit, subject: Subject) -> Result<(), Refusal> {
+        let standing = self.oauth_clients.take(limit, subject, Instant::now());
         match standing.and_then(|it| it.retry_after_s) {
             Some(seconds) => Err(Refusal::rate_limited(seconds)),
             None => Ok(()),

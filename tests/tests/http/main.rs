@@ -47,6 +47,7 @@ mod members_http;
 mod metrics_http;
 mod money_http;
 mod oauth_clients_http;
+mod oauth_documents_http;
 mod oauth_http;
 mod oauth_revoke_http;
 mod people_http;

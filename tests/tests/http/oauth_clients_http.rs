@@ -26,27 +26,31 @@ use svc_tests::people::{Person, code_now};
 use svc_tests::program::Program;
 use svc_tests::receiver::{Names, Receiver, Reply, tls};
 use svc_tests::requests::{OFFICE, payment};
-use svc_tests::site::Site;
+use svc_tests::site::{Plan, Site};
 
-const PLACE: &str = "hooks.example.com";
+pub(super) const PLACE: &str = "hooks.example.com";
 
-/// A site that may call loopback by that name, trusts the tests' certificate, and knows nobody else.
 async fn site() -> (Site, Arc<Names>) {
+    site_with(|_| {}).await
+}
+
+/// A site that may call loopback by that name, trusts the tests' certificate, and knows nobody else, and differs like this.
+pub(super) async fn site_with(change: impl FnOnce(&mut Plan)) -> (Site, Arc<Names>) {
     let names = Names::new();
     names.set(PLACE, &[&["127.0.0.1"]]);
-    let own = Arc::clone(&names);
     let site = Site::with(|plan| {
         plan.config.allow_private_callbacks = true;
         plan.config.outbound.allow = Allowed::parse([PLACE]).unwrap();
         plan.config.outbound.ca_file = Some(tls("ca.pem"));
-        plan.names = Some(own);
+        plan.names = Some(Arc::clone(&names));
+        change(plan);
     })
     .await;
     (site, names)
 }
 
 /// A good document of the client at this address.
-fn document(id: &str) -> Value {
+pub(super) fn document(id: &str) -> Value {
     json!({
         "client_id": id,
         "client_name": "Travelling desk",
@@ -57,7 +61,7 @@ fn document(id: &str) -> Value {
 }
 
 /// The page for a client, asked for by nobody or by a person.
-async fn page(client: &mut Client, person: Option<&Person>, id: &str, redirect: &str) -> Got {
+pub(super) async fn page(client: &mut Client, person: Option<&Person>, id: &str, redirect: &str) -> Got {
     let challenge = challenge(VERIFIER);
     let mut members = wish(id, &challenge);
     members.retain(|(name, _)| *name != "redirect_uri");
@@ -65,7 +69,7 @@ async fn page(client: &mut Client, person: Option<&Person>, id: &str, redirect: 
     open(client, person, &members).await
 }
 
-fn leads_nowhere(got: &Got, what: &str) {
+pub(super) fn leads_nowhere(got: &Got, what: &str) {
     assert_eq!((got.status, got.header("location")), (400, None), "{what}: {}", got.text());
     assert!(got.text().contains("This did not work"), "{what}: {}", got.text());
 }

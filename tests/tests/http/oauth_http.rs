@@ -223,6 +223,8 @@ async fn a_bad_client_or_redirect_leads_nowhere() {
     for (name, value, word) in [
         ("response_type", Some("token"), "unsupported_response_type"),
         ("response_type", None, "invalid_request"),
+        ("response_mode", Some("form_post"), "invalid_request"),
+        ("response_mode", Some("fragment"), "invalid_request"),
         ("code_challenge", None, "invalid_request"),
         ("code_challenge", Some("short"), "invalid_request"),
         ("code_challenge_method", Some("plain"), "invalid_request"),

@@ -79,6 +79,9 @@ fn wanted<'a>(service: &GateService, form: &'a Form) -> Result<&'a str, Refusal>
     if form.need("response_type")? != "code" {
         return Err(Refusal::oauth(Kind::UnsupportedResponseType, "response_type must be code"));
     }
+    if form.get("response_mode").is_some_and(|it| it != "query") {
+        return Err(Refusal::oauth(Kind::InvalidRequest, "response_mode must be query"));
+    }
     if form.get("state").is_some_and(|it| it.len() > STATE_MAX) {
         return Err(Refusal::oauth(Kind::InvalidRequest, "state is too long"));
     }
@@ -91,7 +94,8 @@ fn wanted<'a>(service: &GateService, form: &'a Form) -> Result<&'a str, Refusal>
 async fn client_of(service: &GateService, id: &str, call: &Call) -> Result<Known, Refusal> {
     let unknown = || Refusal::oauth(Kind::InvalidClient, "there is no such client; it has to register first");
     if service.client_documents && id.starts_with("https://") {
-        return service.documents.client(id, &service.allow_redirects, call.address).await;
+        let count = || service.count_document(call);
+        return service.documents.client(id, &service.allow_redirects, call.address, count).await;
     }
     let id = ClientId::parse(id).map_err(|_| unknown())?;
     let found = service.read(|scope| scope.get::<OAuthClient>(id))?.ok_or_else(unknown)?;

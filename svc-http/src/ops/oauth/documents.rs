@@ -50,11 +50,17 @@ impl Documents {
         drop(self.caller.set(caller));
     }
 
-    /// The client with this URL as its id, for somebody at `address`.
+    /// The client with this URL as its id, for somebody at `address`, whose reads of documents `count` counts: what is kept is no read.
     ///
     /// # Errors
-    /// `invalid_client` where the address may not be called or answers no such document.
-    pub(super) async fn client(&self, id: &str, named: &[Box<str>], address: IpAddr) -> Result<Known, Refusal> {
+    /// `invalid_client` where the address may not be called or answers no such document; those of `count`.
+    pub(super) async fn client(
+        &self,
+        id: &str,
+        named: &[Box<str>],
+        address: IpAddr,
+        count: impl FnOnce() -> Result<(), Refusal>,
+    ) -> Result<Known, Refusal> {
         if let Some(known) = self.known(id) {
             return Ok(known);
         }
@@ -63,6 +69,7 @@ impl Documents {
         if url.as_str() != id || id.splitn(4, '/').nth(3).is_none_or(str::is_empty) {
             return Err(refused("its id is no plain https address with a path"));
         }
+        count()?;
         let _read = self.reads.take(address.into()).ok_or_else(Refusal::not_ready)?;
         let fetched = caller.fetch(&url, DOCUMENT_MAX).await.map_err(|_| refused("its metadata could not be read"))?;
         if fetched.status != 200 {
