@@ -2,7 +2,7 @@
 //!
 //! [`ToolServers`] is this server's one client of all of them. What it tells them of itself is the same for every agent: no
 //! capability of a client is offered, so none is asked for, and nothing of an agent's own request goes on but the name and the
-//! arguments of the tool and by what progress is to be told.
+//! arguments of the tool.
 //!
 //! **Invariant:** nothing is sent twice that could make a tool run twice.
 //! **Invariant:** nothing that a server says is handed on with what it is shown in it.
@@ -40,7 +40,7 @@ use self::events::Asked;
 pub(crate) use self::events::Events;
 use self::known::{Known, KnownServers};
 use self::message::{Era, Sent};
-pub(crate) use self::message::{Heard, arguments_as_sent};
+pub(crate) use self::message::{Heard, OBJECT, arguments_as_looked_at, is_read_alike};
 use self::places::Place;
 use self::questions::Questions;
 use self::resume::Resume;
@@ -81,9 +81,9 @@ pub(crate) struct Calling<'a> {
     pub(crate) tool: &'a Definition,
     /// Its arguments.
     pub(crate) arguments: &'a Json,
-    /// The same as they were sent, which is how they go on.
+    /// The same as they were looked at, which is how they go on.
     pub(crate) sent: &'a RawValue,
-    /// By what its progress is to be told.
+    /// By what its client is to be told of its progress.
     pub(crate) progress: Option<&'a Json>,
 }
 

@@ -71,6 +71,8 @@ pub struct Heard {
     pub head: String,
     /// Its message.
     pub body: Value,
+    /// The same to the byte.
+    pub text: String,
 }
 
 impl Heard {
@@ -119,7 +121,9 @@ struct Script {
     page: usize,
     reply: Reply,
     list: Option<Reply>,
-    /// What is left of a stream that is answered in parts, and the id of the call.
+    /// How it answers whoever asks what it speaks.
+    discover: Option<Reply>,
+    /// What is left of a stream that is answered in parts, and the call.
     parts: (VecDeque<Part>, Value),
     session: u32,
     /// What the names of its sessions begin with.
@@ -164,6 +168,7 @@ impl ToolServer {
             page: 1,
             reply: Reply::Text("done".to_owned()),
             list: None,
+            discover: None,
             parts: Default::default(),
             session: 0,
             named: "session".to_owned(),
@@ -252,6 +257,11 @@ impl ToolServer {
     /// Has it answer for its list of tools like this, or as it is.
     pub fn reply_to_lists(&self, reply: Option<Reply>) {
         self.change(|it| it.list = reply);
+    }
+
+    /// Has it answer whoever asks what it speaks like this.
+    pub fn reply_to_discovery(&self, reply: Reply) {
+        self.change(|it| it.discover = Some(reply));
     }
 
     /// Has requests of this method wait before they are answered, or all go on.
@@ -372,12 +382,14 @@ async fn read(stream: &mut TcpStream, heard: &mut Vec<u8>) -> Option<Heard> {
     loop {
         if let Some(at) = heard.windows(4).position(|it| it == b"\r\n\r\n") {
             let head = String::from_utf8_lossy(&heard[..at]).into_owned();
-            let request = Heard { head, body: Value::Null };
+            let request = Heard { head, body: Value::Null, text: String::new() };
             let length: usize = request.header("content-length").and_then(|it| it.parse().ok()).unwrap_or_default();
             if heard.len() >= at + 4 + length {
-                let body = serde_json::from_slice(&heard[at + 4..at + 4 + length]).unwrap_or_default();
+                let sent = &heard[at + 4..at + 4 + length];
+                let body = serde_json::from_slice(sent).unwrap_or_default();
+                let text = String::from_utf8_lossy(sent).into_owned();
                 heard.drain(..at + 4 + length);
-                return Some(Heard { body, ..request });
+                return Some(Heard { body, text, ..request });
             }
         }
         match stream.read(&mut buffer).await {
@@ -427,6 +439,9 @@ fn answer(request: &Heard, shared: &Shared) -> Answer {
         return http(202, "", "text/plain", "");
     }
     let session = format!("{}-{}", script.named, script.session);
+    if let Some(reply) = script.discover.as_ref().filter(|_| request.method() == "server/discover") {
+        return called(request, reply);
+    }
     match (script.speaks, request.method()) {
         (Speaks::Html, _) => return http(200, "", "text/html", "<html>"),
         (Speaks::Modern, "server/discover") => {
@@ -475,7 +490,7 @@ fn answer(request: &Heard, shared: &Shared) -> Answer {
                 then.0();
             }
             if let Some(part) = script.parts.0.pop_front() {
-                script.parts.1 = request.body["id"].clone();
+                script.parts.1 = request.body.clone();
                 return part_of(part, &script.parts.1);
             }
             called(request, &script.reply)
@@ -484,15 +499,24 @@ fn answer(request: &Heard, shared: &Shared) -> Answer {
     }
 }
 
-fn part_of(part: Part, id: &Value) -> Answer {
-    let kind = "text/event-stream";
+/// What tells of progress by the client's own token told by the one that came, as a server does, and an answer by the call's id.
+fn told_by_token(lines: &str, call: &Value) -> String {
+    let (id, token) = (&call["id"], &call["params"]["_meta"]["progressToken"]);
+    let lines = lines.replace(r#""progressToken":"p""#, &format!("\"progressToken\":{token}"));
+    lines.replace(r#""id":"p""#, &format!("\"id\":{id}"))
+}
+
+fn part_of(part: Part, call: &Value) -> Answer {
+    let (kind, id) = ("text/event-stream", &call["id"]);
     match part {
-        Part::Ended(lines) => http(200, "", kind, &lines),
+        Part::Ended(lines) => http(200, "", kind, &told_by_token(&lines, call)),
         Part::Cut(lines) => {
+            let lines = told_by_token(&lines, call);
             Answer::Cut(format!("HTTP/1.1 200 OK\r\ncontent-type: {kind}\r\ncontent-length: 999999\r\n\r\n{lines}"))
         }
         Part::Result(lines, event) => {
             let result = json!({ "jsonrpc": "2.0", "id": id, "result": text_result("late") });
+            let lines = told_by_token(&lines, call);
             http(200, "", kind, &format!("{lines}id: {event}\ndata: {result}\n\n"))
         }
         Part::Status(status) => http(status, "", "text/plain", ""),
@@ -504,8 +528,10 @@ fn text_result(text: &str) -> Value {
 }
 
 fn called(request: &Heard, reply: &Reply) -> Answer {
-    let events =
-        |messages: &[Value]| messages.iter().map(|it| format!(": a comment\n\ndata: {it}\n\n")).collect::<String>();
+    let events = |messages: &[Value]| {
+        let lines: String = messages.iter().map(|it| format!(": a comment\n\ndata: {it}\n\n")).collect();
+        told_by_token(&lines, &request.body)
+    };
     match reply {
         Reply::Text(text) => result(request, text_result(text)),
         Reply::Result(value) => result(request, value.clone()),

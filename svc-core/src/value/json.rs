@@ -9,7 +9,7 @@ use std::ops::Range;
 use serde::de::{self, DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde::ser::{Serialize, SerializeMap, SerializeSeq, Serializer};
 
-pub use super::number::{Finite, Number, SAFE_INTEGER_MAX};
+pub use super::number::{Finite, Number, SAFE_INTEGER_MAX, has_exact_numbers};
 use super::number::{literals, within_doubles};
 
 /// How many lists and objects may lie in one another (CONTRACT part 1, "JSON").

@@ -77,6 +77,39 @@ impl Finite {
 /// A finite double equals itself.
 impl Eq for Finite {}
 
+/// Whether every number of a sound JSON text is the one that its nearest double is written as: readers of doubles and readers of
+/// digits get the same from it. Integers count as they stand; whether they are too large is [another question](Number::is_safe).
+#[must_use]
+pub fn has_exact_numbers(text: &str) -> bool {
+    literals(text).filter_map(|it| text.get(it)).filter(|it| it.contains(['.', 'e', 'E'])).all(is_exact)
+}
+
+fn is_exact(literal: &str) -> bool {
+    let Ok(double) = literal.parse::<f64>() else { return false };
+    let (digits, _) = digits_of(literal);
+    if digits.is_empty() || !double.is_finite() {
+        return digits.is_empty();
+    }
+    let written = format!("{double:e}");
+    digits_of(literal) == digits_of(&written)
+}
+
+/// The digits of a number from the first to the last that is no zero, and the power of ten that the first of them counts; `None` for
+/// one that no exponent holds.
+fn digits_of(literal: &str) -> (String, Option<i64>) {
+    let unsigned = literal.trim_start_matches('-');
+    let (mantissa, exponent) = unsigned.split_once(['e', 'E']).unwrap_or((unsigned, "0"));
+    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    let all = [whole, fraction].concat();
+    let digits = all.trim_start_matches('0');
+    let zeros = all.len() - digits.len();
+    let place = |exponent: i64| {
+        let first = i64::try_from(whole.len()).ok()?.checked_sub(i64::try_from(zeros).ok()?)?;
+        exponent.checked_add(first)
+    };
+    (digits.trim_end_matches('0').to_owned(), exponent.parse().ok().and_then(place))
+}
+
 /// Where each number of a sound JSON text stands, in its order.
 pub(super) fn literals(text: &str) -> impl Iterator<Item = Range<usize>> {
     let mut bytes = text.bytes().enumerate().peekable();
@@ -131,4 +164,32 @@ pub(super) fn within_doubles(text: &str) -> Option<String> {
 /// Whether this is a JSON number that lies beyond all doubles.
 fn is_beyond_doubles(literal: &str) -> bool {
     literal.parse::<f64>().is_ok_and(f64::is_infinite) && serde_json::from_str::<IgnoredAny>(literal).is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A number is exact where its digits are those that its double is written with, however long they are and wherever the point stands.
+    #[test]
+    fn a_number_is_exact_by_its_digits() {
+        for exact in [
+            "1",
+            "-1.50",
+            "0.1",
+            "100e-2",
+            "1E5",
+            "0.0",
+            "-0e999999999999999999999",
+            "5e-324",
+            "0.30000000000000004",
+            "9007199254740993",
+        ] {
+            assert!(has_exact_numbers(&format!("{{\"a\":[{exact},\"1e-400\"]}}")), "{exact}");
+        }
+        let long = format!("1.{}1234567", "0".repeat(100_000));
+        for inexact in ["1e-400", "0.1000000000000000055511151231257827", "1e400", "1e-999999999999999999999", &*long] {
+            assert!(!has_exact_numbers(&format!("{{\"a\":[{inexact}]}}")), "{inexact:.40}");
+        }
+    }
 }

@@ -9,7 +9,7 @@ use tokio::time::timeout;
 
 use super::call_off::CallOff;
 use super::known::Known;
-use super::message::{Heard, tells_progress};
+use super::message::{Heard, progress};
 use super::places::Place;
 use super::questions::Questions;
 use super::resume::{Resume, Resuming};
@@ -24,7 +24,7 @@ pub(crate) struct Events {
     resume: Resume,
     events: sse::Events,
     id: u64,
-    /// By what the progress of what was asked is told.
+    /// By what the client is told of the progress of what was asked.
     progress: Option<Json>,
     call_off: CallOff,
     questions: Questions,
@@ -44,7 +44,7 @@ enum Source {
 /// What was asked, and what of it is still to be done.
 pub(super) struct Asked {
     pub(super) id: u64,
-    /// By what its progress is to be told.
+    /// By what its client is to be told of its progress.
     pub(super) progress: Option<Json>,
     pub(super) resume: Resume,
     pub(super) call_off: CallOff,
@@ -116,20 +116,8 @@ impl Events {
             return Ok(first);
         }
         loop {
-            loop {
-                let event = self.events.take_next().map_err(|_| Trouble::NotMcp("its stream cannot be read"))?;
-                let Some(event) = event else { break };
-                self.resume.note(&event);
-                let Some(data) = event.data else { continue };
-                match self.known.hear(&data, self.id) {
-                    Some(Heard::Note(note)) if !tells_progress(&note, self.progress.as_ref()) => {}
-                    Some(note @ Heard::Note(_)) => return Ok(note),
-                    Some(last @ (Heard::Result(_) | Heard::Error(_))) => {
-                        self.call_off.is_over();
-                        return Ok(last);
-                    }
-                    None => self.questions.answer(&self.known, &data),
-                }
+            if let Some(heard) = self.heard()? {
+                return Ok(heard);
             }
             let ended = match &mut self.source {
                 Source::Stream(posted) => match posted.next().await {
@@ -137,7 +125,14 @@ impl Events {
                         self.events.push(&bytes);
                         continue;
                     }
-                    Ok(None) => Trouble::NotMcp("its stream ended without an answer"),
+                    Ok(None) => {
+                        // A line may have ended in one byte where it could have been two.
+                        self.events.end();
+                        if let Some(heard) = self.heard()? {
+                            return Ok(heard);
+                        }
+                        Trouble::NotMcp("its stream ended without an answer")
+                    }
                     Err(failed) if failed.reason == Reason::Closed => Trouble::Failed(failed),
                     Err(failed) => return Err(Trouble::Failed(failed)),
                 },
@@ -152,6 +147,28 @@ impl Events {
             match self.resume.ask(&self.known) {
                 Some(again) => self.source = Source::Again(again, ended),
                 None => return Err(ended),
+            }
+        }
+    }
+
+    /// The next message that matters of what has come; what the server asks in between is answered.
+    fn heard(&mut self) -> Result<Option<Heard>, Trouble> {
+        loop {
+            let event = self.events.take_next().map_err(|_| Trouble::NotMcp("its stream cannot be read"))?;
+            let Some(event) = event else { return Ok(None) };
+            self.resume.note(&event);
+            let Some(data) = event.data else { continue };
+            match self.known.hear(&data, self.id) {
+                Some(Heard::Note(note)) => {
+                    if let Some(told) = progress(&note, self.id, self.progress.as_ref()) {
+                        return Ok(Some(Heard::Note(told)));
+                    }
+                }
+                Some(last @ (Heard::Result(_) | Heard::Error(_))) => {
+                    self.call_off.is_over();
+                    return Ok(Some(last));
+                }
+                None => self.questions.answer(&self.known, &data),
             }
         }
     }

@@ -1,6 +1,7 @@
 //! Messages to and from an MCP server, in both eras.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -8,7 +9,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use svc_core::value::canonical::canonical;
-use svc_core::value::json::{Json, Number};
+use svc_core::value::json::{Json, Number, has_exact_numbers};
 
 use super::Calling;
 use super::session::Session;
@@ -18,6 +19,9 @@ use crate::wire::mcp::{LEGACY, META_CAPABILITIES, META_VERSION, MODERN, spoken_b
 /// What an object begins with.
 pub(crate) const OBJECT: char = '{';
 const META_CLIENT: &str = "io.modelcontextprotocol/clientInfo";
+/// How progress is told, and by what.
+const PROGRESS: &str = "notifications/progress";
+const TOKEN: &str = "progressToken";
 
 /// How a server is spoken to.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -52,7 +56,7 @@ pub(super) struct Sent<'a> {
     pub(super) method: &'static str,
     /// Its parameters: a JSON object without `_meta`.
     pub(super) params: &'a str,
-    /// By what its progress is to be told.
+    /// By what its client is to be told of its progress.
     pub(super) progress: Option<&'a Json>,
     /// What `mcp-name` says.
     pub(super) name: Option<&'a str>,
@@ -84,18 +88,14 @@ fn client() -> Value {
 
 /// The body of a message; one without id is a notification.
 pub(super) fn body(era: &Era, sent: &Sent<'_>, id: Option<u64>) -> String {
-    let id = id.map(|it| format!("\"id\":{it},")).unwrap_or_default();
     let mut meta = Vec::new();
     if let Era::Modern = era {
         let own = [(META_VERSION, json!(MODERN)), (META_CAPABILITIES, json!({})), (META_CLIENT, client())];
         meta.extend(own.iter().map(|(name, value)| format!("\"{name}\":{value}")));
     }
-    // A whole number goes on as it was sent: the server tells of progress by it.
-    let token = |it: &Json| match it {
-        Json::Number(Number::Int(number)) => number.to_string(),
-        other => canonical(other),
-    };
-    meta.extend(sent.progress.map(|it| format!("\"progressToken\":{}", token(it))));
+    // Its progress is told by its own number: a client's token is a text that nobody looks at, and stays here.
+    meta.extend(id.filter(|_| sent.progress.is_some()).map(|it| format!("\"progressToken\":{it}")));
+    let id = id.map(|it| format!("\"id\":{it},")).unwrap_or_default();
     let params = with_meta(sent.params, &meta.join(","));
     format!("{{\"jsonrpc\":\"2.0\",{id}\"method\":\"{}\",\"params\":{params}}}", sent.method)
 }
@@ -154,8 +154,23 @@ struct SentParams<'a> {
     arguments: Option<&'a RawValue>,
 }
 
-/// The arguments of a call as its client sent them: numbers are not read and written again on their way.
-pub(crate) fn arguments_as_sent(body: &[u8]) -> Box<RawValue> {
+/// The arguments of a call as they are looked at and go on: in the one writing, so that nothing goes on that nobody was shown; to the
+/// byte as the client sent them where readers could read a number of theirs in different ways.
+pub(crate) fn arguments_as_looked_at(body: &[u8], arguments: &Json) -> Box<RawValue> {
+    let sent = arguments_as_sent(body);
+    if !is_read_alike(arguments, &sent) {
+        return sent;
+    }
+    RawValue::from_string(canonical(arguments)).unwrap_or(sent)
+}
+
+/// Whether every reader reads the numbers of arguments alike.
+pub(crate) fn is_read_alike(arguments: &Json, sent: &RawValue) -> bool {
+    !arguments.has_unsafe_number() && has_exact_numbers(sent.get())
+}
+
+/// The arguments of a call as its client sent them.
+fn arguments_as_sent(body: &[u8]) -> Box<RawValue> {
     let call = serde_json::from_slice::<SentCall<'_>>(body).ok();
     let sent = call.and_then(|it| it.params.arguments).filter(|it| it.get() != "null").map(ToOwned::to_owned);
     sent.unwrap_or_else(json_object)
@@ -225,12 +240,31 @@ pub(super) fn hear(text: &[u8], id: u64) -> Option<Heard> {
     Some(Heard::Result(result.to_owned()))
 }
 
-/// Whether a notification tells of the progress of what is named by this token.
-pub(super) fn tells_progress(note: &RawValue, token: Option<&Json>) -> bool {
-    let Ok(note) = Json::parse(note.get().as_bytes()) else { return false };
-    let is_of = |it: &Json| it.get("progressToken").is_some_and(|it| Some(it) == token);
-    let is_progress = note.get("method").and_then(Json::as_str) == Some("notifications/progress");
-    is_progress && note.get("id").is_none() && note.get("params").is_some_and(is_of)
+/// What tells of the progress of a call, where a notification does: told by `theirs`, the token of its client, in the place of `own`, by
+/// which the server tells it. All else of the parameters stays as it came.
+pub(super) fn progress(note: &RawValue, own: u64, theirs: Option<&Json>) -> Option<Box<RawValue>> {
+    let theirs = theirs?;
+    let read = Json::parse(note.get().as_bytes()).ok()?;
+    let is_progress = read.get("method").and_then(Json::as_str) == Some(PROGRESS) && read.get("id").is_none();
+    let told = read.get("params").and_then(|it| it.get(TOKEN)).and_then(Json::as_int);
+    if !is_progress || told.is_none_or(|it| u64::try_from(it) != Ok(own)) {
+        return None;
+    }
+    let token = match theirs {
+        Json::Number(Number::Int(number)) => number.to_string(),
+        other => canonical(other),
+    };
+    let token = RawValue::from_string(token).ok()?;
+    let mut params = serde_json::from_str::<Progress<'_>>(note.get()).ok()?.params;
+    params.insert(TOKEN.to_owned(), &token);
+    let params = serde_json::to_string(&params).ok()?;
+    RawValue::from_string(format!("{{\"jsonrpc\":\"2.0\",\"method\":\"{PROGRESS}\",\"params\":{params}}}")).ok()
+}
+
+#[derive(Deserialize)]
+struct Progress<'a> {
+    #[serde(borrow)]
+    params: BTreeMap<String, &'a RawValue>,
 }
 
 /// Whether a notification says that the server has other tools now.
@@ -276,26 +310,34 @@ mod tests {
         }
     }
 
-    /// Progress is that of the call itself, told by the token that it was made with, and a notification.
+    /// Progress is that of the call itself, told by the number that it went out with, and a notification; a client hears it by its own
+    /// token.
     #[test]
     fn progress_is_told_by_the_calls_own_token() {
-        let tells = |token: &str, note: &str| {
-            let token = Json::parse(token.as_bytes()).unwrap();
-            tells_progress(&RawValue::from_string(note.to_owned()).unwrap(), Some(&token))
+        let tells = |theirs: &str, note: &str| {
+            let theirs = Json::parse(theirs.as_bytes()).unwrap();
+            let told = progress(&RawValue::from_string(note.to_owned()).unwrap(), 7, Some(&theirs));
+            told.map(|it| it.get().to_owned())
         };
         let note = |token: &str, more: &str| {
             format!(
-                r#"{{"jsonrpc":"2.0",{more}"method":"notifications/progress","params":{{"progressToken":{token},"progress":0.5}}}}"#
+                r#"{{"x":1,"jsonrpc":"2.0",{more}"method":"notifications/progress","params":{{"progressToken":{token},"progress":0.50}}}}"#
             )
         };
-        assert!(tells("\"p\"", &note("\"p\"", "")));
-        assert!(tells("9007199254740993", &note("9007199254740993", "")));
-        assert!(!tells("9007199254740993", &note("9007199254740992", "")));
-        assert!(!tells("1", &note("\"1\"", "")));
-        assert!(!tells("1", &note("1", "\"id\":null,")));
-        assert!(!tells("1", r#"{"method":"notifications/message","params":{"progressToken":1}}"#));
-        let none = RawValue::from_string(note("null", "")).unwrap();
-        assert!(!tells_progress(&none, None));
+        for theirs in ["\"p\\n\"", "9007199254740993", "-7", "7"] {
+            let told = format!(
+                r#"{{"jsonrpc":"2.0","method":"notifications/progress","params":{{"progress":0.50,"progressToken":{theirs}}}}}"#
+            );
+            assert_eq!(tells(theirs, &note("7", "")), Some(told));
+        }
+        assert_eq!(tells("\"p\"", &note("\"p\"", "")), None, "it knows nothing of that");
+        assert_eq!(tells("8", &note("8", "")), None);
+        assert_eq!(tells("7", &note("\"7\"", "")), None);
+        assert_eq!(tells("7", &note("7.0", "")), None);
+        assert_eq!(tells("7", &note("7", "\"id\":null,")), None);
+        assert_eq!(tells("7", r#"{"method":"notifications/message","params":{"progressToken":7}}"#), None);
+        let unasked = RawValue::from_string(note("7", "")).unwrap();
+        assert!(progress(&unasked, 7, None).is_none(), "nobody wants it");
     }
 
     /// Whoever speaks the first revision is spoken to in it; one that nobody knows is not.
@@ -343,7 +385,7 @@ mod tests {
             assert!(text.ends_with(&format!(",{}}}", params.strip_prefix('{').unwrap())), "{text}");
             let read: Value = serde_json::from_str(&text).unwrap();
             let meta = &read["params"]["_meta"];
-            assert_eq!((&meta["progressToken"], meta[META_VERSION].is_string()), (&json!("p"), era == Era::Modern));
+            assert_eq!((&meta["progressToken"], meta[META_VERSION].is_string()), (&json!(1), era == Era::Modern));
         }
         let plain = Sent { progress: None, params: "{}", ..sent };
         let read: Value = serde_json::from_str(&body(&Era::Modern, &plain, Some(1))).unwrap();

@@ -26,6 +26,8 @@ const FIRST: &str = "2024-11-05";
 const PAGE: usize = 50;
 /// For how long a list may be kept, in milliseconds.
 const TTL_MS: u64 = 300_000;
+/// Bytes of a token by which progress is to be told.
+const TOKEN_BYTES_MAX: usize = 256;
 /// What a cursor begins with before it is encoded.
 const CURSOR: &str = "tools:";
 
@@ -300,6 +302,10 @@ fn call(params: &Json) -> Result<Asked, Fault> {
         Some(_) => return Err(Fault::params("`params.arguments` must be an object")),
     };
     let progress = params.get("_meta").and_then(|it| it.get("progressToken"));
+    if progress.and_then(Json::as_str).is_some_and(|it| it.len() > TOKEN_BYTES_MAX) {
+        let most = format!("`params._meta.progressToken` must have at most {TOKEN_BYTES_MAX} bytes");
+        return Err(Fault { fix: "Send a shorter token, or a number.", ..Fault::params(most) });
+    }
     let progress = progress.filter(|it| matches!(it, Json::Text(_) | Json::Number(Number::Int(_)))).cloned();
     Ok(Asked::Call(ToolCall { name: name.to_owned(), arguments, progress }))
 }
@@ -412,7 +418,9 @@ pub fn refused(refusal: &Refusal, docs: &str) -> Value {
 pub fn answered(id: &Value, era: Era, mut result: Value) -> Value {
     if era == Era::Modern {
         super::put(&mut result, "resultType", json!("complete"));
-        super::put(&mut result, "_meta", json!({ META_SERVER: server() }));
+        let mut meta = result.get("_meta").filter(|it| it.is_object()).cloned().unwrap_or_else(|| json!({}));
+        super::put(&mut meta, META_SERVER, server());
+        super::put(&mut result, "_meta", meta);
     }
     json!({ "jsonrpc": "2.0", "id": id, "result": result })
 }

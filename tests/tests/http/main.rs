@@ -41,6 +41,7 @@ mod mcp_met_http;
 mod mcp_outlived_http;
 mod mcp_proxy_http;
 mod mcp_proxy_order_http;
+mod mcp_sent_http;
 mod mcp_sessions_http;
 mod mcp_streams_http;
 mod members_http;

@@ -50,7 +50,7 @@ async fn servers_and_clients_of_both_eras_meet() {
         let calls: Vec<_> = heard.iter().filter(|it| it.method() == "tools/call").collect();
         assert_eq!(calls.len(), 2, "{:?}", methods(&heard));
         assert_eq!(calls[0].body["params"]["arguments"], json!({ "id": "é" }));
-        assert_eq!(calls[1].body["params"]["_meta"]["progressToken"], json!(9_007_199_254_740_993_u64));
+        assert_eq!(calls[1].body["params"]["_meta"]["progressToken"], calls[1].body["id"], "one of svc's own");
         let began = heard.iter().filter(|it| it.method() == "initialize").count();
         assert_eq!(began, if speaks == Speaks::Modern { 0 } else { 2 }, "one session for the lists, one for the agent");
         desk.site.audit();

@@ -12,7 +12,6 @@ mod run;
 mod under_way;
 mod waiting;
 
-use std::borrow::Cow;
 use std::sync::Arc;
 
 use http::{HeaderMap, HeaderName};
@@ -29,14 +28,13 @@ use svc_core::state::edge::{McpTool, McpTools};
 use svc_core::state::gate::{Account, Code, Request as ActionRequest, Status, Verb};
 use svc_core::state::people::Credential;
 use svc_core::value::Timestamp;
-use svc_core::value::canonical::canonical;
 use svc_core::value::digest::Digest;
 use svc_core::value::id::HoldId;
 use svc_core::value::json::{Json, Number};
 use svc_core::value::text::SessionId;
 
 use self::run::Run;
-use self::under_way::{Name, UnderWay};
+use self::under_way::{Name, Named, UnderWay};
 use self::waiting::{Sought, Waiting};
 use super::{accepted, answered, faulty, message};
 use crate::answer::Answer;
@@ -44,7 +42,8 @@ use crate::dispatch::Call;
 use crate::headers::single;
 use crate::ops::GateService;
 use crate::ops::gate::Known;
-use crate::tool_server::{Definition, Definitions, Ready, ToolServers, Trouble, arguments_as_sent};
+use crate::ops::gateway::Seat;
+use crate::tool_server::{Definition, Definitions, Ready, ToolServers, Trouble, arguments_as_looked_at, is_read_alike};
 use crate::upstream::Upstreams;
 use crate::wire::action_request;
 use crate::wire::mcp::{self, Asked, Era, Message, Request, ToolCall};
@@ -135,8 +134,8 @@ enum Called {
 
 /// Whether a call may go on.
 enum May {
-    /// By this decision; where that was used up for it, the call is ready to be sent.
-    Go(Decided, Option<Box<Ready>>),
+    /// By this decision, which was used up for it where a person approved it.
+    Go(Decided),
     Not(Value),
 }
 
@@ -160,10 +159,10 @@ impl Open {
 
 /// What became of what the same call waited for.
 enum Before {
-    /// A person approved it, and this call, which is ready to be sent, has used that up.
-    Approved(Decided, Ready),
+    /// A person approved it, and this call has used that up.
+    Approved(Decided),
     /// A person approved it, and the call cannot be sent, so that the approval stands.
-    Unready(Trouble),
+    Unready(Refusal),
     /// It waits still, or was denied, which is told once.
     Not(Decided),
     /// Nothing is left to do about it, or there is none.
@@ -225,40 +224,37 @@ impl Place<'_> {
     /// Asks about a call and makes it.
     async fn called(&self, id: &Value, era: Era, asked: ToolCall) -> Result<Called, Refusal> {
         let session = self.session()?;
+        let name = Name::new(&self.key.binding, &self.call.headers, self.reached.server.id, id);
+        let named = self.service.proxied.under_way.begin(name);
         let open = match self.open().await? {
             Ok(open) => open,
-            Err(trouble) => return Ok(Called::Refused(mcp::refused(&self.unreachable(&trouble), self.docs))),
+            Err(trouble) => return Ok(self.refused(&self.unreachable(&trouble))),
         };
         let tool = open.definitions.get(&asked.name).filter(|it| open.reached.server.tools.shows(&it.name));
         let Some(tool) = tool else { return Ok(Called::Unknown(mcp::unknown_tool(&asked.name))) };
-        // Its list may have been long in coming: what was read before says nothing of now.
-        let reached = self.service.read(|scope| reach(scope, &self.key, self.reached.server.name.as_str()))?;
-        if !is_same(&reached, &self.reached) {
-            let changed = Refusal::tool_server(Kind::NotAllowed, "the MCP server was changed while it was called");
-            return Ok(Called::Refused(mcp::refused(&changed, self.docs)));
-        }
-        let known = reached.tools.as_ref().and_then(|it| it.tools.get(&tool.name));
-        if !known.is_some_and(|it| it.is_open() && it.accepted.as_ref() == Some(&tool.text)) {
-            let why = if McpTool::is_callable(&tool.name) {
-                format!("the tool `{}` is not as a person accepted it, and waits until one does", tool.name)
-            } else {
-                format!("the tool `{}` has a longer name than an action can have", tool.name)
-            };
-            let held = Refusal::tool_server(Kind::ToolHeld, why);
-            return Ok(Called::Refused(mcp::refused(&held, self.docs)));
+        // Its list may have been long in coming.
+        if let Some(changed) = self.changed(tool)? {
+            return Ok(self.refused(&changed));
         }
         // Before it is asked about, so that a freeze that comes right after finds it.
         let seat = self.service.running.enter(self.key.binding.workspace, self.key.agent());
-        let sent = arguments_as_sent(&self.call.body);
-        let (decided, ready) = match self.may(&session, &asked, &sent).await? {
-            May::Go(decided, ready) => (decided, ready),
+        let ready = self.ready(&session, &named, &seat).await;
+        // The server may have been long in being met.
+        if let Some(changed) = self.changed(tool)? {
+            return Ok(self.refused(&changed));
+        }
+        if let Err(off @ (Trouble::CalledOff | Trouble::Stopping)) = &ready {
+            return Ok(self.refused(&self.unsent(off)));
+        }
+        let sent = arguments_as_looked_at(&self.call.body, &asked.arguments);
+        let decided = match self.may(&session, &asked, &sent, ready.as_ref().err()).await? {
+            May::Go(decided) => decided,
             May::Not(result) => return Ok(Called::Refused(result)),
         };
-        let name = Name::new(&self.key.binding, &self.call.headers, self.reached.server.id, id);
         // A client that hangs up calls it off.
         self.call.ends.set(true);
         let run = Run {
-            named: self.service.proxied.under_way.begin(name),
+            named,
             gate: self.service.gate.clone(),
             upstreams: self.service.upstreams.clone(),
             proxied: Arc::clone(&self.service.proxied),
@@ -270,18 +266,71 @@ impl Place<'_> {
             session,
             action: decided.id(),
             seat,
-            ready,
             id: id.clone(),
             era,
             docs: self.docs.into(),
             request_id: self.call.request_id.clone(),
             takes_events: takes_events(&self.call.headers),
         };
-        run.answer().await.map(Called::Answer)
+        run.answer(ready).await.map(Called::Answer)
+    }
+
+    /// Makes ready for the call before it is decided: meeting its server takes time, in which what a decision rests on changes, and
+    /// a client that calls the call off or hangs up meanwhile has used up nothing and left nothing open.
+    async fn ready(&self, session: &SessionId, named: &Named, seat: &Seat) -> Result<Ready, Trouble> {
+        let switch = seat.switch();
+        self.call.ends.set(true);
+        let ready = tokio::select! {
+            biased;
+            // Whose agent was stopped is told so by what is read next.
+            _ = switch.cut_off() => Err(Trouble::Stopping),
+            () = named.called_off() => Err(Trouble::CalledOff),
+            ready = self.service.proxied.servers.ready(&self.service.gate, &self.reached, session.as_str()) => ready,
+        };
+        // What is committed from here on is gone through with.
+        self.call.ends.set(false);
+        ready
+    }
+
+    /// Why the tool may not be called as the server stands now, where it may not: what was read before says nothing of now.
+    fn changed(&self, tool: &Definition) -> Result<Option<Refusal>, Refusal> {
+        let reached = self.service.read(|scope| reach(scope, &self.key, self.reached.server.name.as_str()))?;
+        if !is_same(&reached, &self.reached) {
+            let changed = "the MCP server was changed while it was called";
+            return Ok(Some(Refusal::tool_server(Kind::NotAllowed, changed)));
+        }
+        let known = reached.tools.as_ref().and_then(|it| it.tools.get(&tool.name));
+        if known.is_some_and(|it| it.is_open() && it.accepted.as_ref() == Some(&tool.text)) {
+            return Ok(None);
+        }
+        let why = if McpTool::is_callable(&tool.name) {
+            format!("the tool `{}` is not as a person accepted it, and waits until one does", tool.name)
+        } else {
+            format!("the tool `{}` has a longer name than an action can have", tool.name)
+        };
+        Ok(Some(Refusal::tool_server(Kind::ToolHeld, why)))
+    }
+
+    fn refused(&self, refusal: &Refusal) -> Called {
+        Called::Refused(mcp::refused(refusal, self.docs))
+    }
+
+    /// What a call is told that was given up before it was sent.
+    fn unsent(&self, trouble: &Trouble) -> Refusal {
+        let (name, clause) = (&self.reached.server.name, trouble.clause());
+        let why = format!("the MCP server `{name}` was not asked, and the tool has not run: {clause}");
+        Refusal::tool_server(Kind::ToolServerFailure, why)
     }
 
     /// Whether the call may go on, by the gate: as an action of its own, or as the one that a person has approved for it.
-    async fn may(&self, session: &SessionId, asked: &ToolCall, sent: &RawValue) -> Result<May, Refusal> {
+    /// `trouble` is why it cannot be sent, where it cannot.
+    async fn may(
+        &self,
+        session: &SessionId,
+        asked: &ToolCall,
+        sent: &RawValue,
+        trouble: Option<&Trouble>,
+    ) -> Result<May, Refusal> {
         let Self { service, known, .. } = self;
         let same = self.same(session, asked, sent);
         let now = service.gate.now();
@@ -289,14 +338,14 @@ impl Place<'_> {
         let (agent, server) = (known.caller.agent, self.reached.server.id);
         let sought = Sought { agent, session, server, request: &request };
         service.proxied.waiting.recall(service, &same, &sought, now)?;
-        let decided = match self.before(&same, session, now).await? {
-            Before::Approved(decided, ready) => return Ok(May::Go(decided, Some(Box::new(ready)))),
-            Before::Unready(trouble) => return Ok(May::Not(mcp::refused(&self.unreachable(&trouble), self.docs))),
+        let decided = match self.before(&same, trouble, now).await? {
+            Before::Approved(decided) => return Ok(May::Go(decided)),
+            Before::Unready(refusal) => return Ok(May::Not(mcp::refused(&refusal, self.docs))),
             Before::Not(decided) => decided,
             Before::Nothing => {
                 let decided = service.decide(known, request).await?;
                 if may_run(&decided) {
-                    return Ok(May::Go(decided, None));
+                    return Ok(May::Go(decided));
                 }
                 if decided.verb() == Verb::Ask {
                     service.proxied.waiting.put(same, decided.id(), now);
@@ -313,10 +362,9 @@ impl Place<'_> {
 
     /// What became of the actions that the same call waits for. Each is remembered until it is known to be over:
     /// whatever goes wrong on the way here, what a person has approved is found the next time.
-    async fn before(&self, same: &Digest, session: &SessionId, now: Timestamp) -> Result<Before, Refusal> {
+    async fn before(&self, same: &Digest, trouble: Option<&Trouble>, now: Timestamp) -> Result<Before, Refusal> {
         let Self { service, known, .. } = self;
-        let (waiting, servers) = (&service.proxied.waiting, &service.proxied.servers);
-        let (mut told, mut ready) = (None, None);
+        let (waiting, mut told) = (&service.proxied.waiting, None);
         for action in waiting.of(same, now) {
             let decided = match service.action(known, action).await {
                 Ok(decided) => decided,
@@ -327,21 +375,16 @@ impl Place<'_> {
                 Err(refusal) => return Err(refusal),
             };
             if may_run(&decided) {
-                let sendable = match ready.take() {
-                    Some(ready) => ready,
-                    None => match servers.ready(&service.gate, &self.reached, session.as_str()).await {
-                        Ok(ready) => ready,
-                        Err(trouble) => return Ok(Before::Unready(trouble)),
-                    },
-                };
+                if let Some(trouble) = trouble {
+                    return Ok(Before::Unready(self.unreachable(trouble)));
+                }
                 // What a person approved is used up by the call like by anybody else who is shown the receipt: once,
                 // wherever. Nothing gives that back, so that nothing is used up for a call that cannot be sent.
                 let is_ours = self.use_up(&decided).await?;
                 waiting.forget(same, action);
                 if is_ours {
-                    return Ok(Before::Approved(decided, sendable));
+                    return Ok(Before::Approved(decided));
                 }
-                ready = Some(sendable);
             } else if is_over(&decided) {
                 waiting.forget(same, action);
             } else if told.is_none() {
@@ -366,19 +409,14 @@ impl Place<'_> {
         Ok(self.service.run(UseUp { action: action.id, digest: action.digest, body }).await?.is_valid())
     }
 
-    /// What makes two calls the same one. Arguments are the same however they are written, where every reader reads
-    /// their numbers alike.
+    /// What makes two calls the same one.
     fn same(&self, session: &SessionId, asked: &ToolCall, sent: &RawValue) -> Digest {
         let (agent, server) = (self.known.caller.agent.to_string(), self.reached.server.id.to_string());
-        let written = match asked.arguments.has_unsafe_number() {
-            true => Cow::Borrowed(sent.get()),
-            false => Cow::Owned(canonical(&asked.arguments)),
-        };
-        let parts = [&*agent, session.as_str(), &*server, &*asked.name, &*written];
+        let parts = [&*agent, session.as_str(), &*server, &*asked.name, sent.get()];
         Digest::of(parts.map(|it| format!("{}:{it}", it.len())).concat())
     }
 
-    /// The action that the gate is asked about.
+    /// The action that the gate is asked about: what goes on, or where that is long or readers differ about it, its digest.
     fn request(&self, session: &SessionId, asked: &ToolCall, sent: &RawValue) -> Result<ActionRequest, Refusal> {
         let server = &self.reached.server.name;
         let text = |it: &str| Json::Text(it.to_owned());
@@ -387,10 +425,8 @@ impl Place<'_> {
         };
         let mut tool = vec![("name", text(&asked.name)), ("server", text(server.as_str()))];
         let whole = sent.get();
-        // The gate counts what it would write, which can be longer than what was sent.
-        let is_short = whole.len() <= INPUT_BYTES_MAX && canonical(&asked.arguments).len() <= INPUT_BYTES_MAX;
         let mut summary = format!("Call {} of the MCP server {server}", asked.name);
-        if is_short && !asked.arguments.has_unsafe_number() {
+        if whole.len() <= INPUT_BYTES_MAX && is_read_alike(&asked.arguments, sent) {
             tool.push(("input", asked.arguments.clone()));
         } else {
             let bytes = i64::try_from(whole.len()).unwrap_or(i64::MAX);
@@ -422,10 +458,21 @@ impl Place<'_> {
     }
 }
 
-/// As much of arguments as a summary has room for, without signs that it may not have.
+/// As much of arguments as a summary has room for: without signs that it may not have, and without space between what they say.
 fn head(arguments: &str) -> String {
-    let mut head: String = arguments.chars().filter(|it| !it.is_control()).take(HEAD_CHARS).collect();
-    if head.len() < arguments.len() {
+    let (mut is_text, mut is_escaped) = (false, false);
+    let mut said = arguments.chars().filter(|it| {
+        let counts = is_text || !it.is_ascii_whitespace();
+        match it {
+            _ if is_escaped => is_escaped = false,
+            '\\' => is_escaped = true,
+            '"' => is_text = !is_text,
+            _ => {}
+        }
+        counts && !it.is_control()
+    });
+    let mut head: String = said.by_ref().take(HEAD_CHARS).collect();
+    if said.next().is_some() {
         head.push('…');
     }
     head

@@ -1,6 +1,9 @@
 //! An allowed call on its way: made, its result noted, its action settled, its answer handed on.
 
+use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use http::HeaderValue;
 use serde::Deserialize;
@@ -22,7 +25,7 @@ use super::{Proxied, relay};
 use crate::answer::Answer;
 use crate::ops::gateway::Seat;
 use crate::ops::{log, recorded, refusal};
-use crate::tool_server::{Answered, Calling, Definition, Ready, Trouble};
+use crate::tool_server::{Answered, Calling, Definition, OBJECT, Ready, Trouble};
 use crate::upstream::{Stop, Upstreams};
 use crate::wire::mcp::{self, Era, ToolCall};
 
@@ -41,8 +44,6 @@ pub(super) struct Run {
     pub(super) session: SessionId,
     pub(super) action: ActionId,
     pub(super) seat: Seat,
-    /// How it is sent, where that was made ready before.
-    pub(super) ready: Option<Box<Ready>>,
     pub(super) id: Value,
     pub(super) era: Era,
     pub(super) docs: Box<str>,
@@ -53,15 +54,39 @@ pub(super) struct Run {
 /// What of a result matters here.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Shape {
+struct Shape<'a> {
     #[serde(default)]
     content: Option<Vec<IgnoredAny>>,
+    #[serde(borrow, default)]
+    structured_content: Option<&'a RawValue>,
     #[serde(default)]
     is_error: Option<bool>,
     #[serde(default)]
     result_type: Option<String>,
     #[serde(default, rename = "_meta")]
     meta: Option<Meta>,
+}
+
+impl Shape<'_> {
+    /// Whether it is the result of a tool. One that has made an object need say nothing beside, as some servers read the protocol.
+    fn is_whole(&self) -> bool {
+        let is_decision = self.meta.as_ref().is_some_and(|it| it.decision.is_some());
+        let is_complete = self.result_type.as_deref().is_none_or(|it| it == "complete");
+        (self.content.is_some() || self.has_object()) && is_complete && !is_decision
+    }
+
+    fn has_object(&self) -> bool {
+        self.structured_content.is_some_and(|it| it.get().starts_with(OBJECT))
+    }
+}
+
+/// The same object with these members in the place of its own, all else to the byte; nothing where it is none.
+fn with(object: &str, members: &[(&str, &str)]) -> Option<String> {
+    let mut all: BTreeMap<Cow<'_, str>, &RawValue> = serde_json::from_str(object).ok()?;
+    for (name, value) in members {
+        all.insert(Cow::Borrowed(name), serde_json::from_str(value).ok()?);
+    }
+    serde_json::to_string(&all).ok()
 }
 
 /// What nobody but this server says.
@@ -74,14 +99,17 @@ struct Meta {
 impl Run {
     /// Makes the call. A result is waited for and noted even if the client goes away; a stream ends with its client, which is
     /// how a client calls it off.
-    pub(super) async fn answer(self) -> Result<Answer, Refusal> {
+    pub(super) async fn answer(self, ready: Result<Ready, Trouble>) -> Result<Answer, Refusal> {
         let upstreams = self.upstreams.clone();
-        upstreams.outlive(self.make()).await
+        upstreams.outlive(self.make(ready)).await
     }
 
-    async fn make(mut self) -> Result<Answer, Refusal> {
-        let ready = self.ready.take();
+    async fn make(self, ready: Result<Ready, Trouble>) -> Result<Answer, Refusal> {
         let switch = self.seat.switch();
+        // Whoever gives it up before it is sent has run nothing.
+        let has_left = AtomicBool::new(false);
+        let given_up =
+            |why: Trouble| if has_left.load(Ordering::Relaxed) { why } else { Trouble::Unmet(Box::new(why)) };
         let calling = Calling {
             tool: &self.tool,
             arguments: &self.asked.arguments,
@@ -90,9 +118,16 @@ impl Run {
         };
         let made = tokio::select! {
             biased;
-            stop = switch.cut_off() => return self.cut(stop).await.map(Answer::json),
-            () = self.named.called_off() => return self.over(Err(Trouble::CalledOff)).await.map(Answer::json),
-            made = self.called(ready, &calling) => made,
+            stop = switch.cut_off() => match stop {
+                Stop::Agent => return Err(self.stopped().await),
+                Stop::Server => Err(given_up(Trouble::Stopping)),
+            },
+            () = self.named.called_off() => Err(given_up(Trouble::CalledOff)),
+            made = async {
+                let ready = ready?;
+                has_left.store(true, Ordering::Relaxed);
+                self.proxied.servers.call(ready, &calling).await
+            } => made,
         };
         match made {
             Ok(Answered::Stream(events)) if self.takes_events => Ok(relay::answer(self, *events)),
@@ -113,15 +148,6 @@ impl Run {
             Ok(Answered::Result(result)) => self.over(Ok(result)).await.map(Answer::json),
             Err(trouble) => self.over(Err(trouble)).await.map(Answer::json),
         }
-    }
-
-    async fn called(&self, ready: Option<Box<Ready>>, calling: &Calling<'_>) -> Result<Answered, Trouble> {
-        let servers = &self.proxied.servers;
-        let ready = match ready {
-            Some(ready) => *ready,
-            None => servers.ready(&self.gate, &self.reached, self.session.as_str()).await?,
-        };
-        servers.call(ready, calling).await
     }
 
     /// What is told in the place of a result that is waited for no longer.
@@ -176,20 +202,20 @@ impl Run {
 
     /// A result as it is handed on, and what became of the action.
     fn result(&self, text: &str) -> (String, Option<OutcomeStatus>) {
-        let shape = serde_json::from_str::<Shape>(text).ok();
-        let whole = |it: &Shape| {
-            let is_decision = it.meta.as_ref().is_some_and(|it| it.decision.is_some());
-            it.content.is_some() && it.result_type.as_deref().is_none_or(|it| it == "complete") && !is_decision
-        };
-        let Some(shape) = shape.filter(whole) else {
+        let shape = serde_json::from_str::<Shape<'_>>(text).ok();
+        let Some(shape) = shape.filter(Shape::is_whole) else {
             return (self.troubled(&Trouble::NotMcp("its result is none of a tool")), None);
         };
         let outcome = if shape.is_error == Some(true) { OutcomeStatus::Failed } else { OutcomeStatus::Completed };
-        let text = match (self.era, shape.result_type.is_some(), text.strip_prefix('{')) {
-            (Era::Modern, false, Some(rest)) => format!("{{\"resultType\":\"complete\",{rest}"),
-            _ => text.to_owned(),
-        };
-        (text, Some(outcome))
+        let mut missing = Vec::new();
+        if self.era == Era::Modern && shape.result_type.is_none() {
+            missing.push(("resultType", "\"complete\""));
+        }
+        if shape.content.is_none() {
+            missing.push(("content", "[]"));
+        }
+        let whole = if missing.is_empty() { None } else { with(text, &missing) };
+        (whole.unwrap_or_else(|| text.to_owned()), Some(outcome))
     }
 
     /// The result of a call that the server did not answer as it should.
