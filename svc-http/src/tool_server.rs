@@ -301,11 +301,16 @@ impl ToolServers {
                 begun => return begun,
             }
         }
-        if self.discover(known).await? {
-            known.speaks_modern();
-            return Ok(Era::Modern);
+        match self.discover(known).await {
+            Ok(true) => {
+                known.speaks_modern();
+                Ok(Era::Modern)
+            }
+            Ok(false) => self.begin(known, session).await,
+            // Some of the era before close the connection, say nothing or refuse whoever asks for what they do not know.
+            Err(trouble) if trouble.may_be_of_method() => self.begin(known, session).await.map_err(|_| trouble),
+            Err(trouble) => Err(trouble),
         }
-        self.begin(known, session).await
     }
 
     async fn begin(&self, known: &Arc<Known>, session: &str) -> Result<Era, Trouble> {

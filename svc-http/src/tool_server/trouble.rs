@@ -120,6 +120,14 @@ impl Trouble {
         }
     }
 
+    /// Whether it may only be that the server knows nothing of what it was asked for, and would answer something else.
+    pub(super) const fn may_be_of_method(&self) -> bool {
+        match self {
+            Self::Failed(failed) => failed.was_sent,
+            _ => matches!(self, Self::Credential),
+        }
+    }
+
     /// Whether the server refused the request before it read whose and which it was.
     pub(super) const fn is_unread(&self) -> bool {
         matches!(self, Self::Rpc(error) if error.status == 400 && !error.names_request)

@@ -3,7 +3,7 @@
 use serde_json::json;
 use svc_core::value::Span;
 use svc_tests::tool_desk::{ToolDesk as Desk, text};
-use svc_tests::tool_server::{Reply, Speaks, tool};
+use svc_tests::tool_server::{Part, Reply, Speaks, tool};
 
 /// A list has come to its end where the next page is named by nothing, as some servers say it, or is the page that was asked for.
 #[tokio::test]
@@ -41,4 +41,33 @@ async fn a_session_may_have_a_long_name() {
         );
         assert!(desk.server.calls().is_empty(), "{told}");
     }
+}
+
+/// A server of the era with handshakes may close the connection to whoever asks it for what it does not know, or refuse them: it is
+/// met by a handshake all the same. One that refuses that too is told of by what it did first.
+#[tokio::test]
+async fn who_knows_no_discovery_is_met_all_the_same() {
+    for reply in [Reply::Closed, Reply::Status(401), Reply::Status(403)] {
+        let mut desk = Desk::new(Speaks::Legacy { sessions: true }).await;
+        desk.server.reply_to_discovery(reply.clone());
+        let made = desk.server(json!({})).await;
+        assert_eq!((&made["state"], &made["held"]), (&json!("ok"), &json!([])), "{reply:?}: {made}");
+        assert_eq!(text(&desk.call("read_one", json!({})).await), "done", "{reply:?}");
+    }
+    let mut desk = Desk::new(Speaks::Html).await;
+    desk.server.reply_to_discovery(Reply::Status(403));
+    let made = desk.server(json!({})).await;
+    assert_eq!(made["state"], "unreachable");
+    let told = text(&desk.call("read_one", json!({})).await);
+    assert!(told.contains("it does not take the credential that it is shown"), "{told}");
+}
+
+/// The lines of a stream may end in one carriage return each, its last too (the event streams of HTML).
+#[tokio::test]
+async fn lines_may_end_in_carriage_returns() {
+    let mut desk = Desk::new(Speaks::Modern).await;
+    desk.server(json!({})).await;
+    let told = json!({ "jsonrpc": "2.0", "id": "p", "result": { "content": [{ "type": "text", "text": "done" }] } });
+    desk.server.reply_in_parts([Part::Ended(format!(": begun\r\rdata: {told}\r\r"))]);
+    assert_eq!(text(&desk.call("read_one", json!({})).await), "done");
 }
