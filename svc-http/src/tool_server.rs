@@ -235,6 +235,11 @@ impl ToolServers {
         })
     }
 
+    /// Why a server gave no list of its tools when it was asked last, in a clause; nothing where that was not this process's doing.
+    pub(crate) fn trouble(&self, server: McpServerId) -> Option<String> {
+        self.known.trouble(server)
+    }
+
     /// Forgets a server that is there no more.
     pub(crate) fn forget(&self, server: McpServerId) {
         self.known.forget(server);

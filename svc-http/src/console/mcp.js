@@ -66,7 +66,7 @@ function Whole({ of, again }) {
       <${Button} act=${again}>Look again<//><${Button} act=${() => setAct("change")}>Change<//>
       <${Button} act=${() => setAct("turn")}>${of.enabled ? "Turn off" : "Turn on"}<//><${Button} kind="danger" act=${() => setAct("remove")}>Remove<//>
     <//>
-    ${of.enabled && of.state === "unreachable" && html`<div class="note"><p>It did not answer when its tools were last asked for. What was accepted before stays so; agents are told of no tool that was not.</p></div>`}
+    ${of.enabled && of.state === "unreachable" && html`<div class="note"><p>It did not answer when its tools were last asked for${of.trouble && html`: <${Quoted} text=${of.trouble} />`}. What was accepted before stays so; agents are told of no tool that was not.</p></div>`}
     <${Held} of=${of} again=${again} />
     <section class="card" aria-labelledby="about"><header><h2 id="about">About it</h2></header>
       <${Facts} of=${[

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use serde_json::Value;
 use svc_core::refusal::{Kind, Refusal};
 use svc_core::rules::edge::integrations::NewSecret;
 use svc_core::rules::edge::mcp_servers::{
@@ -47,7 +48,7 @@ pub(super) async fn answer(
         McpServersOp::Create => place.create(call).await.map(Answer::created),
         McpServersOp::Get => {
             let id = call.param_id::<McpServerId>("mcs")?;
-            shown(&service.read(|scope| own_mcp_server(scope, &place.by, workspace, id))?)
+            shown(service, &service.read(|scope| own_mcp_server(scope, &place.by, workspace, id))?)
         }
         McpServersOp::Change => place.change(call).await,
         McpServersOp::Remove => {
@@ -60,13 +61,17 @@ pub(super) async fn answer(
             let (accepted, server) = (wire::read_accepted(&call.body)?, call.param_id("mcs")?);
             let by = place.by.clone();
             let accept = AcceptTools { by, workspace, server, tools: accepted.tools, hash: accepted.hash };
-            shown(&service.run(accept).await?)
+            shown(service, &service.run(accept).await?)
         }
     }
 }
 
-fn shown(view: &McpServerView) -> Result<Answer, Refusal> {
-    serde_json::to_vec(&wire::write(view)).map(Answer::json).map_err(|_| Refusal::internal())
+fn shown(service: &GateService, view: &McpServerView) -> Result<Answer, Refusal> {
+    serde_json::to_vec(&written(service, view)).map(Answer::json).map_err(|_| Refusal::internal())
+}
+
+fn written(service: &GateService, view: &McpServerView) -> Value {
+    wire::write(view, || service.proxied.servers.trouble(view.server.id))
 }
 
 /// Whose workspace it is about, and who asks.
@@ -83,14 +88,14 @@ impl Place<'_> {
         query.finish()?;
         let all = self.service.read(|scope| read_mcp_servers(scope, &self.by, self.workspace))?;
         let place = |it: &McpServerView| (it.server.id.bits(), McpServers::key(self.workspace));
-        page.of_all(&all, place, wire::write).map(Answer::json)
+        page.of_all(&all, place, |it| written(self.service, it)).map(Answer::json)
     }
 
     async fn create(&self, call: &Call) -> Result<Answer, Refusal> {
         let set = self.settings(call, true)?;
         let made = self.edit(Edit::Create(set)).await?;
         let looked = self.look(&made, Some(self.by.clone())).await?;
-        shown(&looked)
+        shown(self.service, &looked)
     }
 
     async fn change(&self, call: &Call) -> Result<Answer, Refusal> {
@@ -102,7 +107,7 @@ impl Place<'_> {
         if !changed.server.enabled {
             self.service.proxied.servers.forget(id);
         }
-        shown(&changed)
+        shown(self.service, &changed)
     }
 
     async fn edit(&self, edit: Edit) -> Result<McpServerView, Refusal> {

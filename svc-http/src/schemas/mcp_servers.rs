@@ -112,6 +112,7 @@ fn server() -> Value {
                     },
                 },
             },
+            "trouble": { "type": "string", "description": "Why it is `unreachable`, where this server has asked it since it started." },
             "createdAt": time(),
             "createdBy": { "type": ["string", "null"] },
         },

@@ -115,6 +115,13 @@ impl KnownServers {
         Ok(known)
     }
 
+    /// Why a server gave no list when it was asked last, in a clause, where this process asked it.
+    pub(super) fn trouble(&self, server: McpServerId) -> Option<String> {
+        let known = held(&self.0).get(&server).map(Arc::clone)?;
+        let failed = held(&known.failed);
+        failed.as_ref().map(|(_, why)| why.clause())
+    }
+
     /// Forgets a server, and with it what it is shown.
     pub(super) fn forget(&self, server: McpServerId) {
         let forgotten = held(&self.0).remove(&server);

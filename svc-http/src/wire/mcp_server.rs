@@ -178,9 +178,9 @@ pub fn read_accepted(body: &[u8]) -> Result<Accepted, Refusal> {
     fields.finish(tools.zip(hash).map(|(tools, hash)| Accepted { tools, hash }))
 }
 
-/// A server as it stands, with what waits for a person.
+/// A server as it stands, with what waits for a person; `trouble` is why it gave no list of its tools, where that is known.
 #[must_use]
-pub fn write(view: &McpServerView) -> Value {
+pub fn write(view: &McpServerView, trouble: impl FnOnce() -> Option<String>) -> Value {
     let McpServerView { server, tools } = view;
     let state = tools.as_ref().map_or(McpState::Unreachable, |it| it.state(&server.tools));
     let mut room = COMPARED_BYTES_MAX;
@@ -189,7 +189,7 @@ pub fn write(view: &McpServerView) -> Value {
         .flat_map(|it| it.held(&server.tools))
         .map(|(name, tool)| write_held(name, tool, &mut room))
         .collect();
-    json!({
+    let mut out = json!({
         "id": server.id,
         "name": server.name,
         "url": server.url,
@@ -201,7 +201,13 @@ pub fn write(view: &McpServerView) -> Value {
         "held": held,
         "createdAt": server.created_at.to_string(),
         "createdBy": server.created_by.as_ref().map(ToString::to_string),
-    })
+    });
+    if state == McpState::Unreachable
+        && let Some(trouble) = trouble()
+    {
+        super::put(&mut out, "trouble", json!(trouble));
+    }
+    out
 }
 
 fn write_credential(credential: &McpCredential) -> Value {

@@ -58,6 +58,7 @@ async fn who_knows_no_discovery_is_met_all_the_same() {
     desk.server.reply_to_discovery(Reply::Status(403));
     let made = desk.server(json!({})).await;
     assert_eq!(made["state"], "unreachable");
+    assert_eq!(made["trouble"], "it does not take the credential that it is shown", "{made}");
     let told = text(&desk.call("read_one", json!({})).await);
     assert!(told.contains("it does not take the credential that it is shown"), "{told}");
 }
