@@ -486,9 +486,7 @@ fn answer(request: &Heard, shared: &Shared) -> Answer {
             result(request, page)
         }
         "tools/call" => {
-            if let Some(then) = &script.then {
-                then.0();
-            }
+            script.then.iter().for_each(|it| it.0());
             if let Some(part) = script.parts.0.pop_front() {
                 script.parts.1 = request.body.clone();
                 return part_of(part, &script.parts.1);

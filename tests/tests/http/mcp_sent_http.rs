@@ -1,22 +1,20 @@
 //! What goes on of a call to a server behind this one, and when: what was looked at, as long as it may.
 
-use std::time::Duration;
-
 use serde_json::{Value, json};
-use svc_tests::client::{Client, Got, bearer, request};
+use svc_tests::client::{Client, Got, PATIENCE, bearer, request};
 use svc_tests::oauth::HOST;
 use svc_tests::tool_desk::{ToolDesk as Desk, calling, message, text};
 use svc_tests::tool_server::{Reply, Speaks};
 use tokio::io::AsyncWriteExt as _;
 use tokio::net::TcpStream;
 use tokio::task::JoinHandle;
-use tokio::time::{sleep, timeout};
+use tokio::time::timeout;
 
 const ASKING: &str =
     r#"{"name":"Ask","actions":["mcp.call"],"limits":{"count":{"max":1,"period":"day"},"onLimit":"ask"}}"#;
 const LEGACY: Speaks = Speaks::Legacy { sessions: true };
-/// How long a server may take to see that a client has gone.
-const WHILE: Duration = Duration::from_millis(300);
+/// Messages by whose answers a server has seen that a client has gone.
+const A_WHILE: usize = 300;
 
 /// A desk whose agent's calls ask from now on, and the path of its server.
 async fn asking(speaks: Speaks) -> (Desk, String) {
@@ -64,6 +62,13 @@ fn begun(desk: &Desk, arguments: &Value) -> JoinHandle<Got> {
         let headers = [("host", HOST), ("authorization", &*credential)];
         Client::connect(address).await.ask("POST", "/mcp/proxy/crm", &headers, body.as_bytes()).await
     })
+}
+
+/// Lets a while go by.
+async fn a_while(desk: &mut Desk) {
+    for _ in 0..A_WHILE {
+        desk.send(&message("ping", json!({})), &[]).await.ok();
+    }
 }
 
 /// What was looked at goes on, and nothing that stood between: no space, and no digits that a reader of doubles passes over.
@@ -188,7 +193,7 @@ async fn what_is_called_off_before_it_is_sent_has_not_run() {
             desk.server.until_heard(count + 1).await;
             let off = json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": 7 } });
             assert_eq!(desk.send(&off, &[]).await.status, 202);
-            let told = text(&timeout(WHILE * 10, call).await.unwrap().unwrap().ok()["result"]);
+            let told = text(&timeout(PATIENCE, call).await.unwrap().unwrap().ok()["result"]);
             assert!(told.contains("the tool has not run: its client has called it off"), "{told}");
         } else {
             let credential = bearer(&desk.agent.key);
@@ -198,10 +203,10 @@ async fn what_is_called_off_before_it_is_sent_has_not_run() {
             socket.write_all(&request("POST", "/mcp/proxy/crm", &headers, body.as_bytes())).await.unwrap();
             desk.server.until_heard(count + 1).await;
             drop(socket);
-            sleep(WHILE).await;
+            a_while(&mut desk).await;
         }
         desk.server.hold(None);
-        sleep(WHILE).await;
+        a_while(&mut desk).await;
         assert!(desk.server.calls().is_empty(), "{is_said}");
         let seen = desk.api("GET", &format!("actions/{action}"), None).await.ok();
         assert!(seen.get("consumedAt").is_none(), "{is_said} {seen}");
