@@ -10,6 +10,8 @@ use std::sync::Arc;
 use svc_core::store::Undecodable;
 use svc_core::value::Invalid;
 
+use crate::moving::MoveFault;
+
 /// An underlying error, shared by everyone whom one failed commit concerns.
 pub type Cause = Arc<dyn Error + Send + Sync + 'static>;
 
@@ -77,6 +79,9 @@ pub enum StoreError {
         /// The schema found.
         found: i64,
     },
+    /// A gate is being moved to another database, was, or could not be.
+    #[error(transparent)]
+    Move(MoveFault),
     /// The disk, or the quota, is used up.
     #[error("the disk is full: {}", self.advice())]
     Full(#[source] Cause),
@@ -257,6 +262,7 @@ impl StoreError {
                  directory itself, such as `flock`, is to lock another file"
             }
             Self::NewerSchema { .. } => "run the newer release again, or restore a backup",
+            Self::Move(fault) => fault.fix(),
             Self::Full(_) => "make room and decisions go on by themselves",
             Self::ReadOnly(_) => {
                 "check that its directory and files belong to this user and the disk is not mounted read-only"

@@ -51,6 +51,7 @@ pub mod keys;
 mod lane;
 mod lanes;
 mod lasting;
+mod moving;
 pub mod newest;
 mod others;
 mod parking;
@@ -77,6 +78,9 @@ pub use feed::{Change, Changes, is_told_to_others};
 pub use fleet::FleetRequest;
 pub use gate::{Gate, Settings};
 pub use lasting::{Lasting, Repeated, with_causes};
+pub use moving::MoveFault;
+#[cfg(all(feature = "sqlite", feature = "postgres"))]
+pub use moving::{Moved, MovedNow, Moving, move_to_postgres};
 pub use parking::{about_to_park, runs_tasks};
 #[cfg(feature = "postgres")]
 pub use postgres::PostgresStore;

@@ -157,7 +157,7 @@ fn look_beside(core: &Core, end: &End) {
             lasting.see(UNSEEN, heard.as_ref().err().map(|it| it as &dyn std::error::Error));
             match heard {
                 Ok(heard) => pass_on(core, &heard),
-                Err(StoreError::NewerSchema { .. }) => core.health.failed(core.clock.now()),
+                Err(StoreError::NewerSchema { .. } | StoreError::Move(_)) => core.health.failed(core.clock.now()),
                 Err(_) => {}
             }
         }

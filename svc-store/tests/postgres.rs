@@ -13,6 +13,8 @@
 mod database;
 #[path = "postgres/doubt.rs"]
 mod doubt;
+#[path = "postgres/moving.rs"]
+mod moving;
 #[path = "postgres/newer.rs"]
 mod newer;
 #[path = "postgres/proxy.rs"]

@@ -226,6 +226,6 @@ async fn together(mut asked: Vec<Asked<'_>>) -> Vec<Answer> {
 }
 
 /// Whether the server told of the error and went on to what was sent behind the statement, which it then rolled back.
-fn has_gone_on(cause: &Error) -> bool {
+pub(super) fn has_gone_on(cause: &Error) -> bool {
     cause.as_db_error().is_some_and(|it| it.parsed_severity() == Some(Severity::Error))
 }

@@ -33,6 +33,13 @@ const ABOUT: &str = "SELECT current_setting('server_version_num')::int, pg_is_in
 /// it keeps the session, of which it has a bounded number, and what the session holds.
 const KEPT_ALIVE: &str = "SET tcp_keepalives_idle=30; SET tcp_keepalives_interval=5; SET tcp_keepalives_count=4";
 
+/// Has neither the time that a session does nothing nor that of a transaction end it, in whichever release has such a setting; what it
+/// asks for is named as in a session for rows.
+#[cfg(feature = "sqlite")]
+const UNENDED: &str = "SELECT set_config(name, '0', false) FROM pg_catalog.pg_settings WHERE name IN \
+     ('statement_timeout', 'transaction_timeout', 'idle_in_transaction_session_timeout', 'idle_session_timeout'); \
+     SET client_min_messages=warning; SET lock_timeout='5s'; SET search_path=pg_catalog";
+
 const SESSION: &str = "SELECT pg_backend_pid()";
 
 /// Has a session wait for the disk whatever the server is told later, and for a standby where that is asked for.
@@ -145,7 +152,23 @@ impl Door {
     /// A connection to a server that is fit for use, whatever the database holds; what is asked on it may take as long as it does,
     /// whatever is said of the role.
     pub(super) async fn plain(&self) -> Result<Client, StoreError> {
-        let (client, ..) = self.enter().await?;
+        self.noted().await.map(|(client, _)| client)
+    }
+
+    /// The same for one long transaction that writes: nothing ends it for the time it takes, and what it commits is as durable as what a
+    /// session does. Beside it, whether the server has warned.
+    #[cfg(feature = "sqlite")]
+    pub(super) async fn long(&self) -> Result<(Client, Arc<AtomicBool>), StoreError> {
+        let (client, warned) = self.noted().await?;
+        client.batch_execute(UNENDED).await.map_err(|cause| database(&cause))?;
+        if !self.may_lose {
+            client.batch_execute(DURABLE).await.map_err(|cause| database(&cause))?;
+        }
+        Ok((client, warned))
+    }
+
+    async fn noted(&self) -> Result<(Client, Arc<AtomicBool>), StoreError> {
+        let (client, warned, _) = self.enter().await?;
         let (other, ..) = self.enter().await?;
         let turns = [session(&client).await?, session(&other).await?, session(&client).await?];
         is_kept(turns)?;
@@ -153,7 +176,7 @@ impl Door {
             .batch_execute(&format!("{KEPT_ALIVE}; SET statement_timeout=0"))
             .await
             .map_err(|cause| database(&cause))?;
-        Ok(client)
+        Ok((client, warned))
     }
 
     /// The same, where it is noted that the server warns, and when the server began.

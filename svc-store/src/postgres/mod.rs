@@ -15,6 +15,8 @@ mod plan;
 mod schema;
 mod session;
 mod statements;
+#[cfg(feature = "sqlite")]
+pub(crate) mod target;
 mod tls;
 
 use std::fmt;

@@ -51,7 +51,7 @@ pub(super) struct Images {
 }
 
 impl Images {
-    fn push(&mut self, key: Key, record: &Record) -> Result<(), StoreError> {
+    pub(super) fn push(&mut self, key: Key, record: &Record) -> Result<(), StoreError> {
         let encoded = record.encode()?;
         self.formats.push(i16::try_from(encoded.format).map_err(|_| FORMAT)?);
         let mut body = String::from_utf8(encoded.body).map_err(|_| StoreError::Malformed("a body is not UTF-8"))?;
@@ -74,7 +74,7 @@ pub(super) struct Entries {
 }
 
 impl Entries {
-    fn push(&mut self, key: Key, link: Link, written: Option<Stamp>) {
+    pub(super) fn push(&mut self, key: Key, link: Link, written: Option<Stamp>) {
         self.indexes.push(link.index.name());
         self.prefixes.push(wide(link.prefix));
         self.orders.push(match (link.order, written) {

@@ -33,6 +33,12 @@ pub(super) const INSERT: &str = "INSERT INTO svc.records (tab, key, stamp, forma
      SELECT k.tab, k.key, currval('svc.stamp'), k.format, k.body::json \
      FROM unnest($1::text[], $2::bytea[], $3::int2[], $4::text[]) WITH ORDINALITY AS k (tab, key, format, body, n) ORDER BY k.n";
 
+/// The same of rows that come from another database, each with the stamp that it has there.
+#[cfg(feature = "sqlite")]
+pub(super) const INSERT_STAMPED: &str = "INSERT INTO svc.records (tab, key, stamp, format, body) \
+     SELECT k.tab, k.key, k.stamp, k.format, k.body::json \
+     FROM unnest($1::text[], $2::bytea[], $3::int8[], $4::int2[], $5::text[]) AS k (tab, key, stamp, format, body)";
+
 /// New images of rows that are locked.
 pub(super) const UPDATE: &str = "UPDATE svc.records r SET stamp = currval('svc.stamp'), format = k.format, body = k.body::json \
      FROM unnest($1::text[], $2::bytea[], $3::int2[], $4::text[]) AS k (tab, key, format, body) \
@@ -47,6 +53,12 @@ pub(super) const LINK: &str = "INSERT INTO svc.links (idx, prefix, ord, tab, key
      SELECT k.idx, k.prefix, coalesce(k.ord, decode(lpad(to_hex(currval('svc.stamp')), 32, '0'), 'hex')), k.tab, k.key \
      FROM unnest($1::text[], $2::bytea[], $3::bytea[], $4::text[], $5::bytea[]) AS k (idx, prefix, ord, tab, key) \
      ON CONFLICT DO NOTHING";
+
+/// The same where each has its order.
+#[cfg(feature = "sqlite")]
+pub(super) const LINK_ORDERED: &str = "INSERT INTO svc.links (idx, prefix, ord, tab, key) \
+     SELECT k.idx, k.prefix, k.ord, k.tab, k.key \
+     FROM unnest($1::text[], $2::bytea[], $3::bytea[], $4::text[], $5::bytea[]) AS k (idx, prefix, ord, tab, key) ON CONFLICT DO NOTHING";
 
 /// Entries that are gone.
 pub(super) const UNLINK: &str = "DELETE FROM svc.links l \

@@ -12,6 +12,7 @@ mod commit;
 mod errors;
 mod fold;
 mod left;
+mod moved;
 mod others;
 mod pages;
 mod place;
@@ -22,6 +23,8 @@ mod schema;
 mod seen;
 mod served;
 mod session;
+#[cfg(feature = "postgres")]
+pub(crate) mod source;
 mod statements;
 
 #[cfg(test)]
@@ -248,24 +251,35 @@ fn plan_once(conn: &Connection) -> Result<(), StoreError> {
 
 /// Whether what is there is this service's, before anything is changed: its schema, if anything was written.
 fn look(path: &Path) -> Result<Option<i64>, StoreError> {
+    match marks_of(path)? {
+        None | Some(Marks::Empty) => Ok(None),
+        Some(Marks::Ours(found)) if found > SCHEMA => Err(StoreError::NewerSchema { found, known: SCHEMA }),
+        Some(Marks::Ours(found)) => Ok(Some(found)),
+        Some(Marks::Moved(_)) => Err(moved::refusal(&look_at(path)?, path)),
+        Some(Marks::Foreign) => Err(StoreError::ForeignDatabase { path: path.to_owned() }),
+    }
+}
+
+/// What the file at `path` says that it is, before anything is changed; `None` where there is none.
+fn marks_of(path: &Path) -> Result<Option<Marks>, StoreError> {
     if !exists(path)? {
         return Ok(None);
     }
     place::has_one_name(path)?;
     left::is_not_lost(path)?;
     left::is_own_log(path)?;
+    match schema::marks(&look_at(path)?) {
+        Err(cause) if cause.sqlite_error_code() == Some(ErrorCode::NotADatabase) => Ok(Some(Marks::Foreign)),
+        found => found.map(Some).map_err(database),
+    }
+}
+
+/// A connection for a look. One that may not write could not read a log that nobody has open.
+fn look_at(path: &Path) -> Result<Connection, StoreError> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let conn = Connection::open_with_flags(path, flags).map_err(database)?;
     conn.busy_timeout(BUSY).map_err(database)?;
-    let foreign = || StoreError::ForeignDatabase { path: path.to_owned() };
-    match schema::marks(&conn) {
-        Ok(Marks::Empty) => Ok(None),
-        Ok(Marks::Ours(found)) if found > SCHEMA => Err(StoreError::NewerSchema { found, known: SCHEMA }),
-        Ok(Marks::Ours(found)) => Ok(Some(found)),
-        Ok(Marks::Foreign) => Err(foreign()),
-        Err(cause) if cause.sqlite_error_code() == Some(ErrorCode::NotADatabase) => Err(foreign()),
-        Err(cause) => Err(database(cause)),
-    }
+    Ok(conn)
 }
 
 fn exists(path: &Path) -> Result<bool, StoreError> {

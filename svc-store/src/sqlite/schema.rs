@@ -7,12 +7,14 @@
 //! by their own ids, the key is the second.
 
 use std::fmt::Write as _;
+use std::path::Path;
 
 use rusqlite::{Connection, OptionalExtension as _};
 use svc_core::store::Table;
 use svc_core::value::link::Index;
 
 use super::errors::database;
+use super::moved::{MOVED, refusal};
 use super::session::number;
 use super::statements::{USER_VERSION, link_columns, order_column, own_indexes};
 use crate::brought::tell_of;
@@ -38,6 +40,8 @@ pub(super) enum Marks {
     Empty,
     /// This service's, of this schema.
     Ours(i64),
+    /// The same, and its gate went on in another database.
+    Moved(i64),
     /// Somebody else's.
     Foreign,
 }
@@ -46,6 +50,7 @@ pub(super) fn marks(conn: &Connection) -> Result<Marks, rusqlite::Error> {
     let (id, version, objects): (i64, i64, i64) =
         conn.query_row(READ_MARKS, [], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
     Ok(match (id, version, objects) {
+        (APPLICATION_ID, version, _) if version >= MOVED => Marks::Moved(version - MOVED),
         (APPLICATION_ID, version, _) => Marks::Ours(version),
         (0, 0, 0) => Marks::Empty,
         _ => Marks::Foreign,
@@ -54,10 +59,17 @@ pub(super) fn marks(conn: &Connection) -> Result<Marks, rusqlite::Error> {
 
 /// Brings the database to [`SCHEMA`] in one transaction. Another process that starts at once waits and finds it done.
 pub(super) fn migrate(conn: &mut Connection) -> Result<(), StoreError> {
+    bring(conn, false)
+}
+
+/// The same, also of a file that is marked as moved where it `may_be` so; the mark stays.
+pub(super) fn bring(conn: &mut Connection, may_be: bool) -> Result<(), StoreError> {
     let step = conn.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate).map_err(database)?;
-    let from = match marks(&step).map_err(database)? {
-        Marks::Ours(version) => version,
-        Marks::Empty => 0,
+    let (from, mark) = match marks(&step).map_err(database)? {
+        Marks::Ours(version) => (version, 0),
+        Marks::Moved(version) if may_be => (version, MOVED),
+        Marks::Moved(_) => return Err(refusal(&step, Path::new(step.path().unwrap_or_default()))),
+        Marks::Empty => (0, 0),
         Marks::Foreign => return Err(StoreError::Malformed("the database changed hands while it was opened")),
     };
     if from > SCHEMA {
@@ -68,7 +80,7 @@ pub(super) fn migrate(conn: &mut Connection) -> Result<(), StoreError> {
         step.execute_batch(&sql()).map_err(database)?;
     }
     renew_indexes(&step).map_err(database)?;
-    step.execute_batch(&format!("PRAGMA application_id={APPLICATION_ID}; PRAGMA user_version={SCHEMA};"))
+    step.execute_batch(&format!("PRAGMA application_id={APPLICATION_ID}; PRAGMA user_version={};", SCHEMA + mark))
         .map_err(database)?;
     step.commit().map_err(database)?;
     tell_of(from, SCHEMA);
@@ -79,9 +91,12 @@ pub(super) fn migrate(conn: &mut Connection) -> Result<(), StoreError> {
 /// rows without what they are to forbid.
 ///
 /// # Errors
-/// [`StoreError::NewerSchema`].
+/// [`StoreError::NewerSchema`], or that it was moved.
 pub(super) fn is_known(conn: &Connection) -> Result<(), StoreError> {
     let found = number(conn, USER_VERSION)?;
+    if found >= MOVED {
+        return Err(refusal(conn, Path::new(conn.path().unwrap_or_default())));
+    }
     if found > SCHEMA { Err(StoreError::NewerSchema { found, known: SCHEMA }) } else { Ok(()) }
 }
 

@@ -35,6 +35,7 @@ impl Proxy {
                                 server.write_all(&bytes[..read]).unwrap();
                                 let _ = std::io::copy(&mut server, &mut std::io::sink());
                             }
+                            let _ = server.shutdown(Shutdown::Both);
                             return;
                         }
                         server.write_all(&bytes[..read]).unwrap();
@@ -48,5 +49,10 @@ impl Proxy {
 
     pub(crate) fn cut(&self) {
         self.armed.store(true, Ordering::SeqCst);
+    }
+
+    /// Nothing is cut from now on.
+    pub(crate) fn mend(&self) {
+        self.armed.store(false, Ordering::SeqCst);
     }
 }
