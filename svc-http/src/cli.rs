@@ -135,8 +135,15 @@ enum Command {
     /// Make keys, have signing keys follow each other, change the master key
     #[command(subcommand, arg_required_else_help = true)]
     Key(KeyCommand),
-    /// Bring the database to the schema of this release, as the next start would
+    /// Bring the database to the schema of this release, as the next start would, or a gate from SQLite to PostgreSQL
+    ///
+    /// With `--from` the database of another data directory is moved to the PostgreSQL that the settings name, in which nothing was
+    /// begun: every row, in one transaction. The file is marked before that ends, and served no more. Where a move was broken off, the
+    /// same command ends it.
     Migrate {
+        /// Data directory whose `svc.db` is to be moved to the PostgreSQL of the settings (`store.url`); its server is stopped
+        #[arg(long, value_name = "DIR")]
+        from: Option<PathBuf>,
         /// Print one JSON object on one line
         #[arg(long)]
         json: bool,
@@ -525,7 +532,13 @@ fn run(cli: Cli) -> Result<ExitCode, Problem> {
         Command::Models(ModelsCommand::Update { file, json }) => {
             models::update(&place.load(Flags::default())?.config, &file, json)
         }
-        Command::Migrate { json } => migrate::run(&place.load(Flags::default())?.config, json),
+        Command::Migrate { from, json } => {
+            let config = place.load(Flags::default())?.config;
+            match from {
+                Some(from) => migrate::move_here(&config, &from, json),
+                None => migrate::run(&config, json),
+            }
+        }
         Command::MockUpstream { listen, json } => mock_upstream::run(listen, json),
         Command::Receipt(ReceiptCommand::Verify { receipt, jwks, json }) => Ok(receipt::verify(&receipt, &jwks, json)),
         Command::Token(TokenCommand::Create(wish)) => token::create(&place.load(Flags::default())?.config, &wish),

@@ -177,8 +177,9 @@ fn address(config: &Config) -> Option<&str> {
     config.postgres.as_ref().map(|it| it.expose().as_str())
 }
 
+/// How it is taken.
 #[cfg(feature = "postgres")]
-fn terms(config: &Config) -> Terms {
+pub(crate) fn terms(config: &Config) -> Terms {
     let mut terms = Terms::default();
     terms.may_lose = config.may_lose;
     terms

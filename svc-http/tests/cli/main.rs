@@ -9,6 +9,9 @@
 
 mod backup;
 mod data;
+#[path = "../../../tests/src/database.rs"]
+#[allow(dead_code, unreachable_pub, reason = "shared with the tests of the whole workspace")]
+mod database;
 mod dev;
 mod doctor;
 mod evidence;
@@ -18,6 +21,7 @@ mod limits;
 mod log;
 mod mock_upstream;
 mod models;
+mod moving;
 mod output;
 mod providers;
 mod receipt;

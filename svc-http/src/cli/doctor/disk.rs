@@ -178,7 +178,7 @@ fn advice(file: Option<(u32, u32)>, directory: Option<(u32, u32)>, mode: u32, na
 fn has_database(folder: &Path) -> bool {
     match sqlite::schema_of(folder) {
         Ok(found) => found > 0,
-        Err(error) => matches!(error, StoreError::NewerSchema { .. }),
+        Err(error) => matches!(error, StoreError::NewerSchema { .. } | StoreError::Move(_)),
     }
 }
 
