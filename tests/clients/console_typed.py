@@ -170,6 +170,20 @@ def to_its_own(chromium, dev):
             page.get_by_text(KEPT).wait_for(state="detached")
 
 
+def gone_with_sign_out(chromium, dev):
+    """Whoever signs out leaves nothing of it in the tab."""
+    for path, asked, button in (("/agents", "Agents", "Sign out"), ("/account", "Your account", "Sign out here")):
+        with tabs.console(chromium, dev, signed_in(dev), "/agents") as page:
+            page.get_by_role("button", name="New agent").click()
+            opened(page, "New agent").get_by_label("Name", exact=True).fill("left-behind")
+            ends_and_begins(page, dev, path)
+            heading(page, asked)
+            assert "left-behind" in page.evaluate("JSON.stringify(sessionStorage)")
+            page.get_by_role("button", name=button, exact=True).click()
+            page.get_by_label("Password", exact=True).wait_for()
+            assert "left-behind" not in page.evaluate("JSON.stringify(sessionStorage)")
+
+
 def confirmed_anew(chromium, dev):
     """What confirms something is given for what stands there: it goes once that changes, and with the session."""
     narrow = {"name": "Narrow", "actions": ["payment"], "limits": {"currency": "EUR", "perAction": 10_000}, "merchants": {"allow": ["a.example"]}}
@@ -250,5 +264,6 @@ def test_the_console_loses_nothing_that_was_typed():
         kept_from_others(chromium, dev)
         comes_back(chromium, dev)
         to_its_own(chromium, dev)
+        gone_with_sign_out(chromium, dev)
         confirmed_anew(chromium, dev)
         held_by_choice(chromium, dev)

@@ -4,6 +4,7 @@ import { useState } from "./hooks.js";
 import { useApi, useList } from "./list.js";
 import { ROOT, isDone, query } from "./server.js";
 import { instant } from "./text.js";
+import { dropAll } from "./unsent.js";
 
 // A person has at most 64 sessions of their own sign-in, and as many of each workspace's single sign-on.
 const PART = 100;
@@ -59,8 +60,10 @@ function SignOut() {
   const { say } = usePlace();
   const out = async () => {
     const got = await api("POST", "/sign-out", {});
-    if (isDone(got) || got.status === 401) location.assign(new URL("sign-in", ROOT));
-    else say("The server does not answer. Try again in a moment.");
+    if (isDone(got) || got.status === 401) {
+      dropAll();
+      location.assign(new URL("sign-in", ROOT));
+    } else say("The server does not answer. Try again in a moment.");
   };
   return html`<${Button} act=${out}>Sign out here<//>`;
 }

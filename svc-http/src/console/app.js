@@ -9,7 +9,7 @@ import { GROUPS, PAGES } from "./pages.js";
 import { comeBack, keepDown } from "./returning.js";
 import { REACH } from "./rights.js";
 import { ROOT, ask, isDone, keepPerson, keepProof, session, signInAddress, singleAddress } from "./server.js";
-import { drop, dropOthers, unsent, unsentHere } from "./unsent.js";
+import { drop, dropAll, dropOthers, unsent, unsentHere } from "./unsent.js";
 
 // Where this browser keeps which workspace was looked at last.
 const LAST = "workspace";
@@ -351,7 +351,10 @@ function Bar({ address, isBarred }) {
   const [wrong, setWrong] = useState(/** @type {any} */ (null));
   const out = async () => {
     const got = await ask("POST", "api/sign-out", {});
-    if (isDone(got) || got.status === 401) return location.assign(new URL("sign-in", ROOT));
+    if (isDone(got) || got.status === 401) {
+      dropAll();
+      return location.assign(new URL("sign-in", ROOT));
+    }
     setWrong(got);
   };
   const link = (/** @type {any} */ it) => html`<li key=${it.name}>

@@ -1,5 +1,5 @@
 // What was typed into a dialog and not sent: it is asked about before it goes, and where the session ends it is kept in this tab for
-// the same person, on the same page. Secrets are never kept.
+// the same person, on the same page, until that person signs out. Secrets are never kept.
 import { whose } from "./server.js";
 
 // Where this tab keeps it.
@@ -54,6 +54,9 @@ export function dropOthers() {
   const mine = all().filter((it) => it.person === whose());
   if (mine.length < all().length) put(mine);
 }
+
+/** Lets go of all of it: whoever signs out leaves nothing in the tab. */
+export const dropAll = () => put([]);
 
 /** Whether a field holds something else than what it began with. @param {any} field */
 function isTyped(field) {

@@ -1,5 +1,7 @@
 //! Accounts and sessions: who signs in, with what proof, and for how long.
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 
 use crate::value::digest::{Digest, SessionDigest, SignInLinkId};
@@ -55,12 +57,19 @@ pub struct Membership {
 }
 
 /// A password, as what is kept of it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Password {
     /// Its Argon2id hash in PHC form.
     pub hash: Box<str>,
     /// When it was set.
     pub set_at: Timestamp,
+}
+
+/// Without the hash: short passwords can be found by it, and what is printed for a look ends in logs.
+impl fmt::Debug for Password {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Password").field("set_at", &self.set_at).finish_non_exhaustive()
+    }
 }
 
 /// A time-based one-time password (RFC 6238) and what stands in for it.
@@ -202,5 +211,18 @@ impl Linked for Session {
     fn links(&self) -> Vec<Link> {
         let listed = Link::by_id(Index::SessionsOf, self.account.bits(), self.session);
         vec![listed, Link::wake_of(self.account.bits(), self.wake_at())]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Password;
+    use crate::value::Timestamp;
+
+    #[test]
+    fn what_is_printed_of_a_password_holds_no_hash() {
+        let password = Password { hash: "$argon2id$v=19$m=19456,t=2,p=1$c2FsdA$aGFzaA".into(), set_at: Timestamp::from_millis(1_790_000_000_000) };
+        let printed = format!("{password:?} {password:#?}");
+        assert!(printed.contains("set_at") && !printed.contains("argon2id") && !printed.contains("aGFzaA"), "{printed}");
     }
 }
