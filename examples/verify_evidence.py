@@ -1,6 +1,6 @@
 """Checks an evidence bundle with nothing of svc: Python's standard library and `cryptography`, for Ed25519 alone.
 
-    python verify_evidence.py BUNDLE [JWKS]      exit 0 whole, 1 tampered, 2 incomplete, 3 malformed, 4 no verdict
+    python verify_evidence.py BUNDLE [JWKS]      exit 0 fits, 1 tampered, 2 incomplete, 3 malformed, 4 no verdict
 
 Anybody can write a bundle that fits in itself. JWKS is a file of the service's `/.well-known/jwks.json`: what keys that are not in it signed is tampered.
 A bundle is one JSON text, signed as it stands without white space around its tokens and with no escape that it can do without. Its records form a chain of SHA-256
@@ -277,7 +277,8 @@ def check(raw, trusted=None):
         raise Incomplete("records or proofs were left out")
     told = "signed by keys of the key set" if trusted is not None else "signers not checked against a key set"
     told += "".join(f", but for {kid}, which has retired" for _, kid in sorted(strange))
-    return f"whole; {told}: {len(hashes)} records of {origin}, checkpoint {size}"
+    extent = "whole" if 0 == first < end == size else f"whole from record {first} to {end - 1} of {size}"
+    return f"{extent if hashes else 'no records'}; {told}: {len(hashes)} records of {origin}, checkpoint {size}"
 
 def judge(raw, trusted=None):
     """Exit code and what to say."""

@@ -324,9 +324,10 @@ enum ModelsCommand {
 
 #[derive(Debug, Subcommand)]
 enum EvidenceCommand {
-    /// Check a bundle offline: exit 0 whole and unaltered, 1 tampered, 2 incomplete, 3 malformed, 4 not read, its verdict not
-    /// written, or the command not understood
+    /// Check a bundle offline: exit 0 unaltered and without a gap, 1 tampered, 2 incomplete, 3 malformed, 4 not read, its verdict
+    /// not written, or the command not understood
     ///
+    /// `whole` is what has every record of its checkpoint; of another the first line says which it has.
     /// Whose bundle it is, `--jwks` alone shows: anybody can write one that fits in itself.
     Verify {
         /// File with one bundle; `-` reads standard input

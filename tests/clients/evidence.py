@@ -55,10 +55,32 @@ def svc(bundle, jwks=None):
         return subprocess.run(command, capture_output=True, env={}, check=False).returncode
 
 
+def svc_says(bundle):
+    command = [SVC, "evidence", "verify", "-"]
+    return subprocess.run(command, input=bundle, capture_output=True, env={}, check=True).stdout.decode()
+
+
 def test_both_verifiers_find_a_bundle_whole():
     bundle = fetch()
     assert example.judge(bundle)[0] == 0, example.judge(bundle)
     assert svc(bundle) == 0
+
+
+def test_both_verifiers_say_of_a_part_that_it_is_one():
+    whole = json.loads(fetch())
+    records = whole["records"]
+    middle = next(it for it in records if it["at"] > records[0]["at"])
+    far = "2999-01-01T00:00:00.000Z"
+    for query, first in (
+        ("", "whole; "),
+        (f"?to={middle['at']}&from={records[0]['at']}", f"whole from record 0 to {middle['seq'] - 1} of "),
+        (f"?from={middle['at']}", f"whole from record {middle['seq']} to "),
+        (f"?from={far}", "no records; "),
+    ):
+        bundle = fetch(query)
+        code, said = example.judge(bundle)
+        told = svc_says(bundle)
+        assert code == 0 and said.startswith(first) and told.startswith("ok: " + first), (query, said, told)
 
 
 def test_both_verifiers_find_by_the_published_keys_whose_a_bundle_is():

@@ -25,11 +25,11 @@ use svc_core::state::gate::{
 use svc_core::state::people::{Application, Change, Principal, Purpose, Role, Roster, SigningKey, SigningUse};
 use svc_core::store::{Record, Row as _};
 use svc_core::testing::world::{payment, request, terms};
-use svc_core::value::Span;
 use svc_core::value::digest::Digest;
 use svc_core::value::id::DrillId;
 use svc_core::value::secret::Secret;
 use svc_core::value::text::Note;
+use svc_core::value::{Span, Timestamp};
 use svc_store::evidence::Wanted;
 use svc_store::seal::MasterKey;
 use svc_tests::evidence::{Ledger, check};
@@ -169,6 +169,39 @@ fn a_bundle_by_agent_is_incomplete_and_proved_record_by_record() {
     assert_eq!(json["range"]["complete"], false);
     assert_eq!(json["records"].as_array().unwrap().len(), json["inclusionProofs"].as_array().unwrap().len());
     assert!(report.not_proven.iter().any(|it| it.contains("by agent")), "{:?}", report.not_proven);
+}
+
+/// A bundle that ends before its ledger does fits, and names what the checkpoint has beyond it; so does one without a record. Neither shows
+/// the whole.
+#[test]
+fn a_bundle_that_ends_before_its_ledger_is_not_the_whole() {
+    let mut ledger = lived();
+    ledger.live();
+    ledger.world.advance(Span::seconds(1));
+    let all = ledger.bundle(&ledger.all());
+    let (whole, json) = (check(&all), parsed(&all));
+    let (size, last) = (whole.records, whole.records - 1);
+    assert_eq!((whole.shows_all(), whole.stretch()), (true, Some(format!("0 to {last} of {size}"))));
+    assert!(!whole.not_proven.iter().any(|it| it.contains("not here")), "{:?}", whole.not_proven);
+    let at = |seq: usize| Timestamp::parse(json["records"][seq]["at"].as_str().unwrap()).unwrap();
+    let far = ledger.gate.now().plus(Span::hours(1));
+    let from_there = format!("records 0 to {last}, which the checkpoint has: they are not here");
+    let first = (1..).find(|seq| at(*seq) > at(0)).unwrap() as u64;
+    let behind = format!("records {first} to {last}, which the checkpoint has: they are not here");
+    for (wanted, stretch, missing) in [
+        (
+            Wanted { to: Some(at(first as usize)), ..ledger.all() },
+            format!("0 to {} of {size}", first - 1),
+            Some(behind),
+        ),
+        (Wanted { to: Some(at(0)), ..ledger.all() }, format!("none of {size}"), Some(from_there)),
+        (Wanted { from: far, ..ledger.all() }, format!("none of {size}"), None),
+    ] {
+        let report = check(&ledger.bundle(&wanted));
+        assert_eq!((report.verdict, report.shows_all(), report.stretch()), (Verdict::Whole, false, Some(stretch)));
+        let told = report.not_proven.iter().find(|it| it.contains("not here"));
+        assert_eq!(told, missing.as_ref(), "{:?}", report.not_proven);
+    }
 }
 
 /// A reader who holds a checkpoint is shown that the ledger continues it, and gets what came since.

@@ -197,9 +197,18 @@ const fn signers_told(signers: Signers) -> &'static str {
     }
 }
 
+/// How much of the ledger a bundle is in which nothing is missing: what leaves records out is not called whole.
+fn extent(report: &Report) -> String {
+    match report.stretch() {
+        _ if report.shows_all() => "whole".to_owned(),
+        Some(stretch) if report.records > 0 => format!("whole from record {stretch}"),
+        Some(_) | None => "no records".to_owned(),
+    }
+}
+
 fn as_text(report: &Report) -> String {
     let mut lines = vec![match &report.fault {
-        None => format!("{}: whole; {}", word(report.verdict), signers_told(report.signers)),
+        None => format!("{}: {}; {}", word(report.verdict), extent(report), signers_told(report.signers)),
         Some(fault) => {
             let seq = fault.seq.map(|it| format!("record {it}")).unwrap_or_default();
             let id = fault.record.as_deref().map(|it| format!(" ({})", shown(it))).unwrap_or_default();
@@ -218,6 +227,7 @@ fn as_text(report: &Report) -> String {
     if let Some(previous) = &report.previous {
         lines.push(format!("  continues   {} records, root {}", previous.size, previous.root));
     }
+    lines.extend(report.stretch().map(|it| format!("  range       {it}")));
     lines.push(format!("  records     {}", report.records));
     lines.push(format!("  disclosed   {}", report.disclosed));
     lines.push(format!("  receipts    {}", report.receipts));
@@ -234,6 +244,7 @@ fn as_json(report: &Report) -> Value {
     let fault = report.fault.as_ref();
     json!({
         "ok": report.verdict == Verdict::Whole,
+        "whole": report.verdict == Verdict::Whole && report.shows_all(),
         "verdict": word(report.verdict),
         "fault": fault.map(|it| json!({ "seq": it.seq, "record": it.record, "what": it.what })),
         "workspaceId": report.workspace,

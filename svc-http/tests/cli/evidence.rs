@@ -1,7 +1,10 @@
+use std::collections::BTreeSet;
+use std::convert::Infallible;
 use std::fs;
 
 use serde_json::{Value, json};
-use svc_core::state::evidence::bundle::seal_text;
+use svc_core::state::evidence::bundle::{path_text, seal_text};
+use svc_core::state::evidence::merkle::{Node, inclusion, leaf_hash, node_hash};
 use svc_core::state::evidence::note::Checkpoint;
 use svc_core::state::gate::receipt::{DalekSigner, PublicKeys, Signer as _, jwks_json};
 use svc_core::value::Timestamp;
@@ -24,13 +27,19 @@ fn a_whole_bundle_is_exit_0() {
     assert!(ran.out.starts_with(first) && ran.out.contains("Not proven:\n"), "{}", ran.out);
     let ran = run(folder.path(), "evidence verify b.json --json");
     let told: Value = serde_json::from_str(&ran.out).unwrap();
-    assert_eq!((&told["ok"], told["records"].as_u64()), (&Value::Bool(true), Some(18)));
+    assert_eq!((&told["ok"], &told["whole"]), (&Value::Bool(true), &Value::Bool(true)));
+    assert_eq!(told["records"].as_u64(), Some(18));
     assert_eq!(told["signersKnownBy"], Value::Null);
 }
 
 /// The same bundle as somebody else writes it, who has every record and a key of their own: it fits in itself.
 fn of_a_stranger(signer: &DalekSigner) -> String {
-    let bundle: Value = serde_json::from_str(WHOLE).unwrap();
+    sealed_by(signer, WHOLE)
+}
+
+/// A bundle with a checkpoint and a seal by this key.
+fn sealed_by(signer: &DalekSigner, bundle_text: &str) -> String {
+    let bundle: Value = serde_json::from_str(bundle_text).unwrap();
     let note = bundle["checkpoint"].as_str().unwrap();
     let own = bundle["keys"].as_array().unwrap().iter().find(|it| it["use"] == "checkpoint").unwrap();
     let key = signer.public_key(Timestamp::from_millis(0));
@@ -38,7 +47,7 @@ fn of_a_stranger(signer: &DalekSigner) -> String {
     let signed = Checkpoint::parse(&text).unwrap().sign(&key, signer).unwrap();
     let x = jwks_json(&PublicKeys::from_iter([key.clone()]));
     let x = serde_json::from_str::<Value>(&x).unwrap()["keys"][0]["x"].as_str().unwrap().to_owned();
-    let before = WHOLE[..WHOLE.rfind(r#","seal":"#).unwrap()]
+    let before = bundle_text[..bundle_text.rfind(r#","seal":"#).unwrap()]
         .replace(&serde_json::to_string(note).unwrap(), &serde_json::to_string(&signed).unwrap())
         .replace(own["kid"].as_str().unwrap(), key.kid())
         .replace(own["x"].as_str().unwrap(), &x);
@@ -46,7 +55,67 @@ fn of_a_stranger(signer: &DalekSigner) -> String {
     before + &seal
 }
 
-/// The keys that a bundle lists, as the service publishes them.
+/// The bundle without the records from `end` on, as the service cuts one that was asked for up to an instant.
+fn up_to(end: usize) -> String {
+    let bundle: Value = serde_json::from_str(WHOLE).unwrap();
+    let records = bundle["records"].as_array().unwrap();
+    let leaf = |it: &Value| leaf_hash(&hex::decode(it["hash"].as_str().unwrap()).unwrap());
+    let leaves: Vec<Digest> = records.iter().map(leaf).collect();
+    let node = |at: Node| {
+        let (from, count) = ((at.index << at.level) as usize, 1 << at.level);
+        let mut level = leaves[from..from + count].to_vec();
+        while level.len() > 1 {
+            level = level.chunks(2).map(|it| node_hash(&it[0], &it[1])).collect();
+        }
+        Ok::<_, Infallible>(level[0])
+    };
+    let path = |seq: usize| -> Vec<Digest> {
+        let spans = inclusion(seq as u64, leaves.len() as u64).unwrap();
+        spans.into_iter().map(|it| it.hash(node).unwrap()).collect()
+    };
+    let ends: BTreeSet<usize> = if end == 0 { BTreeSet::new() } else { BTreeSet::from([0, end - 1]) };
+    let proofs: Vec<String> = ends.into_iter().map(|it| path_text(it as u64, &path(it))).collect();
+    let kept: Vec<String> = records[..end].iter().map(|it| serde_json::to_string(it).unwrap()).collect();
+    let head = &WHOLE[..WHOLE.find(r#","records":["#).unwrap()];
+    let head = head.replace(&format!("\"toSeq\":{}", leaves.len()), &format!("\"toSeq\":{end}"));
+    let (kept, proofs) = (kept.join(","), proofs.join(","));
+    format!(r#"{head},"records":[{kept}],"inclusionProofs":[{proofs}],"truncated":false,"seal":{{}}}}"#)
+}
+
+/// A bundle that leaves records out is not called whole: its first line says which it has, and what the checkpoint has beyond them is named.
+#[test]
+fn a_bundle_that_ends_before_its_ledger_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let signer = DalekSigner::new(&Secret::new([9; 32]), "");
+    for (end, first, range, missing) in [
+        (
+            10,
+            "ok: whole from record 0 to 9 of 18; ",
+            "0 to 9 of 18",
+            "  records 10 to 17, which the checkpoint has: they are not here\n",
+        ),
+        (
+            17,
+            "ok: whole from record 0 to 16 of 18; ",
+            "0 to 16 of 18",
+            "  record 17, which the checkpoint has: it is not here\n",
+        ),
+        (0, "ok: no records; ", "none of 18", "  records 0 to 17, which the checkpoint has: they are not here\n"),
+    ] {
+        fs::write(folder.path().join("b.json"), sealed_by(&signer, &up_to(end))).unwrap();
+        let ran = run(folder.path(), "evidence verify b.json");
+        assert!(ran.code == 0 && ran.out.starts_with(first) && ran.out.contains(missing), "{end}: {ran:?}");
+        assert!(ran.out.contains(&format!("\n  range       {range}\n")), "{end}: {ran:?}");
+        let told: Value = serde_json::from_str(&run(folder.path(), "evidence verify b.json --json").out).unwrap();
+        assert_eq!((&told["ok"], &told["whole"], &told["range"]["toSeq"]), (&json!(true), &json!(false), &json!(end)));
+        assert!(told["notProven"].as_array().unwrap().iter().any(|it| it == missing.trim()), "{told}");
+    }
+    fs::write(folder.path().join("b.json"), WHOLE).unwrap();
+    let ran = run(folder.path(), "evidence verify b.json");
+    assert!(ran.out.contains("\n  range       0 to 17 of 18\n") && !ran.out.contains("not here"), "{ran:?}");
+}
+
+/// The keys that a bundle lists, as a service publishes them that does not say what they sign.
 fn key_set(bundle: &str) -> String {
     let bundle: Value = serde_json::from_str(bundle).unwrap();
     let mut keys = bundle["keys"].as_array().unwrap().clone();

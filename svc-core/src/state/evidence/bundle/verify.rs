@@ -2,6 +2,8 @@
 //!
 //! **Invariant:** what is not shown is said; a bundle that leaves records out is never called whole.
 
+mod shown;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use base64::Engine as _;
@@ -24,7 +26,7 @@ use crate::value::json::Json;
 /// What a bundle comes to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// Everything in it fits, and nothing between its ends is missing.
+    /// Everything in it fits, and nothing between its ends is missing; whether these are the ledger's, [`Report::shows_all`] says.
     Whole,
     /// Something does not fit.
     Tampered,
@@ -513,30 +515,6 @@ impl Checked {
             return Err(Fault::new(Verdict::Incomplete, "records were chosen by agent, so others are left out"));
         }
         Ok(())
-    }
-
-    fn not_proven(&self) -> Vec<String> {
-        let mut out = vec![super::signers::NOT_COMPARED.to_owned()];
-        // Times of keys are the bundle's own word as well, of which `docs/evidence.md` speaks.
-        let signed = |key: &&PublicKey| self.signed_by.contains(&(Purpose::Receipt.as_str(), key.kid().to_owned()));
-        out.extend(self.keys_of(Purpose::Receipt).filter(signed).filter_map(super::signers::retired));
-        let range = self.range.unwrap_or(Range { from: 0, to: 0, complete: true });
-        if !range.complete {
-            out.push("that no record was left out: they were chosen by agent".to_owned());
-        }
-        if range.from > 0 {
-            let unseen = self.replay.unseen;
-            out.push(format!("what happened before record {}, of which {unseen} actions here speak", range.from));
-        }
-        out.push(super::held::not_compared(self.previous.as_ref()));
-        let hidden = self.committed.saturating_sub(self.disclosed);
-        if hidden > 0 {
-            out.push(format!("{hidden} personal texts, which were erased or are not shown"));
-        }
-        if self.truncated == Some(true) {
-            out.push("what follows: ask for the rest with `nextCursor`".to_owned());
-        }
-        out
     }
 }
 
