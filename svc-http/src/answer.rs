@@ -4,7 +4,6 @@
 
 mod error;
 
-use std::convert::Infallible;
 use std::time::Instant;
 
 use bytes::Bytes;
@@ -50,8 +49,14 @@ const NO_STORE: HeaderValue = HeaderValue::from_static("no-store");
 
 /// A response's body: whole, or a stream that ends when it ends.
 pub type Sent = Either<Full<Bytes>, Stream>;
-/// A body that is written while it is sent. It cannot fail: what goes wrong is told in it, or cuts it.
-pub type Stream = UnsyncBoxBody<Bytes, Infallible>;
+/// A body that is written while it is sent: what goes wrong is told in it, or breaks it off.
+pub type Stream = UnsyncBoxBody<Bytes, Broken>;
+
+/// A body cannot be written to its end. Its last chunk is left out (on HTTP/2 its stream is reset), so that no client takes what came for
+/// the whole.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the answer was broken off")]
+pub struct Broken;
 
 /// What a handler answers: a status, a body and the headers that are this answer's own.
 #[derive(Debug)]

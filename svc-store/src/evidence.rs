@@ -431,11 +431,22 @@ impl Bundle {
         Ok(true)
     }
 
-    /// That the keys are still those that the head lists: with others, what is signed from here on would be by one that is not there, or
-    /// is not to be trusted any more, and a genuine bundle would read as tampered with. It is to be asked for again.
+    /// That the keys which sign in a bundle are still those that the head lists: with others, what is signed from here on would be by one
+    /// that is not there, or is not to be trusted any more, and a genuine bundle would read as tampered with. It is to be asked for again.
     fn are_keys_as_listed(&self) -> Result<(), Failed> {
-        let is_same = self.gate.signer().ring().is_some_and(|it| it == self.ring);
-        if is_same { Ok(()) } else { Err(Failure::Contended) }
+        let ring = self.gate.ring()?;
+        let signs = |row: &&SigningKey| match row.id.purpose {
+            Purpose::Receipt | Purpose::Checkpoint => true,
+            Purpose::Scorecard => false,
+        };
+        if ring.iter().filter(signs).eq(self.ring.iter().filter(signs)) {
+            return Ok(());
+        }
+        for changed in ring.iter().filter(signs).filter(|it| !self.ring.contains(it)) {
+            let key = format!("{} {}", changed.id.purpose.as_str(), changed.id.generation);
+            tracing::warn!(workspace = %self.wanted.workspace, key, "a rotated key cuts an evidence bundle: it is to be fetched again");
+        }
+        Err(Failure::Contended)
     }
 
     fn push(&mut self, out: &mut String, item: &str) {

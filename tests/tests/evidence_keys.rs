@@ -151,6 +151,14 @@ fn a_bundle_has_one_set_of_keys() {
         let report = check(text(&ledger).as_bytes());
         assert_eq!(report.verdict, Verdict::Whole, "{:?}", report.fault);
     }
+    // A key of scorecards signs nothing in a bundle.
+    let ledger = lived();
+    let mut pieces = ledger.gate.bundle(&ledger.all()).unwrap();
+    let first = pieces.next().unwrap().unwrap();
+    ledger.gate.rotate_key(Purpose::Scorecard, Leaked::Current).unwrap();
+    let rest = pieces.flat_map(Result::unwrap);
+    let report = check(&first.into_iter().chain(rest).collect::<Vec<_>>());
+    assert_eq!(report.verdict, Verdict::Whole, "{:?}", report.fault);
 }
 
 /// Whoever holds a checkpoint finds out that the ledger was rewritten, however well what they are given fits in itself; and is told that

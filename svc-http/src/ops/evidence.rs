@@ -1,13 +1,7 @@
 //! The ledger: its records, evidence bundles, proofs and scorecards.
 
-use std::convert::Infallible;
-use std::pin::Pin;
-use std::task::{Context, Poll};
 use std::time::Duration;
 
-use bytes::Bytes;
-use http_body_util::BodyExt as _;
-use hyper::body::{Body, Frame};
 use svc_core::refusal::Refusal;
 use svc_core::store::{Range, Record};
 use svc_core::value::Id as _;
@@ -19,6 +13,7 @@ use tokio::sync::mpsc;
 use super::{Caller, GateService, log, refusal};
 use crate::answer::Answer;
 use crate::dispatch::Call;
+use crate::pieces::{self, Piece};
 use crate::routes::EvidenceOp;
 use crate::shares::Shares;
 use crate::wire::evidence;
@@ -98,21 +93,21 @@ async fn bundle(service: &GateService, workspace: WorkspaceId, call: &Call) -> R
         write(bundle, &send).await;
         drop(place);
     });
-    Ok(Answer::stream("application/json", Pieces(pieces).boxed_unsync()))
+    Ok(Answer::stream("application/json", pieces::whole(pieces)))
 }
 
 /// Writes a bundle as fast as it is read. Each piece is read on a thread that may wait; nobody's reading is waited for on one, as
-/// there are not many of them and all tenants share them. One that is cut has no seal, so nobody takes it for whole.
-async fn write(mut bundle: Bundle, to: &mpsc::Sender<Bytes>) {
+/// there are not many of them and all tenants share them. One that is cut has no seal and no last chunk, so nobody takes it for whole.
+async fn write(mut bundle: Bundle, to: &mpsc::Sender<Piece>) {
     loop {
         let Ok(Ok(room)) = tokio::time::timeout(STALL_MAX, to.reserve()).await else { return };
         let read = tokio::task::spawn_blocking(move || (bundle.next(), bundle)).await;
         let Ok((piece, rest)) = read else { return };
         bundle = rest;
         match piece {
-            Some(Ok(piece)) => room.send(piece.into()),
+            Some(Ok(piece)) => room.send(Piece::Bytes(piece.into())),
             Some(Err(failure)) => return log(&failure),
-            None => return,
+            None => return room.send(Piece::End),
         }
     }
 }
@@ -120,18 +115,6 @@ async fn write(mut bundle: Bundle, to: &mpsc::Sender<Bytes>) {
 /// Places for bundles, by workspace.
 pub(super) fn places() -> Shares<u128> {
     Shares::new(BUNDLES_MAX, OF_ONE_MAX)
-}
-
-/// A body whose pieces come from elsewhere.
-struct Pieces(mpsc::Receiver<Bytes>);
-
-impl Body for Pieces {
-    type Data = Bytes;
-    type Error = Infallible;
-
-    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        self.0.poll_recv(cx).map(|piece| piece.map(|it| Ok(Frame::data(it))))
-    }
 }
 
 async fn proof(service: &GateService, workspace: WorkspaceId, call: &Call) -> Result<Answer, Refusal> {

@@ -10,7 +10,6 @@
 //! **Invariant:** whoever is stopped before the last word went out hears that they were stopped, not that word.
 //! **Invariant:** a stop and the time for the whole call end it also where its client asks for no more (`watched.rs`).
 
-use std::convert::Infallible;
 use std::future::poll_fn;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -30,6 +29,7 @@ use super::guard::{Charged, Finish, Guard, How, Outlive, millis};
 use super::incoming::Incoming;
 use super::switch::{Stop, Switch};
 use super::watched::{Finished, Found, LastWord, Running, Watched};
+use crate::answer::Broken;
 
 /// The trailer that says what a streamed call cost; the answer's head has to announce it in `trailer`.
 pub const COST_TRAILER: HeaderName = HeaderName::from_static("x-svc-cost-micros");
@@ -373,12 +373,9 @@ impl<T: Translate, F: Finish<Heard = T>> RelayBody<T, F> {
 
 impl<T: Translate, F: Finish<Heard = T>> Body for RelayBody<T, F> {
     type Data = Bytes;
-    type Error = Infallible;
+    type Error = Broken;
 
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+    fn poll_frame(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Broken>>> {
         let this = &mut *self;
         loop {
             match &mut this.step {
@@ -402,8 +399,11 @@ impl<T: Translate, F: Finish<Heard = T>> Body for RelayBody<T, F> {
                             return Poll::Ready(Some(Ok(Frame::data(std::mem::take(&mut this.out).into()))));
                         }
                     }
-                    // The process is ending.
-                    Err(_) => this.step = Step::Ended,
+                    // The process is ending, and nobody is left who could say how the answer ended.
+                    Err(_) => {
+                        this.step = Step::Ended;
+                        return Poll::Ready(Some(Err(Broken)));
+                    }
                 },
                 Step::Telling(told, last) => {
                     let charged = ready!(told.poll(context));

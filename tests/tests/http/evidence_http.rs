@@ -1,14 +1,18 @@
 //! The ledger over a real socket: its list, bundles, proofs and scorecards, for people, machines and admin keys.
 
+use std::io::ErrorKind;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde_json::Value;
 use svc_core::rules::people::signing_key::Leaked;
+use svc_core::state::evidence::Chain;
 use svc_core::state::evidence::bundle::Verdict;
 use svc_core::state::evidence::merkle::verify_inclusion;
 use svc_core::state::evidence::note::Checkpoint;
 use svc_core::state::gate::receipt::PublicKeys;
 use svc_core::state::people::{KeyScope, Purpose, Role, TokenScope};
+use svc_core::store::Row as _;
 use svc_core::value::Span;
 use svc_tests::client::{Client, Got};
 use svc_tests::evidence::check;
@@ -192,6 +196,21 @@ async fn what_nobody_reads_is_refused() {
         let report = check(ask(&mut client, &format!("/v1/evidence?{query}"), &key).await.text().as_bytes());
         assert_eq!(report.verdict, Verdict::Whole, "{query}: {:?}", report.fault);
     }
+}
+
+/// A bundle that cannot be written to its end is broken off before its client: what came of it is no complete answer.
+#[tokio::test]
+async fn a_bundle_that_is_broken_off_is_no_complete_answer() {
+    let (site, mut client, _, key) = lived().await;
+    site.advance(Span::seconds(1));
+    let headers = [("authorization", &*format!("Bearer {key}"))];
+    assert!(client.try_ask("GET", "/v1/evidence", &headers, b"").await.is_ok());
+    // Without its newest leaves nothing is proved, which is found behind the records alone.
+    let rows = site.memory().dump();
+    let chain = rows.iter().find_map(|(.., it)| Chain::peel(it)).unwrap();
+    site.plant(Chain { tail: Vec::new(), ..Chain::clone(chain) });
+    let got = client.try_ask("GET", "/v1/evidence", &headers, b"").await;
+    assert_eq!(got.map(|it| it.status).unwrap_err().kind(), ErrorKind::UnexpectedEof);
 }
 
 /// A scorecard is a JWS of its own type and key, and its counts are those of the ledger's records.

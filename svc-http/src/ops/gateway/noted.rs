@@ -4,7 +4,6 @@
 //! **Invariant:** what is not noted is not handed on, nor is what was held when its agent was stopped.
 
 use std::collections::BTreeSet;
-use std::convert::Infallible;
 use std::mem;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -19,6 +18,7 @@ use svc_core::value::id::CallId;
 use svc_store::Gate;
 
 use super::running::Seat;
+use crate::answer::Broken;
 use crate::upstream::Stoppable;
 
 /// The tools that a stream's provider ran itself: told by whoever reads the stream, taken by whoever hands it on.
@@ -137,14 +137,11 @@ impl<B, N> Noted<B, N> {
     }
 }
 
-impl<B: Stoppable<Data = Bytes, Error = Infallible> + Unpin, N: Notes + Unpin> Body for Noted<B, N> {
+impl<B: Stoppable<Data = Bytes, Error = Broken> + Unpin, N: Notes + Unpin> Body for Noted<B, N> {
     type Data = Bytes;
-    type Error = Infallible;
+    type Error = Broken;
 
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+    fn poll_frame(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Broken>>> {
         let this = &mut *self;
         loop {
             if let Some(held) = &mut this.held {
@@ -161,7 +158,10 @@ impl<B: Stoppable<Data = Bytes, Error = Infallible> + Unpin, N: Notes + Unpin> B
                 return Poll::Ready(Some(Ok(Frame::data(this.notebook.broken_off()))));
             }
             let Some(body) = &mut this.body else { return Poll::Ready(None) };
-            let Some(Ok(frame)) = ready!(Pin::new(body).poll_frame(context)) else { return Poll::Ready(None) };
+            let frame = match ready!(Pin::new(body).poll_frame(context)) {
+                Some(Ok(frame)) => frame,
+                over => return Poll::Ready(over),
+            };
             let Some(noting) = this.notebook.begin() else { return Poll::Ready(Some(Ok(frame))) };
             this.held = Some(Held { frame, noting });
         }
@@ -186,9 +186,9 @@ mod tests {
 
     impl Body for Frames {
         type Data = Bytes;
-        type Error = Infallible;
+        type Error = Broken;
 
-        fn poll_frame(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        fn poll_frame(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Broken>>> {
             Poll::Ready(self.0.pop_front().map(|it| Ok(Frame::data(Bytes::from_static(it.as_bytes())))))
         }
     }
