@@ -197,13 +197,13 @@ def verify_receipt(receipt, keys, allowed, signers, origin):
     need(claims.get("merchant", {}).get("domain") == data.get("domain"), "a receipt is for another merchant")
 
 def published(jwks):
-    """The names of the keys in a key set, each that of its own bytes."""
+    """The names of the keys in a key set, each that of its own bytes, and what they sign, where that is said."""
     try:
         keys = [it for it in json.loads(jwks)["keys"] if (it["kty"], it.get("crv")) == ("OKP", "Ed25519")
                 and it.get("use", "sig") == "sig" and it.get("alg", "EdDSA") == "EdDSA" and "verify" in it.get("key_ops", ["verify"])]
         if not keys or any(it.get("kid", thumbprint(it["x"])) != thumbprint(it["x"]) for it in keys):
             raise ValueError("no key in it signs, or one has another's name")
-        return {thumbprint(it["x"]) for it in keys}
+        return {thumbprint(it["x"]): it.get("svc_use") for it in keys}
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as fault:
         raise ValueError(f"the second file is no key set: {fault!r}") from None
 
@@ -269,6 +269,8 @@ def check(raw, trusted=None):
     # A receipt key that has retired is published for a day after that alone: it is the service's on the word of whoever sealed.
     retired = {("receipt", it["kid"]) for it, _ in known if it["use"] == "receipt" and "retiredAt" in it
                and instant(it["retiredAt"]) <= datetime.now(timezone.utc)}
+    for use, kid in sorted(signers):
+        need((trusted or {}).get(kid) in (None, use), f"the key {kid}, which signed as one for a {use}, is in the key set for another use")
     strange = {it for it in signers if trusted is not None and it[1] not in trusted}
     for _, kid in sorted(strange - retired):
         need(False, f"the key {kid}, which signed, is not in the key set")

@@ -358,6 +358,7 @@ fn jwks() -> Value {
                         "kty": { "const": "OKP" },
                         "crv": { "const": "Ed25519" },
                         "kid": { "type": "string", "description": "The RFC 7638 thumbprint." },
+                        "svc_use": { "type": "string", "enum": ["receipt", "checkpoint", "scorecard"], "description": "What the key signs, and nothing else: receipts, checkpoints and seals of evidence, or scorecards. Servers before this member publish keys without it." },
                         "x": { "type": "string" },
                         "alg": { "type": "string" },
                         "use": { "type": "string" },

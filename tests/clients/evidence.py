@@ -90,7 +90,12 @@ def test_both_verifiers_find_by_the_published_keys_whose_a_bundle_is():
     sealed_by = json.loads(bundle)["seal"]["kid"]
     others = json.dumps({"keys": [it for it in json.loads(jwks)["keys"] if it["kid"] != sealed_by]}).encode()
     assert jwks.count(sealed_by.encode()) == 1 and others != jwks
-    for keys, code in ((jwks, 0), (others, 1)):
+    # A key that is published for one use signs for no other.
+    keys = json.loads(jwks)["keys"]
+    swapped = [it | {"svc_use": "scorecard"} if it["kid"] == sealed_by else it for it in keys]
+    of_another_use, before = (json.dumps({"keys": it}).encode() for it in (swapped, [{n: it[n] for n in it if n != "svc_use"} for it in keys]))
+    assert {it["svc_use"] for it in keys} == {"receipt", "checkpoint", "scorecard"}
+    for keys, code in ((jwks, 0), (others, 1), (of_another_use, 1), (before, 0)):
         found = example.judge(bundle, example.published(keys))
         assert found[0] == svc(bundle, keys) == code, (found, code)
     assert sealed_by in example.judge(bundle, example.published(others))[1]

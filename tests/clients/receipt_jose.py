@@ -6,6 +6,7 @@ payments of a few cents and one tool call. Run it as `python receipt_jose.py`.
 
 import base64
 import hashlib
+import http.server
 import json
 import os
 import pathlib
@@ -14,6 +15,7 @@ import secrets
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import urllib.error
 import urllib.request
@@ -133,7 +135,7 @@ def test_the_key_set_is_public_and_names_keys_by_thumbprint():
     assert status == 200 and headers["cache-control"] == "max-age=300", headers.items()
     assert keys["keys"]
     for key in keys["keys"]:
-        assert set(key) == {"kty", "crv", "x", "kid", "use", "alg"}, key
+        assert set(key) == {"kty", "crv", "x", "kid", "use", "alg", "svc_use"}, key
         assert (key["kty"], key["crv"], key["use"], key["alg"]) == ("OKP", "Ed25519", "sig", "EdDSA"), key
         members = {"crv": key["crv"], "kty": key["kty"], "x": key["x"]}
         canonical = json.dumps(members, separators=(",", ":"), sort_keys=True)
@@ -153,6 +155,79 @@ def test_a_jose_library_verifies_a_payment_receipt():
     assert all(type(claims[name]) is int for name in ("iat", "nbf", "exp", "amount"))
     assert claims["nbf"] == claims["iat"] - 60 and claims["exp"] - claims["iat"] == 900, claims
     assert abs(claims["iat"] - time.time()) < 60, claims
+
+
+def documented(language):
+    """The program of docs/receipts.md in this language that checks a receipt."""
+    document = pathlib.Path(__file__).resolve().parent.parent.parent / "docs" / "receipts.md"
+    programs = re.findall(rf"```{language}\n(.*?)```", document.read_text(), re.DOTALL)
+    return next(it for it in programs if "jwks.json" in it)
+
+
+def published_for(use):
+    """A server that publishes the gate's keys, all of them for this use."""
+    keys = call("/.well-known/jwks.json")[2]["keys"]
+    text = json.dumps({"keys": [it | {"svc_use": use} for it in keys]}).encode()
+
+    class Answer(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):
+            self.send_response(200)
+            self.send_header("content-type", "application/json")
+            self.end_headers()
+            self.wfile.write(text)
+
+        def log_message(self, *_):
+            pass
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Answer)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    return server
+
+
+def test_the_documented_programs_take_a_receipt_by_a_clock_that_is_behind():
+    # As far behind as `nbf` makes up for, and further. The claims are those of a receipt that was given just now.
+    receipt = payment()["receipt"]
+    behind = "import datetime, jwt.api_jwt\nclass Behind(datetime.datetime):\n    now = classmethod(lambda it, tz=None: " \
+        "datetime.datetime.now(tz) - datetime.timedelta(seconds={}))\njwt.api_jwt.datetime = Behind\n"
+    for seconds, code in ((0, 0), (50, 0), (90, 1)):
+        command = [sys.executable, "-c", behind.format(seconds) + documented("python"), BASE, receipt]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert done.returncode == code and ("act_" in done.stdout) == (code == 0), (seconds, done)
+    if home := jose_home():
+        for seconds, code in ((0, 0), (50, 0), (90, 1)):
+            date = f"const OwnDate = Date\nglobalThis.Date = class extends OwnDate {{ constructor(...it) {{ super(...(it.length ? it : [OwnDate.now() - {seconds * 1000}])) }} }}\n"
+            done = in_node(home, date, BASE, receipt)
+            assert done.returncode == code and ("act_" in done.stdout) == (code == 0), (seconds, done)
+
+
+def test_the_documented_programs_take_no_key_of_another_use():
+    receipt = shared()["receipt"]
+    for use, code in (("receipt", 0), ("scorecard", 1)):
+        with published_for(use) as server:
+            # The issuer is the gate; its keys are told elsewhere.
+            keys = f"http://127.0.0.1:{server.server_address[1]}/.well-known/jwks.json"
+            python = documented("python").replace('base + "/.well-known/jwks.json"', repr(keys))
+            done = subprocess.run([sys.executable, "-c", python, BASE, receipt], capture_output=True, text=True, check=False)
+            assert done.returncode == code, (use, done)
+            if home := jose_home():
+                done = in_node(home, "", BASE, receipt, lambda it: it.replace("base + '/.well-known/jwks.json'", repr(keys)))
+                assert done.returncode == code, (use, done)
+            server.shutdown()
+
+
+def jose_home():
+    """Where jose is installed for Node, beside what needs it; nothing where there is no Node."""
+    home = pathlib.Path(os.environ.get("SVC_NODE_HOME") or "/nowhere")
+    return home if (home / "node_modules" / "jose").is_dir() else None
+
+
+def in_node(home, before, base, receipt, change=lambda it: it):
+    """What the documented program for Node says of a receipt, with `before` put before its own words."""
+    imported, rest = change(documented("js")).split("\n", 1)
+    with tempfile.NamedTemporaryFile("w", suffix=".mjs", dir=home) as file:
+        file.write(imported + "\n" + before + rest)
+        file.flush()
+        return subprocess.run(["node", file.name, base, receipt], capture_output=True, text=True, check=False)
 
 
 def test_the_documented_program_finds_the_digest_of_what_was_sent():

@@ -123,6 +123,38 @@ fn key_set(bundle: &str) -> String {
     json!({ "keys": keys }).to_string()
 }
 
+/// The same with what each of them signs, checkpoints being signed by those of `checkpoint`.
+fn key_set_of_uses(bundle: &str, checkpoint: &str) -> String {
+    let bundle: Value = serde_json::from_str(bundle).unwrap();
+    let mut keys = bundle["keys"].as_array().unwrap().clone();
+    for key in &mut keys {
+        key["svc_use"] = if key["use"] == "checkpoint" { checkpoint.into() } else { key["use"].clone() };
+        key["use"] = "sig".into();
+    }
+    json!({ "keys": keys }).to_string()
+}
+
+/// A key that is published for one use signs for no other: the bundle that it sealed is somebody else's.
+#[test]
+fn a_key_of_another_use_seals_no_bundle() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("b.json"), WHOLE).unwrap();
+    for (of, code, first) in [
+        ("checkpoint", 0, "ok: whole; signed by keys of the key set\n"),
+        ("scorecard", 1, "tampered: the key "),
+        ("receipt", 1, "tampered: the key "),
+        ("something newer", 1, "tampered: the key "),
+    ] {
+        fs::write(folder.path().join("keys"), key_set_of_uses(WHOLE, of)).unwrap();
+        let ran = run(folder.path(), "evidence verify b.json --jwks keys");
+        assert!(ran.code == code && ran.out.starts_with(first), "{of}: {ran:?}");
+        assert!(
+            of == "something newer" || code == 0 || ran.out.contains(&format!("in the key set for {of}s")),
+            "{ran:?}"
+        );
+    }
+}
+
 /// Whose a bundle is, the service's published keys tell: one that a stranger wrote fits in itself and is no more than that. Beside an
 /// earlier bundle that lists no such key it is told as what is not shown; beside the keys as tampered, by the key's name.
 #[test]

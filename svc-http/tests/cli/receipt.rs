@@ -92,6 +92,16 @@ fn a_receipt_that_proves_nothing_is_exit_1() {
     fs::write(folder.path().join("keys.json"), "{\"keys\":[]}").unwrap();
     assert_eq!(verdict()["reason"], "unknown_key");
 
+    // Each use has keys of its own, and a set says which: what a key of scorecards signed is no receipt.
+    lay_out(folder.path(), FAR);
+    let set = fs::read_to_string(folder.path().join("keys.json")).unwrap();
+    for (of, code) in [("receipt", 0), ("scorecard", 1), ("checkpoint", 1), ("something newer", 1)] {
+        let said = set.replace(r#""alg":"EdDSA""#, &format!(r#""alg":"EdDSA","svc_use":"{of}""#));
+        fs::write(folder.path().join("keys.json"), said).unwrap();
+        let ran = run(folder.path(), &format!("{VERIFY} --json"));
+        assert!(ran.code == code && (code == 0 || ran.out.contains("unknown_key")), "{of}: {ran:?}");
+    }
+
     lay_out(folder.path(), FAR);
     let (rest, signature) = good.rsplit_once('.').unwrap();
     let first = if signature.starts_with('A') { "B" } else { "A" };

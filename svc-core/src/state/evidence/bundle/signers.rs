@@ -30,8 +30,8 @@ pub(super) fn retired(key: &PublicKey) -> Option<String> {
 }
 
 impl Report {
-    /// The report for a reader who knows `keys`, the service's published ones: what one of nobody's signed is told as tampered with. A
-    /// receipt key that has retired by `now` need not be among them, as it is published for a day after that alone: that it was the
+    /// The report for a reader who knows `keys`, the service's published ones: what one of nobody's signed is told as tampered with, and
+    /// so is what one signed that is published for another use. A receipt key that has retired by `now` need not be among them, as it is published for a day after that alone: that it was the
     /// service's is then the word of whoever sealed the bundle. One that is still to retire is published.
     pub fn signed_among(mut self, keys: &PublicKeys, now: Timestamp) -> Self {
         if !self.fits() {
@@ -47,6 +47,18 @@ impl Report {
             let retired_at = own(purpose, kid).filter(|it| it.1 == Purpose::Receipt).and_then(|it| it.0.retired_at);
             retired_at.is_some_and(|it| it <= now)
         };
+        // Each use has keys of its own: what one of receipts signed is no checkpoint, whoever has it.
+        let is_of = |key: &PublicKey, purpose: &str| key.purpose().is_none_or(|it| it.as_str() == purpose);
+        let other = self.signed_by.iter().find_map(|(purpose, kid)| {
+            let of = keys.get(kid).filter(|it| !is_of(it, purpose))?.purpose()?;
+            Some(format!(
+                "the key {kid}, which signed as the service's for its {purpose}s, is in the key set for {}s: this is somebody else's",
+                of.as_str()
+            ))
+        });
+        if let Some(what) = other {
+            return self.judged(Verdict::Tampered, what);
+        }
         let known = |kid: &str| keys.get(kid).is_some();
         let stranger = self.signed_by.iter().find(|(purpose, kid)| !known(kid) && !has_retired(purpose, kid));
         if let Some((purpose, kid)) = stranger {

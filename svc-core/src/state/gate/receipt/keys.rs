@@ -14,7 +14,7 @@ use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq as _;
 
 use super::{Parsed, Signer};
-use crate::state::people::{CLOCKS_DIFFER, SigningKey as KeyRow, SigningUse};
+use crate::state::people::{CLOCKS_DIFFER, Purpose, SigningKey as KeyRow, SigningUse};
 use crate::value::secret::Secret;
 use crate::value::{Span, Timestamp};
 
@@ -44,6 +44,7 @@ impl DalekSigner {
             not_before: Some(not_before),
             retired_at: None,
             row: None,
+            purpose: None,
             compromised_at: None,
         }
     }
@@ -100,6 +101,8 @@ pub struct PublicKey {
     kid: String,
     /// The stored key that this is the public half of; `None` of one that is known from elsewhere.
     row: Option<SigningUse>,
+    /// What it signs, where that is said.
+    purpose: Option<Purpose>,
     /// When its first receipt may be signed; it is published 24 hours before. `None` where a key set did not say.
     pub not_before: Option<Timestamp>,
     /// When it signed its last receipt. It stays in the set until that one has expired, and still verifies.
@@ -118,8 +121,8 @@ impl PublicKey {
         if key.is_weak() {
             return Err(WeakKey);
         }
-        let (kid, row) = (thumbprint(bytes), None);
-        Ok(Self { key, kid, row, not_before: None, retired_at: None, compromised_at: None })
+        let (kid, row, purpose) = (thumbprint(bytes), None, None);
+        Ok(Self { key, kid, row, purpose, not_before: None, retired_at: None, compromised_at: None })
     }
 
     /// The public half of a stored signing key, with its standing.
@@ -130,7 +133,7 @@ impl PublicKey {
         let bytes =
             URL_SAFE_NO_PAD.decode(row.public.as_bytes()).ok().and_then(|it| it.try_into().ok()).ok_or(WeakKey)?;
         let mut key = Self::new(&bytes)?;
-        key.row = Some(row.id);
+        (key.row, key.purpose) = (Some(row.id), Some(row.id.purpose));
         key.not_before = Some(row.not_before);
         key.retired_at = row.retired_at;
         key.compromised_at = row.compromised_at;
@@ -163,6 +166,18 @@ impl PublicKey {
         self.not_before.is_some_and(|it| it <= earliest) && self.retired_at.is_none_or(|it| latest < it)
     }
 
+    /// What it signs: each use has keys of its own. `None` of a key of which nobody says that, as key sets of before did not.
+    #[must_use]
+    pub const fn purpose(&self) -> Option<Purpose> {
+        self.purpose
+    }
+
+    /// Whether what it signed may be of this use, as far as that is said.
+    #[must_use]
+    pub fn is_for(&self, purpose: Purpose) -> bool {
+        self.purpose.is_none_or(|it| it == purpose)
+    }
+
     /// The thumbprint by which receipts name it.
     #[must_use]
     pub fn kid(&self) -> &str {
@@ -187,7 +202,7 @@ impl PublicKey {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum KeyFault {
     /// No key of that name is trusted: never known, no longer published, or compromised.
-    #[error("no trusted key has this name")]
+    #[error("no trusted key for receipts has this name")]
     Unknown,
     /// The named key did not sign this.
     #[error("the signature does not fit")]
@@ -218,7 +233,7 @@ impl PublicKeys {
     /// Whether one of these keys signed the receipt: the one it names, and no other is tried.
     ///
     /// # Errors
-    /// [`KeyFault::Unknown`] where no trusted key has the name, else [`KeyFault::BadSignature`].
+    /// [`KeyFault::Unknown`] where no trusted key has the name, or one that is for another use, else [`KeyFault::BadSignature`].
     pub fn verify(&self, receipt: &Parsed<'_>) -> Result<(), KeyFault> {
         self.verify_with(receipt, |_, _, _| false).map(drop)
     }
@@ -237,7 +252,8 @@ impl PublicKeys {
         receipt: &Parsed<'_>,
         made: impl FnOnce(&str, &[u8], &[u8; 64]) -> bool,
     ) -> Result<Option<SigningUse>, KeyFault> {
-        let key = self.0.get(receipt.kid()).filter(|key| key.compromised_at.is_none()).ok_or(KeyFault::Unknown)?;
+        let trusted = |key: &&PublicKey| key.compromised_at.is_none() && key.is_for(Purpose::Receipt);
+        let key = self.0.get(receipt.kid()).filter(trusted).ok_or(KeyFault::Unknown)?;
         let (message, signature) = (receipt.signing_input().as_bytes(), receipt.signature());
         if made(&key.kid, message, signature) || key.signed(message, signature) {
             return Ok(key.row);
@@ -254,7 +270,7 @@ impl PublicKeys {
         let set: JwkSet = serde_json::from_str(json).map_err(|source| NotAKeySet(source.to_string()))?;
         let mut keys = Self::default();
         for jwk in set.keys {
-            if let Some(key) = jwk.receipt_key()? {
+            if let Some(key) = jwk.signing_key()? {
                 keys.insert(key);
             }
         }
@@ -270,7 +286,8 @@ impl FromIterator<PublicKey> for PublicKeys {
     }
 }
 
-/// The key set to publish at `/.well-known/jwks.json`: every key but the compromised ones, by name.
+/// The key set to publish at `/.well-known/jwks.json`: every key but the compromised ones, by name. `use` has no word for what a key signs
+/// (RFC 7517, 4.2), so a member of svc's own says it; who does not know that passes it over (RFC 7517, 4).
 #[must_use]
 pub fn jwks_json(keys: &PublicKeys) -> String {
     let mut out = String::from(r#"{"keys":["#);
@@ -278,11 +295,15 @@ pub fn jwks_json(keys: &PublicKeys) -> String {
         // Base64url has no character that JSON would escape, and writing to a `String` cannot fail.
         let _ = write!(
             out,
-            r#"{}{{"kty":"OKP","crv":"Ed25519","x":"{}","kid":"{}","use":"sig","alg":"EdDSA"}}"#,
+            r#"{}{{"kty":"OKP","crv":"Ed25519","x":"{}","kid":"{}","use":"sig","alg":"EdDSA""#,
             if place == 0 { "" } else { "," },
             URL_SAFE_NO_PAD.encode(key.as_bytes()),
             key.kid
         );
+        if let Some(purpose) = key.purpose {
+            let _ = write!(out, r#","svc_use":"{}""#, purpose.as_str());
+        }
+        out.push('}');
     }
     out.push_str("]}");
     out
@@ -308,15 +329,21 @@ struct Jwk {
     usage: Option<String>,
     key_ops: Option<Vec<String>>,
     alg: Option<String>,
+    svc_use: Option<String>,
 }
 
 impl Jwk {
-    /// The key, where it is one that may verify receipts.
-    fn receipt_key(self) -> Result<Option<PublicKey>, NotAKeySet> {
+    /// The key, where it is one that signs.
+    fn signing_key(self) -> Result<Option<PublicKey>, NotAKeySet> {
         let is = |member: &Option<String>, wanted: &str| member.as_deref().is_none_or(|it| it == wanted);
         let verifies = self.key_ops.as_ref().is_none_or(|ops| ops.iter().any(|it| it == "verify"));
         let curve_fits = self.kty == "OKP" && self.crv.as_deref() == Some("Ed25519");
         if !curve_fits || !is(&self.usage, "sig") || !is(&self.alg, "EdDSA") || !verifies {
+            return Ok(None);
+        }
+        let purpose = self.svc_use.map(|said| Purpose::ALL.into_iter().find(|it| it.as_str() == said));
+        // What is for a use that is not known here is for none of those that are.
+        if purpose == Some(None) {
             return Ok(None);
         }
         let text = self.x.unwrap_or_default();
@@ -325,7 +352,7 @@ impl Jwk {
         let key = key.ok_or_else(|| NotAKeySet(format!("`{text}` is not an Ed25519 public key")))?;
         match self.kid {
             Some(kid) if kid != key.kid => Err(NotAKeySet(format!("`{kid}` is not the thumbprint of its key"))),
-            _ => Ok(Some(key)),
+            _ => Ok(Some(PublicKey { purpose: purpose.flatten(), ..key })),
         }
     }
 }
