@@ -161,6 +161,24 @@ fn a_bundle_has_one_set_of_keys() {
     assert_eq!(report.verdict, Verdict::Whole, "{:?}", report.fault);
 }
 
+/// Whoever holds a choice by agent does not hold what lies before its end, and is told so; a bundle that has all of that needs nothing held.
+#[test]
+fn a_choice_that_is_held_is_not_taken_for_all() {
+    let mut ledger = lived();
+    let chosen = Wanted { agent: Some(ledger.agent.agent), ..ledger.all() };
+    let (held, all) = (check(&ledger.bundle(&chosen)), check(text(&ledger).as_bytes()));
+    let size = held.checkpoint.as_ref().unwrap().size;
+    ledger.live();
+    ledger.world.advance(Span::seconds(1));
+    let next = check(&ledger.bundle(&Wanted { since: Some(size), ..ledger.all() }));
+    let report = next.clone().against_bundle(&held).unwrap();
+    let what = format!("of the records before {size} you hold a choice by agent alone, and the others are not here");
+    assert_eq!((report.verdict, report.fault.unwrap().what), (Verdict::Incomplete, what));
+    assert_eq!(next.against_bundle(&all).unwrap().verdict, Verdict::Whole);
+    let since = Wanted { since: Some(size), start: Some(0), ..ledger.all() };
+    assert_eq!(check(&ledger.bundle(&since)).against_bundle(&held).unwrap().verdict, Verdict::Whole);
+}
+
 /// Whoever holds a checkpoint finds out that the ledger was rewritten, however well what they are given fits in itself; and is told that
 /// they have not, where they compare nothing.
 #[test]

@@ -34,7 +34,19 @@ impl Report {
     /// As [`against`](Self::against), and where that bundle has no checkpoint.
     pub fn against_bundle(self, earlier: &Self) -> Result<Self, NotComparable> {
         let held = earlier.checkpoint.as_ref().ok_or(NotComparable::NoneHeld)?;
-        self.compared(held, earlier.range.map_or(held.size, |it| it.to))
+        let report = self.compared(held, earlier.range.map_or(held.size, |it| it.to))?;
+        Ok(report.behind_a_choice(earlier))
+    }
+
+    /// That what is held and what is here are all records from the first that is held on: one that was chosen by agent leaves others out.
+    fn behind_a_choice(self, earlier: &Self) -> Self {
+        let (Some(held), Some(own)) = (earlier.range.filter(|it| !it.complete), self.range) else { return self };
+        if self.verdict != Verdict::Whole || own.from <= held.from {
+            return self;
+        }
+        let what =
+            format!("of the records before {} you hold a choice by agent alone, and the others are not here", own.from);
+        self.judged(Verdict::Incomplete, what)
     }
 
     /// `end` is the number behind the last record that is held.
