@@ -114,7 +114,8 @@ pub fn wanted(uri: &http::Uri, workspace: WorkspaceId, now: Timestamp) -> Result
     if let Some(next) = next {
         return Ok(Wanted { since: next.since.or(since), ..next });
     }
-    let from = from.unwrap_or_else(|| to.unwrap_or(now).minus(DEFAULT_SPAN));
+    // Up to an instant that is still to come there is what there is by now.
+    let from = from.unwrap_or_else(|| to.map_or(now, |it| it.min(now)).minus(DEFAULT_SPAN));
     Ok(Wanted { workspace, from, to, since, start: None, agent, redact: redact.unwrap_or(false) })
 }
 

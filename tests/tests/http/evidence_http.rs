@@ -198,6 +198,17 @@ async fn what_nobody_reads_is_refused() {
     }
 }
 
+/// Up to an instant that is still to come there is what there is by now.
+#[tokio::test]
+async fn a_bundle_up_to_tomorrow_has_today() {
+    let (site, mut client, _, key) = lived().await;
+    site.advance(Span::seconds(1));
+    let all = check(ask(&mut client, "/v1/evidence", &key).await.text().as_bytes());
+    let far = site.now().plus(Span::hours(48));
+    let report = check(ask(&mut client, &format!("/v1/evidence?to={far}"), &key).await.text().as_bytes());
+    assert!(report.records > 0 && report.records == all.records, "{report:?}");
+}
+
 /// A bundle that cannot be written to its end is broken off before its client: what came of it is no complete answer.
 #[tokio::test]
 async fn a_bundle_that_is_broken_off_is_no_complete_answer() {
