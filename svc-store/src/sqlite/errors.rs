@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use rusqlite::ErrorCode;
+use rusqlite::{ErrorCode, ffi};
 use svc_core::store::CommitError;
 
 use crate::error::StoreError;
@@ -10,14 +10,22 @@ use crate::error::StoreError;
 /// An error of SQLite as an operator has to read it.
 pub(super) fn database(cause: rusqlite::Error) -> StoreError {
     let code = cause.sqlite_error_code();
+    let has_no_room = has_no_room(&cause);
     let cause = Arc::new(cause);
     match code {
+        Some(ErrorCode::SystemIoFailure) if has_no_room => StoreError::Full(cause),
         Some(ErrorCode::DiskFull) => StoreError::Full(cause),
         Some(ErrorCode::ReadOnly | ErrorCode::CannotOpen | ErrorCode::PermissionDenied) => StoreError::ReadOnly(cause),
         Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => StoreError::Corrupt(cause),
         Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => StoreError::Locked(cause),
         _ => StoreError::Database(cause),
     }
+}
+
+/// Whether the log's index could not be made as large as it has to be, as on a disk that is full: SQLite tells that as a failure of the disk,
+/// though of other files it says that there is no room.
+const fn has_no_room(cause: &rusqlite::Error) -> bool {
+    matches!(cause, rusqlite::Error::SqliteFailure(it, _) if it.extended_code == ffi::SQLITE_IOERR_SHMSIZE)
 }
 
 impl From<rusqlite::Error> for StoreError {
@@ -61,8 +69,6 @@ pub(super) fn is_taken(cause: &rusqlite::Error) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use rusqlite::ffi;
-
     use super::*;
 
     fn failure(code: i32) -> rusqlite::Error {
@@ -100,6 +106,16 @@ mod tests {
                 .to_vec();
         for (said, advice) in said.iter().zip(["make room", "belong to this user", "restore", "end it", "restore"]) {
             assert!(said.contains(advice), "{said}");
+        }
+        // A start on a full disk fails at the log's index first: there is nothing to restore.
+        assert!(matches!(database(failure(ffi::SQLITE_IOERR_SHMSIZE)), StoreError::Full(_)));
+        for code in [ffi::SQLITE_IOERR_WRITE, ffi::SQLITE_IOERR_FSYNC] {
+            let failed = database(failure(code));
+            let fix = failed.fix().unwrap();
+            assert!(
+                matches!(failed, StoreError::Database(_)) && fix.starts_with("see whether its disk is full"),
+                "{fix}"
+            );
         }
     }
 }
