@@ -36,7 +36,16 @@ pub(crate) fn note(config: &Config, base_url: &BaseUrl) -> Note {
 /// The note is locked before anybody can find it, so nobody who looks at it is in the way.
 fn write(config: &Config, base_url: &BaseUrl) -> io::Result<File> {
     let unfinished = config.database_directory().join(UNFINISHED);
-    let mut file = File::create(&unfinished)?;
+    // One that a start left which was broken off may have another mode.
+    match fs::remove_file(&unfinished) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    let mut options = File::options();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let mut file = options.open(&unfinished)?;
     file.write_all(format!("{base_url}\n").as_bytes())?;
     file.try_lock()?;
     fs::rename(unfinished, place(config))?;

@@ -221,6 +221,8 @@ fn a_sign_in_link_leads_to_the_server() {
     let notes = fs::read_dir(folder.path().join("svc-data")).unwrap().map(|it| it.unwrap().file_name());
     let notes: Vec<_> = notes.filter(|it| it.to_string_lossy().starts_with("base-url")).collect();
     assert_eq!(notes, ["base-url"], "whole, under its own name");
+    let noted = fs::metadata(folder.path().join("svc-data/base-url")).unwrap();
+    assert_eq!(noted.permissions().mode() & 0o777, 0o600, "as the files beside it");
     let mut dev = Server::start(folder.path(), "");
     let (mut here, mut line) = (String::new(), String::new());
     while !line.trim_start().starts_with("workspace ") {

@@ -82,8 +82,21 @@ fn open_modes_are_found_and_the_command_to_close_them_is_given() {
     chmod(&data.join("master.key"), 0o600);
     chmod(&data.join("svc.toml"), 0o600);
     let (_, lines) = checks(folder.path(), "--data d");
-    let listed = "others can list the data directory, and read no file in it that holds secrets|Run `chmod 700 d`.";
-    assert_eq!(of(&lines, "file modes"), ("look", listed));
+    let listed =
+        "others can list the data directory or read its server's address, and read no file in it that holds secrets";
+    assert_eq!(of(&lines, "file modes"), ("look", &*format!("{listed}|Run `chmod 700 d`.")));
+    fs::write(data.join("base-url"), "https://gate.example.com\n").unwrap();
+    chmod(&data, 0o700);
+    for (mode, state) in [(0o600, "ok"), (0o644, "look"), (0o666, "fail")] {
+        chmod(&data.join("base-url"), mode);
+        let (_, lines) = checks(folder.path(), "--data d");
+        let (found, told) = of(&lines, "file modes");
+        assert!(
+            found == state && (state == "ok" || told.ends_with("|Run `chmod 600 d/base-url`.")),
+            "{mode:o}: {told}"
+        );
+    }
+    chmod(&data.join("base-url"), 0o600);
     chmod(&data, 0o777);
     assert_eq!(of(&checks(folder.path(), "--data d").1, "file modes").0, "fail", "others could replace the files");
     chmod(&data, 0o700);

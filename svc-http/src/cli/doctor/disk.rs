@@ -8,6 +8,7 @@ use svc_core::value::{Span, Timestamp};
 use svc_http::clock;
 use svc_http::config::{Config, Loaded};
 use svc_store::newest::APART_MAX;
+use svc_store::reached::BASE_URL;
 use svc_store::seal::{MASTER_KEY, MasterKey};
 use svc_store::{StoreError, sqlite};
 
@@ -82,7 +83,8 @@ pub(super) fn modes(loaded: &Loaded) -> Finding {
     let is_ours = config.postgres.is_none() && has_database(&folder);
     let mut secret: Vec<(PathBuf, &str)> = Vec::new();
     if is_ours {
-        secret.extend([(folder, "700"), (config.database(), "600")]);
+        let noted = folder.join(BASE_URL);
+        secret.extend([(folder, "700"), (config.database(), "600"), (noted, "600")]);
     }
     if is_ours || matches!(MasterKey::read(&config.data), Ok(Some(_))) {
         secret.extend(master_keys(&config.data).into_iter().map(|it| (it, "600")));
@@ -106,7 +108,9 @@ pub(super) fn modes(loaded: &Loaded) -> Finding {
         .iter()
         .filter_map(|(path, wanted)| {
             let data = fs::metadata(path).ok()?;
-            let harm = permissions(&data) & if data.is_dir() { 0o022 } else { 0o077 };
+            // Neither the names of files nor the server's address are a secret; both are to be changed by nobody else.
+            let is_told = data.is_dir() || path.ends_with(BASE_URL);
+            let harm = permissions(&data) & if is_told { 0o022 } else { 0o077 };
             let is_open = permissions(&data) & 0o077 != 0;
             is_open.then(|| (harm, format!("chmod {wanted} {}", quoted(path.display().to_string()))))
         })
@@ -115,9 +119,10 @@ pub(super) fn modes(loaded: &Loaded) -> Finding {
     if open.is_empty() {
         Well("nobody but their user can read the data directory and the files in it that hold secrets".to_owned())
     } else if open.iter().all(|(harm, _)| *harm == 0) {
-        // Names of files are no secret; whoever may write there could put others in their place.
+        // Whoever may write there could put other files in their place.
         Odd(
-            "others can list the data directory, and read no file in it that holds secrets".to_owned(),
+            "others can list the data directory or read its server's address, and read no file in it that holds secrets"
+                .to_owned(),
             format!("Run `{run}`."),
         )
     } else {
