@@ -60,6 +60,7 @@ pub mod postgres;
 mod queue;
 #[cfg(feature = "sqlite")]
 pub mod reached;
+pub mod read_back;
 mod reader;
 mod reseal;
 mod scorecard;

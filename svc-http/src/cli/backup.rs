@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 use svc_http::config::Loaded;
-use svc_store::sqlite::{self, BreakOff, Copied, Progress};
+use svc_store::sqlite::{self, BreakOff, Copied, Progress, Work};
 use tokio::sync::oneshot;
 
 use super::listen::Begun;
@@ -35,7 +35,10 @@ pub(crate) fn run(loaded: &Loaded, to: &Path, json: bool) -> Result<ExitCode, Pr
         if told_at.elapsed() >= every && it.total > 0 {
             told_at = Instant::now();
             let percent = it.done.saturating_mul(100) / it.total;
-            note(&format!("{percent} % of {} MiB copied\n", it.total / MIB));
+            note(&match it.work {
+                Work::Copy => format!("{percent} % of {} MiB copied\n", it.total / MIB),
+                Work::ReadBack => format!("{percent} % of {} records of the ledger read back\n", it.total),
+            });
         }
     };
     let copied = unless_stopped(&loaded.config.database_directory(), to, &mut tell)?;
@@ -47,12 +50,15 @@ pub(crate) fn run(loaded: &Loaded, to: &Path, json: bool) -> Result<ExitCode, Pr
             "bytes": copied.bytes,
             "schema": copied.schema,
             "stamp": copied.stamp,
+            "records": copied.records,
             "durationMs": ms,
             "keepToo": key,
         });
         print_made(&format!("{told}\n"), GOOD)?;
     } else {
-        let told = format!("{} holds the database, {} bytes, checked; it took {ms} ms\n", to.display(), copied.bytes);
+        let records = copied.records.map(|it| format!(" with {it} records of the ledger")).unwrap_or_default();
+        let (place, bytes) = (to.display(), copied.bytes);
+        let told = format!("{place} holds the database, {bytes} bytes, checked{records}; it took {ms} ms\n");
         print_made(&told, GOOD)?;
     }
     note(&format!(

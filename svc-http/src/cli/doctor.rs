@@ -69,6 +69,7 @@ fn everything(loaded: &Loaded) -> Vec<Check> {
         check("base address", base(config)),
     ];
     checks.extend(data::pages(config).map(|it| check("database", it)));
+    checks.extend(data::ledger(config).map(|it| check("ledger", it)));
     checks.extend(disk::unwritable(config).map(|it| check("database files", it)));
     checks.extend(proxies(config).map(|it| check("trusted proxies", it)));
     checks.extend(file_handles(config).map(|it| check("file handles", it)));

@@ -37,6 +37,34 @@ fn a_backup_is_a_database_of_its_own() {
     assert_eq!(with.code, 0, "{}", with.err);
 }
 
+/// A record that was changed in the database, beside the gate, is found: by the doctor, and by a backup, which is not made then.
+#[test]
+fn a_changed_record_is_found() {
+    let folder = tempfile::tempdir().unwrap();
+    assert_eq!(run(folder.path(), "init").code, 0);
+    let doctor = run(folder.path(), "doctor").out;
+    let records = doctor.split("\nok    ledger: all of its ").nth(1).unwrap_or_else(|| panic!("{doctor}"));
+    let (records, rest) = records.split_once(' ').unwrap();
+    assert!(rest.starts_with("records are as they were written\n"), "{doctor}");
+    let made = run(folder.path(), "backup good.db --json");
+    let told: Value = serde_json::from_str(&made.out).unwrap();
+    assert_eq!(told["records"].as_u64(), records.parse().ok(), "{made:?}");
+    let file = folder.path().join("svc-data/svc.db");
+    let mut bytes = fs::read(&file).unwrap();
+    let (was, is) = (br#""kind":"integration.created""#, br#""kind":"integration.removed""#);
+    let at = bytes.windows(was.len()).position(|it| it == was).unwrap();
+    bytes[at..at + was.len()].copy_from_slice(is);
+    fs::write(&file, bytes).unwrap();
+    let doctor = run(folder.path(), "doctor");
+    let fault = "fail  ledger: the database is damaged (record 1 of the ledger of wsp_";
+    assert!(doctor.code == 1 && doctor.out.contains(fault), "{doctor:?}");
+    assert!(doctor.out.contains("\nok    database: its pages fit together\n"), "{doctor:?}");
+    let made = run(folder.path(), "backup copy.db");
+    assert!(made.code == 1 && made.err.contains("(record 1 of the ledger of wsp_"), "{made:?}");
+    let left = fs::read_dir(folder.path()).unwrap().filter(|it| it.as_ref().unwrap().file_name() != "svc-data").count();
+    assert_eq!(left, 1, "nothing but the good backup is left");
+}
+
 /// Nothing is overwritten, nothing half is left behind, and what cannot be done says why.
 #[test]
 fn a_backup_overwrites_nothing() {

@@ -14,11 +14,15 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rusqlite::backup::{Backup, StepResult};
 use rusqlite::{Connection, InterruptHandle, OpenFlags};
+use svc_core::store::{Commit, CommitError, Committed, Found, Key, Loaded, Range, Store};
 
 use super::errors::database;
+use super::redo::Redo;
 use super::schema::{Marks, marks};
-use super::{BUSY, DATABASE, exists, left, look, served};
+use super::session::load_row;
+use super::{BUSY, DATABASE, SCHEMA, exists, left, look, scan, served};
 use crate::error::StoreError;
+use crate::read_back;
 
 /// Pages that are copied between two tellings of how far it is.
 const STEP: i32 = 2_048;
@@ -32,15 +36,29 @@ pub struct Copied {
     pub schema: i64,
     /// The number of the newest commit that is in it.
     pub stamp: u64,
+    /// How many records of ledgers are in it, each of which is the one that was written; `None` of an older schema, whose ledgers a server
+    /// of this release reads.
+    pub records: Option<u64>,
 }
 
-/// How far a backup is, in bytes.
+/// How far a backup is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Progress {
-    /// Copied.
+    /// What it is at.
+    pub work: Work,
+    /// Copied, or read back.
     pub done: u64,
-    /// To be copied in all.
+    /// To be copied, or read back, in all.
     pub total: u64,
+}
+
+/// What a backup does, one after the other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Work {
+    /// Bytes are copied.
+    Copy,
+    /// The copy's ledgers are read back, record by record.
+    ReadBack,
 }
 
 /// Breaks a backup off, from another thread than the one that makes it.
@@ -93,7 +111,7 @@ impl std::fmt::Debug for BreakOff {
 ///
 /// # Errors
 /// [`StoreError::NoData`]; [`StoreError::DatabaseMissing`]; [`StoreError::WithoutLog`] where a server works on it and its log was removed; [`StoreError::File`] where `to` is there already or cannot be made; [`StoreError::Corrupt`] where
-/// the copy does not check, which says that the database itself is damaged. No file is left then.
+/// the copy does not check, which says that the database itself is damaged, or a record of a ledger was changed beside the gate. No file is left then.
 pub fn backup(directory: &Path, to: &Path, told: &mut dyn FnMut(Progress)) -> Result<Copied, StoreError> {
     let made = backup_unless(&BreakOff::default(), directory, to, told)?;
     made.ok_or(StoreError::Malformed("a backup was broken off that nobody can break off"))
@@ -157,7 +175,8 @@ fn copy(from: &Path, to: &Path, off: &BreakOff, told: &mut dyn FnMut(Progress)) 
         loop {
             let step = backup.step(STEP).map_err(database)?;
             let at = backup.progress();
-            told(Progress { done: bytes(at.pagecount.saturating_sub(at.remaining)), total: bytes(at.pagecount) });
+            let (done, total) = (bytes(at.pagecount.saturating_sub(at.remaining)), bytes(at.pagecount));
+            told(Progress { work: Work::Copy, done, total });
             match step {
                 _ if off.is_asked() => return Err(broken_off()),
                 StepResult::Done => break,
@@ -171,7 +190,44 @@ fn copy(from: &Path, to: &Path, off: &BreakOff, told: &mut dyn FnMut(Progress)) 
         }
     }
     drop(source);
-    if off.watches(&target) { Err(broken_off()) } else { check(&target) }
+    if off.watches(&target) {
+        return Err(broken_off());
+    }
+    let copied = check(&target)?;
+    let records = if copied.schema == SCHEMA { Some(read_back(&target, off, told)?) } else { None };
+    Ok(Copied { records, ..copied })
+}
+
+/// That the ledgers of the copy are those that were written; gives how many records they have.
+fn read_back(target: &Connection, off: &BreakOff, told: &mut dyn FnMut(Progress)) -> Result<u64, StoreError> {
+    let mut copy = Copy { conn: target, redo: Redo::new(&Arc::default()) };
+    let read = read_back::all(&mut copy, &mut |done, total| {
+        told(Progress { work: Work::ReadBack, done, total });
+        !off.is_asked()
+    })?;
+    if read.is_all { Ok(read.records) } else { Err(broken_off()) }
+}
+
+/// The copy as a store that is read alone.
+struct Copy<'conn> {
+    conn: &'conn Connection,
+    redo: Redo,
+}
+
+impl Store for Copy<'_> {
+    type Error = StoreError;
+
+    fn load(&mut self, keys: &[Key]) -> Result<Vec<Loaded>, StoreError> {
+        keys.iter().map(|key| load_row(self.conn, &mut self.redo, *key)).collect()
+    }
+
+    fn commit(&mut self, _: &Commit) -> Result<Committed, CommitError<StoreError>> {
+        Err(CommitError::Rejected(StoreError::Malformed("nothing is committed to a backup")))
+    }
+
+    fn scan(&mut self, range: &Range) -> Result<Vec<Found>, StoreError> {
+        scan::list(self.conn, &mut self.redo, range)
+    }
 }
 
 /// What is given to nobody: whoever asked for it is told in another way.
@@ -195,7 +251,7 @@ fn check(target: &Connection) -> Result<Copied, StoreError> {
     let stamp: i64 = target.query_row(stamp, [], |row| row.get(0)).map_err(database)?;
     let size = "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size";
     let bytes: i64 = target.query_row(size, [], |row| row.get(0)).map_err(database)?;
-    Ok(Copied { bytes: bytes.unsigned_abs(), schema, stamp: stamp.unsigned_abs() })
+    Ok(Copied { bytes: bytes.unsigned_abs(), schema, stamp: stamp.unsigned_abs(), records: None })
 }
 
 /// A backup under way, beside the name that it gets; gone with this value unless it is kept.

@@ -54,7 +54,7 @@ use self::session::Writing;
 use crate::backend::{Backend, Others};
 use crate::error::StoreError;
 
-pub use self::backup::{BreakOff, Copied, Progress, backup, backup_unless};
+pub use self::backup::{BreakOff, Copied, Progress, Work, backup, backup_unless};
 pub use self::left::may_begin;
 pub use self::pages::look_through;
 pub use self::schema::SCHEMA;

@@ -9,6 +9,7 @@ use svc_core::value::link::Index;
 use svc_http::clock;
 use svc_http::config::Config;
 use svc_store::newest::newest_record;
+use svc_store::read_back::{self, ReadBack};
 use svc_store::seal::MASTER_KEY;
 use svc_store::{StoreError, keys, seal, sqlite};
 
@@ -61,6 +62,27 @@ pub(super) fn pages(config: &Config) -> Option<Finding> {
             ),
             "Make a copy with `svc backup`, which looks at all of them.".to_owned(),
         ),
+        Err(error) => broken(error),
+    })
+}
+
+/// How long the ledger is read back.
+const READ_BACK: Duration = Duration::from_secs(5);
+
+/// Whether the ledger's records are those that were written, the newest first, where there is a database of this release that can be read.
+pub(super) fn ledger(config: &Config) -> Option<Finding> {
+    if !is_current(config) {
+        return None;
+    }
+    let read = Database::existing(config).and_then(|it| it.reader());
+    Some(match read.and_then(|mut reader| read_back::newest(&mut *reader, READ_BACK)) {
+        Ok(ReadBack { records, is_all: true }) => {
+            Well(format!("all of its {records} records are as they were written"))
+        }
+        Ok(ReadBack { records, is_all: false }) => Well(format!(
+            "its newest {records} records are as they were written; in {} seconds it was not read further",
+            READ_BACK.as_secs()
+        )),
         Err(error) => broken(error),
     })
 }
