@@ -5,6 +5,7 @@ use svc_core::value::Timestamp;
 use svc_http::config::Config;
 #[cfg(feature = "postgres")]
 use svc_store::postgres::{self, PostgresStore, Terms};
+use svc_store::sqlite::OF_A_BACKUP;
 use svc_store::{Backend as _, SqliteStore, StoreError, sqlite};
 
 use super::output::{Problem, note};
@@ -36,10 +37,14 @@ impl Database {
         })
     }
 
-    /// Opens it, and says so where that brought it to a newer schema: a server's log does, and a command has none.
+    /// Opens it, and says so where that brought it to a newer schema, or where it is a backup: a server's log does, and a command has none.
     fn telling(config: &Config, open: impl FnOnce() -> Result<Self, StoreError>) -> Result<Self, StoreError> {
         let from = schema_of(config).unwrap_or_default();
+        let is_restored = is_unopened_backup(config);
         let opened = open()?;
+        if is_restored {
+            note(&format!("svc: {}: {OF_A_BACKUP}\n", place(config)));
+        }
         if (1..SCHEMA).contains(&from) {
             let place = place(config);
             note(&format!(
@@ -124,6 +129,11 @@ pub(crate) fn schema_of(config: &Config) -> Result<i64, StoreError> {
         return postgres::schema_of(address, terms(config));
     }
     sqlite::schema_of(config.database_directory())
+}
+
+/// Whether it is a backup that nothing has opened yet.
+pub(crate) fn is_unopened_backup(config: &Config) -> bool {
+    config.postgres.is_none() && sqlite::is_unopened_backup(config.database_directory()).unwrap_or(false)
 }
 
 /// Whether there is a database of this release.

@@ -4,7 +4,7 @@ use std::process::Stdio;
 
 use serde_json::Value;
 
-use crate::server::signal;
+use crate::server::{Server, signal};
 use crate::{Ran, run, svc};
 
 /// A backup is one file of this user's, checked, which says what else has to be kept; with it and the key a directory is whole.
@@ -63,6 +63,29 @@ fn a_changed_record_is_found() {
     assert!(made.code == 1 && made.err.contains("(record 1 of the ledger of wsp_"), "{made:?}");
     let left = fs::read_dir(folder.path()).unwrap().filter(|it| it.as_ref().unwrap().file_name() != "svc-data").count();
     assert_eq!(left, 1, "nothing but the good backup is left");
+}
+
+/// Whoever opens a backup first is told what it has forgotten, and what to do before anybody is let in; once.
+#[test]
+fn a_backup_that_is_opened_first_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    assert_eq!(run(folder.path(), "init").code, 0);
+    assert!(!run(folder.path(), "doctor").out.contains(" backup"), "it is none");
+    assert_eq!(run(folder.path(), "backup copy.db").code, 0);
+    for place in ["a", "b", "c"] {
+        fs::create_dir(folder.path().join(place)).unwrap();
+        fs::copy(folder.path().join("copy.db"), folder.path().join(place).join("svc.db")).unwrap();
+        fs::copy(folder.path().join("svc-data/master.key"), folder.path().join(place).join("master.key")).unwrap();
+    }
+    let doctor = run(folder.path(), "doctor --data a").out;
+    assert!(doctor.contains("\nlook  backup: the database is a backup that was not opened before"), "{doctor}");
+    let steps = "run `svc key rotate --use receipt --compromised` and freeze all agents";
+    assert!(doctor.contains(steps), "{doctor}");
+    let first = run(folder.path(), "key create --scope admin --data b").err;
+    assert!(first.contains("this is a backup that is opened for the first time") && first.contains(steps), "{first}");
+    assert_eq!(run(folder.path(), "key create --scope admin --data b").err.matches("backup").count(), 0, "once");
+    let log = Server::first_words(svc(folder.path()).args(["serve", "--data", "c", "--listen", "127.0.0.1:0"]));
+    assert!(log.contains("this is a backup that is opened for the first time") && log.contains(steps), "{log}");
 }
 
 /// Nothing is overwritten, nothing half is left behind, and what cannot be done says why.

@@ -82,11 +82,19 @@ pub(super) fn is_own_log(path: &Path) -> Result<(), StoreError> {
         return Ok(());
     }
     // The file says that it has a log before that has anything in it: what is looked at later says no less.
-    let head = place::head_of(path).map_err(|cause| StoreError::file(path, "it cannot be looked at", cause))?;
-    if head.starts_with(MAGIC) && head.get(WRITTEN).is_some_and(|it| *it == WITHOUT_LOG) {
+    if is_unopened(path)? {
         return Err(StoreError::ForeignLog { path: path.to_owned(), log: place::log_of(path) });
     }
     Ok(())
+}
+
+/// Whether the file at `path` is a backup that was never opened, as far as it tells itself: a database has a log from its first opening on.
+pub(super) fn is_unopened(path: &Path) -> Result<bool, StoreError> {
+    let head = match place::head_of(path) {
+        Err(cause) if cause.kind() == ErrorKind::NotFound => return Ok(false),
+        head => head.map_err(|cause| StoreError::file(path, "it cannot be looked at", cause))?,
+    };
+    Ok(head.starts_with(MAGIC) && head.get(WRITTEN).is_some_and(|it| *it == WITHOUT_LOG))
 }
 
 /// How every database of SQLite begins.

@@ -141,8 +141,12 @@ impl SqliteStore {
         let found = look(&path)?;
         let _no_server = if serves { None } else { served::keep_out(&path, found)? };
         own_file(&path)?;
+        let is_restored = left::is_unopened(&path)?;
         let mut conn = connect(&path)?;
         schema::migrate(&mut conn)?;
+        if is_restored {
+            tracing::warn!(path = %path.display(), "{OF_A_BACKUP}");
+        }
         // While these two are open the log is the one that they have.
         let checkpoints = Arc::new(Checkpoints::new(limits, log_stood));
         let checkpointer = Checkpointer::start(&path, Arc::clone(&checkpoints))?;
@@ -174,6 +178,17 @@ impl Backend for SqliteStore {
     fn others(&self) -> Result<Option<Box<dyn Others>>, StoreError> {
         Ok(Some(Box::new(Lookout::new(&self.shared.path, Arc::clone(&self.shared.commits))?)))
     }
+}
+
+/// What is said where a backup is opened for the first time, and is to be done before anybody is let in.
+pub const OF_A_BACKUP: &str = "this is a backup that is opened for the first time: receipts that were used since it was made are good again,      stops and revocations since are undone; before anybody is let in, run `svc key rotate --use receipt --compromised` and freeze all agents      (README, \"Restoring a backup\")";
+
+/// Whether the database in `directory` is a backup that was never opened. Nothing is changed.
+///
+/// # Errors
+/// The file cannot be looked at.
+pub fn is_unopened_backup(directory: impl AsRef<Path>) -> Result<bool, StoreError> {
+    left::is_unopened(&directory.as_ref().join(DATABASE))
 }
 
 /// The schema of the database in `directory`, [`SCHEMA`] or an older one; 0 where nothing was written yet. Nothing is
