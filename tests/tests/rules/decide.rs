@@ -7,7 +7,7 @@ use svc_core::rules::gate::asked::{MayNot, Stands, get_approval};
 use svc_core::rules::gate::decide::Choice;
 use svc_core::rules::people::by::{By, Person};
 use svc_core::rules::people::mandates::{ChangeMandate, Content, GrantMandate, RevokeMandate};
-use svc_core::rules::people::members::{ChangeMember, RemoveMember};
+use svc_core::rules::people::members::{ChangeMember, InviteMember, RemoveMember};
 use svc_core::state::gate::{
     Action, Activity, Agent, Approval, Code, DecidedBy, MerchantsChange, OutcomeStatus, Set, Status, TermsChange, Verb,
 };
@@ -423,6 +423,47 @@ fn a_yes_of_one_who_left_counts_no_more() {
     let first = world.approve(&owner, asked);
     assert_eq!((first.stands, first.approval.approvals.len()), (Stands::Waiting, 1));
     world.audit();
+}
+
+/// A yes ends with what it was given in: it is none any more once its giver was shut out where they sign in, was removed, or lost the
+/// role, also where they have come back since. They may be asked again.
+#[test]
+fn a_yes_does_not_come_back_with_its_giver() {
+    let ends: [fn(&mut World, Person, Person); 3] = [
+        |world, _, admin| {
+            let now = world.now();
+            world.edit::<Principal>(admin.principal, |it| it.member.as_mut().unwrap().shut_out_at = Some(now));
+        },
+        |world, owner, admin| {
+            let (workspace, by, principal) = (owner.workspace, By::Person(owner), admin.principal);
+            let row = Principal::clone(&world.row::<Principal>(principal));
+            world.run(RemoveMember { workspace, by: by.clone(), principal }).unwrap();
+            let (token, mailed) = (Digest::of(b"link"), None);
+            let (email, name, role, teams) = (row.email, None, Role::Admin, None);
+            world.run(InviteMember { workspace, by, email, name, role, teams, token, mailed }).unwrap();
+            assert!(world.row::<Principal>(principal).membership().is_some());
+        },
+        |world, owner, admin| {
+            for role in [Role::Member, Role::Admin] {
+                let (workspace, principal, role) = (owner.workspace, admin.principal, Some(role));
+                world.run(ChangeMember { workspace, by: By::Person(owner), principal, role, teams: None }).unwrap();
+            }
+        },
+    ];
+    for (case, end) in ends.into_iter().enumerate() {
+        let (mut world, _, owner, asked) = two_persons(0);
+        let admin = world.person(Role::Admin);
+        world.approve(&admin, asked);
+        world.advance(Span::seconds(1));
+        end(&mut world, owner, admin);
+        world.advance(Span::seconds(1));
+        let first = world.approve(&owner, asked);
+        assert_eq!((first.stands, first.approval.approvals.len()), (Stands::Waiting, 1), "{case}");
+        if case != 1 {
+            assert_eq!(world.approve(&admin, asked).stands, Stands::Approved, "{case}");
+        }
+        world.audit();
+    }
 }
 
 /// The second person's line as it is now decides how many are needed.

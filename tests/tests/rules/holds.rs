@@ -379,6 +379,43 @@ fn a_lift_is_asked_anew_where_who_asked_has_left() {
     assert!(world.row::<Workspace>(workspace).holds.is_empty());
 }
 
+/// An owner's word on a lift ends where they are shut out: their question can be agreed to no more, their yes to an admin's does not
+/// count, and either is asked anew, also where they have come back.
+#[test]
+fn an_owner_who_was_shut_out_is_none_of_two() {
+    let shut_out = |world: &mut World, whom: &Person| {
+        world.advance(Span::seconds(1));
+        let now = world.now();
+        world.edit::<Principal>(whom.principal, |it| it.member.as_mut().unwrap().shut_out_at = Some(now));
+        world.advance(Span::seconds(1));
+    };
+    let (mut world, _) = fleet(1);
+    let (first, second) = (world.owner(), world.person(Role::Owner));
+    let hold = halted(&mut world, &By::Program, &Selector::everyone()).hold.unwrap();
+    let question = asked(world.run(lift(&world, hold, By::Person(second), false)).unwrap());
+    shut_out(&mut world, &second);
+    assert_eq!(world.run(decision(&first, question, Choice::Approve)).unwrap().stands, Stands::Waiting);
+    assert!(world.row::<Hold>(hold).lifted.is_none(), "one genuine owner lifts nothing");
+    let anew = asked(world.run(lift(&world, hold, By::Person(second), false)).unwrap());
+    assert_ne!(anew, question);
+    world.run(decision(&first, anew, Choice::Approve)).unwrap();
+    assert!(world.row::<Workspace>(world.workspace()).holds.is_empty());
+
+    let admin = world.person(Role::Admin);
+    let hold = halted(&mut world, &By::Program, &Selector::everyone()).hold.unwrap();
+    let question = asked(world.run(lift(&world, hold, By::Person(admin), false)).unwrap());
+    world.run(decision(&second, question, Choice::Approve)).unwrap();
+    shut_out(&mut world, &second);
+    let seen = world.run(decision(&first, question, Choice::Approve)).unwrap();
+    assert_eq!((seen.stands, seen.approval.approvals.len()), (Stands::Waiting, 1));
+    let by = By::Person(second);
+    let seen = world.engine().read(|scope| get_approval(scope, &by, first.workspace, question)).unwrap();
+    assert_eq!(seen.may_not, None, "their yes of before stands in the way of none");
+    world.run(decision(&second, question, Choice::Approve)).unwrap();
+    assert!(world.row::<Workspace>(world.workspace()).holds.is_empty());
+    world.audit();
+}
+
 /// A question that no second owner answered in a day can be asked again.
 #[test]
 fn a_lift_that_nobody_agreed_to_is_asked_anew() {

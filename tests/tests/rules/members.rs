@@ -247,6 +247,24 @@ fn a_change_among_owners_is_asked_anew_where_who_asked_is_none() {
     assert_eq!(world.row::<Workspace>(workspace).owners, [second.principal, third.principal]);
 }
 
+/// So it does once whoever asked it was shut out where they sign in, also where they have come back.
+#[test]
+fn a_change_among_owners_is_asked_anew_where_who_asked_was_shut_out() {
+    let (mut world, first, second) = owners();
+    let (workspace, now) = (world.workspace(), world.now());
+    let third = people::sign_in(world.engine().store(), workspace, Role::Owner, 3, now);
+    let stale = asked(remove(&mut world, second, third.principal));
+    world.advance(Span::seconds(1));
+    let now = world.now();
+    world.edit::<Principal>(second.principal, |it| it.member.as_mut().unwrap().shut_out_at = Some(now));
+    world.advance(Span::seconds(1));
+    assert_eq!(world.run(approve(first, stale)).unwrap_err().kind(), Kind::NotAllowed);
+    let anew = asked(remove(&mut world, second, third.principal));
+    assert_ne!(anew, stale);
+    world.run(approve(first, anew)).unwrap();
+    assert_eq!(world.row::<Workspace>(workspace).owners, [first.principal, second.principal]);
+}
+
 /// A team that was removed while an owner's invitation waited keeps nobody out.
 #[test]
 fn a_team_that_is_gone_keeps_no_owner_out() {

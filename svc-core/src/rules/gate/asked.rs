@@ -6,6 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use super::decide_other::owners_consents;
 use crate::refusal::{Kind, Refusal};
 use crate::rules::gateway::budgets::{may_raise, raises};
 use crate::rules::people::by::{By, entitled, member, owns, reaches};
@@ -423,7 +424,7 @@ fn may_not(
         }
         ApprovalSubject::Freeze(_) => Ok((role.reach(Right::FreezeFleet) != Reach::All).then_some(MayNot::Role)),
         ApprovalSubject::HoldLift(asked) => {
-            let again = approval.approvals.iter().any(|it| it.by == id || it.account == account);
+            let again = owners_consents(scope, approval)?.iter().any(|it| it.by == id || it.account == account);
             let second = second_owner(role, id, asked.by);
             Ok(second.or_else(|| again.then_some(MayNot::SecondPerson)))
         }
@@ -458,7 +459,8 @@ pub fn may_decide(principal: &Principal, agent: &Agent) -> bool {
     active.is_some_and(|it| decides(it.role, principal.id, agent))
 }
 
-/// The consents of those who may decide now: who has left the workspace, or lost the role, agrees to nothing any more.
+/// The consents of those who may decide now: who has left the workspace, was shut out where they sign in, or lost the role, agrees to
+/// nothing any more. One who has come back since is asked again.
 ///
 /// # Errors
 /// [`Halt::Load`], or `internal` where a row is not there.
@@ -472,7 +474,8 @@ pub(super) fn standing_consents(
     let mut standing = Vec::with_capacity(approval.approvals.len());
     for consent in &approval.approvals {
         let principal = scope.get::<Principal>(consent.by)?;
-        let role = principal.as_ref().and_then(|it| it.membership()).map(|it| it.role);
+        let stands = principal.as_ref().filter(|it| !it.has_lost_word_since(consent.at));
+        let role = stands.and_then(|it| it.membership()).map(|it| it.role);
         if role.is_some_and(|role| decides(role, consent.by, &agent)) {
             standing.push(consent.clone());
         }

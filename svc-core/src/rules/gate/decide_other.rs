@@ -12,8 +12,10 @@ use crate::rules::people::by::member;
 use crate::rules::people::owners::change_asked;
 use crate::state::evidence::{Actor, Fact, Subject};
 use crate::state::gate::{Approval, ApprovalState, ApprovalSubject, Consent};
-use crate::state::people::{Role, Workspace};
+use crate::state::people::{Principal, Role, Workspace};
+use crate::store::Row as _;
 use crate::turn::{Halt, Scope};
+use crate::value::Timestamp;
 use crate::value::canonical::Object;
 use crate::value::id::{PrincipalId, WorkspaceId};
 
@@ -72,7 +74,7 @@ fn agreed(scope: &mut Scope<'_>, asked: &DecideApproval, approval: &Approval) ->
     let consent = consent(scope, &asked.by, asked.via, asked.note.as_ref())?;
     let mut agreed = approval.clone();
     if let ApprovalSubject::HoldLift(of) = &approval.subject {
-        agreed.needed = owners_needed(scope, approval.workspace, of.by)?;
+        agreed.needed = owners_needed(scope, approval.workspace, (of.by, approval.created_at))?;
         agreed.approvals = owners_consents(scope, approval)?;
     }
     if agreed.approvals.iter().any(|it| it.is_of_one_with(&consent)) {
@@ -82,23 +84,41 @@ fn agreed(scope: &mut Scope<'_>, asked: &DecideApproval, approval: &Approval) ->
     Ok(agreed)
 }
 
+/// Whose word it is, and since when.
+type Word = (PrincipalId, Timestamp);
+
 /// How many owners have to agree that a hold over every agent is lifted which `first` asked to lift. An owner's asking is the
 /// first of two; anybody else's is none, so that an owner with an admin of their making lifts no hold alone.
 ///
 /// # Errors
 /// [`Halt::Load`], or `internal` where the workspace is not there.
-pub(super) fn owners_needed(scope: &mut Scope<'_>, workspace: WorkspaceId, first: PrincipalId) -> Result<u8, Halt> {
-    let workspace = scope.get::<Workspace>(workspace)?.ok_or_else(Refusal::internal)?;
-    Ok(if workspace.owners.len() > 1 && !workspace.owners.contains(&first) { 2 } else { 1 })
+pub(super) fn owners_needed(scope: &mut Scope<'_>, workspace: WorkspaceId, first: Word) -> Result<u8, Halt> {
+    let row = scope.get::<Workspace>(workspace)?.ok_or_else(Refusal::internal)?;
+    Ok(if row.owners.len() > 1 && !is_owners(scope, workspace, first)? { 2 } else { 1 })
 }
 
-/// The consents of those who are owners still.
+/// Whether a word is an owner's: of one who is an owner now and has been ever since, and was not shut out meanwhile.
+///
+/// # Errors
+/// [`Halt::Load`], or `internal` where the workspace is not there.
+pub(super) fn is_owners(scope: &mut Scope<'_>, workspace: WorkspaceId, (by, at): Word) -> Result<bool, Halt> {
+    let workspace = scope.get::<Workspace>(workspace)?.ok_or_else(Refusal::internal)?;
+    Ok(workspace.owners.contains(&by) && scope.get::<Principal>(by)?.is_some_and(|it| it.is_owner_since(at)))
+}
+
+/// The consents of those who are owners still, and have been since.
 ///
 /// # Errors
 /// [`Halt::Load`], or `internal` where the workspace is not there.
 pub(super) fn owners_consents(scope: &mut Scope<'_>, approval: &Approval) -> Result<Vec<Consent>, Halt> {
-    let workspace = scope.get::<Workspace>(approval.workspace)?.ok_or_else(Refusal::internal)?;
-    Ok(approval.approvals.iter().filter(|it| workspace.owners.contains(&it.by)).cloned().collect())
+    scope.want(&approval.approvals.iter().map(|it| Principal::key(it.by)).collect::<Vec<_>>())?;
+    let mut standing = Vec::with_capacity(approval.approvals.len());
+    for consent in &approval.approvals {
+        if is_owners(scope, approval.workspace, (consent.by, consent.at))? {
+            standing.push(consent.clone());
+        }
+    }
+    Ok(standing)
 }
 
 /// Does what was agreed to.
@@ -109,9 +129,9 @@ fn act(scope: &mut Scope<'_>, asked: &DecideApproval, approval: &Approval) -> Re
             let workspace = scope.get::<Workspace>(approval.workspace)?.ok_or_else(Refusal::internal)?;
             freeze_asked(scope, &workspace, of, asked.everyone.as_ref(), by).map(drop)
         }
-        ApprovalSubject::HoldLift(of) => lift_asked(scope, approval.workspace, of, by).map(drop),
+        ApprovalSubject::HoldLift(of) => lift_asked(scope, approval, of, by).map(drop),
         ApprovalSubject::Owner(of) => {
-            change_asked(scope, approval.workspace, of, (by, asked.mailed.as_ref()))?;
+            change_asked(scope, approval, of, (by, asked.mailed.as_ref()))?;
             settle_asked(scope, approval, by, Ok(()))
         }
         ApprovalSubject::Budget(of) => raise_asked(scope, approval.workspace, of, approval.id, by),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::asked::own_approval;
 use super::decide::{Choice, DecideApproval};
-use super::decide_other::{decide_other, owners_consents, owners_needed};
+use super::decide_other::{decide_other, is_owners, owners_consents, owners_needed};
 use super::fleet::{FREEZE_MAX, Own, listed, void};
 use super::freeze::{actor_of, touch};
 use super::restart::restart;
@@ -20,10 +20,10 @@ use crate::state::people::{
 };
 use crate::store::Row;
 use crate::turn::{Halt, Scope};
-use crate::value::Span;
 use crate::value::canonical::Object;
 use crate::value::id::{AgentId, HoldId, PrincipalId, WorkspaceId};
 use crate::value::text::Note;
+use crate::value::{Span, Timestamp};
 
 /// How long a second owner has to agree.
 const SECOND_OWNER: Span = Span::hours(24);
@@ -145,9 +145,9 @@ fn ask_second(
         && let Some(waiting) = scope.get::<Approval>(id)?.filter(|it| it.is_waiting() && now < it.expires_at)
         && let ApprovalSubject::HoldLift(first) = &waiting.subject
         // Nobody can agree to the question of somebody who may lift holds no more: it counts as none.
-        && may_lift(scope, asked.workspace, first.by)?
+        && may_lift(scope, &waiting, first.by)?
     {
-        if first.by == person || waiting.approvals.iter().any(|it| it.by == person) {
+        if first.by == person || owners_consents(scope, &waiting)?.iter().any(|it| it.by == person) {
             return Err(Refusal::second_owner_required(asked.workspace, id).into());
         }
         if first.restart != asked.restart {
@@ -155,7 +155,7 @@ fn ask_second(
             let why = format!("{id} asks already whether it is lifted {with} a restart: decide that first");
             return Err(Refusal::not_allowed_under(asked.hold, why).into());
         }
-        if counts_first(scope, asked, first)? && owners_consents(scope, &waiting)?.is_empty() {
+        if counts_first(scope, asked, (first.by, waiting.created_at))? && owners_consents(scope, &waiting)?.is_empty() {
             return agree_first(scope, asked, &waiting);
         }
         return Ok(waiting);
@@ -171,7 +171,7 @@ fn ask_second(
         }),
         created_at: now,
         expires_at: now.plus(SECOND_OWNER),
-        needed: owners_needed(scope, asked.workspace, person)?,
+        needed: owners_needed(scope, asked.workspace, (person, now))?,
         approvals: Vec::new(),
         state: ApprovalState::Waiting,
         posted: Vec::new(),
@@ -189,10 +189,10 @@ fn ask_second(
 }
 
 /// Whether the caller is an owner and whoever asked for the same before is none: of the owners who have to agree, the first.
-fn counts_first(scope: &mut Scope<'_>, asked: &LiftHold, before: &AskedLift) -> Result<bool, Halt> {
+fn counts_first(scope: &mut Scope<'_>, asked: &LiftHold, before: (PrincipalId, Timestamp)) -> Result<bool, Halt> {
     let workspace = scope.get::<Workspace>(asked.workspace)?.ok_or_else(Refusal::internal)?;
     let is_owner = asked.by.principal().is_some_and(|it| workspace.owners.contains(&it));
-    Ok(is_owner && !workspace.owners.contains(&before.by))
+    Ok(is_owner && !is_owners(scope, asked.workspace, before)?)
 }
 
 /// Takes the caller's asking as their yes to the question that waits.
@@ -207,24 +207,26 @@ fn agree_first(scope: &mut Scope<'_>, asked: &LiftHold, waiting: &Approval) -> R
 /// Lifts a hold that as many owners have agreed to lift as it takes, where it still stands and the first still may.
 ///
 /// # Errors
-/// `not_allowed` where the hold is lifted already, or who asked may lift none any more.
+/// `not_allowed` where the hold is lifted already, who asked may lift none any more, or left or was shut out since.
 pub fn lift_asked(
     scope: &mut Scope<'_>,
-    workspace: WorkspaceId,
+    approval: &Approval,
     asked: &AskedLift,
     second: PrincipalId,
 ) -> Result<Arc<Hold>, Halt> {
-    let hold = own_hold(scope, workspace, asked.hold)?;
+    let hold = own_hold(scope, approval.workspace, asked.hold)?;
     liftable(&hold)?;
-    if !may_lift(scope, workspace, asked.by)? {
-        return Err(Refusal::not_allowed("who asked for it may lift holds no more").into());
+    if !may_lift(scope, approval, asked.by)? {
+        let why = "who asked for it may lift holds no more, or was shut out since: ask for it anew";
+        return Err(Refusal::not_allowed(why).into());
     }
     lift_now(scope, &hold, &Actor::Person(second), &asked.reason, asked.restart)
 }
 
-/// Whether somebody who asked for a lift may lift holds still.
-fn may_lift(scope: &mut Scope<'_>, workspace: WorkspaceId, first: PrincipalId) -> Result<bool, Halt> {
-    let first = scope.get::<Principal>(first)?.filter(|it| it.workspace == workspace);
+/// Whether somebody who asked for a lift may lift holds still, and neither left nor was shut out since.
+fn may_lift(scope: &mut Scope<'_>, asked: &Approval, first: PrincipalId) -> Result<bool, Halt> {
+    let first = scope.get::<Principal>(first)?.filter(|it| it.workspace == asked.workspace);
+    let first = first.filter(|it| !it.has_ended_since(asked.created_at));
     let role = first.as_ref().and_then(|it| it.membership()).map(|it| it.role);
     Ok(role.is_some_and(|it| it.reach(Right::LiftHolds) == Reach::All))
 }

@@ -55,7 +55,7 @@ pub(super) fn second(scope: &mut Scope<'_>, asked: &Asked<'_>) -> Result<Option<
         && let ApprovalSubject::Owner(first) = &waiting.subject
         && first.change == asked.change
         // Nobody can agree to the question of somebody who is an owner no more: it counts as none.
-        && is_owner(scope, asked.workspace, first.by)?
+        && is_owner_still(scope, &waiting, first.by)?
     {
         if first.by == person {
             return Err(Refusal::second_owner_required(asked.workspace, id).into());
@@ -103,15 +103,17 @@ pub(super) fn second(scope: &mut Scope<'_>, asked: &Asked<'_>) -> Result<Option<
 /// drawn a link for them.
 ///
 /// # Errors
-/// `not_allowed` where the first is an owner no more, the member is gone, or nobody would be left.
+/// `not_allowed` where the first is an owner no more or was shut out since, the member is gone, or nobody would be left.
 pub fn change_asked(
     scope: &mut Scope<'_>,
-    workspace: WorkspaceId,
+    approval: &Approval,
     asked: &AskedOwner,
     (second, mailed): (PrincipalId, Option<&MailedLink>),
 ) -> Result<(), Halt> {
-    if !is_owner(scope, workspace, asked.by)? {
-        return Err(Refusal::not_allowed("who asked for it is an owner no more").into());
+    let workspace = approval.workspace;
+    if !is_owner_still(scope, approval, asked.by)? {
+        let why = "who asked for it is an owner no more, or was shut out since: ask for it anew";
+        return Err(Refusal::not_allowed(why).into());
     }
     if asked.change == OwnerChange::Invite {
         let joined = invite_asked(scope, workspace, asked, second)?;
@@ -154,11 +156,10 @@ fn mail(scope: &mut Scope<'_>, joined: &Principal, by: Option<&MailedLink>) -> R
     }
 }
 
-/// Whether somebody is an owner now, who has signed in.
-fn is_owner(scope: &mut Scope<'_>, workspace: WorkspaceId, id: PrincipalId) -> Result<bool, Halt> {
-    let principal = scope.get::<Principal>(id)?.filter(|it| it.workspace == workspace);
-    let owner = |it: &Member| it.role == Role::Owner && it.state == MemberState::Active;
-    Ok(principal.as_ref().and_then(|it| it.membership()).is_some_and(owner))
+/// Whether somebody who asked is an owner now, and has been since, without having been shut out.
+fn is_owner_still(scope: &mut Scope<'_>, asked: &Approval, by: PrincipalId) -> Result<bool, Halt> {
+    let principal = scope.get::<Principal>(by)?.filter(|it| it.workspace == asked.workspace);
+    Ok(principal.is_some_and(|it| it.is_owner_since(asked.created_at)))
 }
 
 /// Invites somebody as an owner, in the word of the owner who asked for it.

@@ -230,6 +230,21 @@ impl Principal {
         self.member.as_ref().and_then(|it| it.ended_at.max(it.shut_out_at)).is_some_and(|end| at <= end)
     }
 
+    /// Whether a yes that they gave at `at` is theirs no more: their membership ended since, they were shut out where they sign in, or
+    /// they lost the role in which they gave it, also where they have come back.
+    #[must_use]
+    pub fn has_lost_word_since(&self, at: Timestamp) -> bool {
+        self.has_ended_since(at) || self.member.as_ref().is_some_and(|it| it.was_demoted_since(at))
+    }
+
+    /// Whether it is an owner who has signed in, and has been one without a break since `at`, nor been shut out.
+    #[must_use]
+    pub fn is_owner_since(&self, at: Timestamp) -> bool {
+        let owner = |it: &&Member| it.role == Role::Owner && it.state == MemberState::Active;
+        let member = self.membership().filter(owner).filter(|_| !self.has_ended_since(at));
+        member.is_some_and(|it| it.owner_at.is_none_or(|since| since <= at))
+    }
+
     /// Who has made them what they are less than `age` ago, be they a member still or not.
     #[must_use]
     pub fn raisers(&self, age: Span, now: Timestamp) -> Vec<PrincipalId> {
