@@ -21,7 +21,7 @@ use std::time::{Duration, Instant};
 
 use svc_core::engine::Failure;
 use svc_core::rules::edge::deliver::{ClaimDelivery, FinishDelivery, find};
-use svc_core::state::edge::{IntegrationKind, Job, Tried, Trouble};
+use svc_core::state::edge::{IntegrationKind, Job, Tried, Trouble, Work};
 use svc_core::store::{Key, Range, Record};
 use svc_core::value::id::DeliveryId;
 use svc_core::value::link::{Index, instant_order};
@@ -169,7 +169,9 @@ impl Worker {
 fn whose(job: &Job) -> Whose {
     // Mail and Slack are one server each, whosever the call is.
     let shared = job.url.is_none() && matches!(job.over(), Some(IntegrationKind::Mail | IntegrationKind::Slack));
-    Whose { workspace: job.workspace, host: Line { name: job.line(), shared } }
+    // Whoever asks for an action says whom to call once it is decided; everything else goes where people have it go.
+    let of_agents = matches!(job.work, Work::Decided { .. });
+    Whose { workspace: job.workspace, host: Line { name: job.line(), shared, of_agents } }
 }
 
 /// Claims a call, makes it, and tells what came of it. What is news becomes messages.

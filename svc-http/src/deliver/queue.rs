@@ -2,6 +2,8 @@
 //!
 //! **Invariant:** a host that does not answer keeps no other waiting, nor do many of them that one workspace names keep
 //! another's, nor does a server that all workspaces send over.
+//! **Invariant:** what agents name, however many hosts that is, keeps nothing waiting that their workspace itself sends: people are
+//! told of what waits for them, and an export goes on.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -11,24 +13,30 @@ use svc_core::value::id::{DeliveryId, WorkspaceId};
 const RUNNING_MAX: usize = 64;
 /// Of these, of one workspace.
 const RUNNING_OF_WORKSPACE_MAX: usize = 16;
-/// Of these, to one host.
-const RUNNING_OF_HOST_MAX: usize = 4;
+/// Of these, to what its agents name.
+const RUNNING_OF_AGENTS_MAX: usize = 8;
+/// Of these, in one line.
+const RUNNING_OF_LINE_MAX: usize = 4;
 /// Of these, over one line that all workspaces share.
 const RUNNING_OF_SHARED_MAX: usize = 16;
 /// Calls held in memory; the rest stays where it is found again.
 const HELD_MAX: usize = 4_096;
 /// Of these, of one workspace.
 const HELD_OF_WORKSPACE_MAX: usize = 1_024;
-/// Of these, to one host.
-const HELD_OF_HOST_MAX: usize = 64;
+/// Of these, to what its agents name.
+const HELD_OF_AGENTS_MAX: usize = 512;
+/// Of these, in one line.
+const HELD_OF_LINE_MAX: usize = 64;
 
-/// What calls wait in line with.
+/// What calls wait in line with. What an agent calls a host for and what its workspace does are two lines.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Line {
     /// The host that is called, or the kind of what is sent over a server of all workspaces.
     pub(super) name: String,
     /// Whether it leads to one place for all workspaces.
     pub(super) shared: bool,
+    /// Whether an agent named the host.
+    pub(super) of_agents: bool,
 }
 
 /// Whose call it is, and to which host.
@@ -66,9 +74,36 @@ struct Own {
     hosts: BTreeMap<Line, Host>,
     /// Hosts that have calls to get and room for them, in turn.
     turns: VecDeque<Line>,
+    /// The same of those that its agents named: their turn comes behind the others'.
+    turns_of_agents: VecDeque<Line>,
     held: usize,
+    held_of_agents: usize,
     running: usize,
+    running_of_agents: usize,
     has_turn: bool,
+}
+
+impl Own {
+    /// Whether there is a call to make and a place for it.
+    fn could_run(&self) -> bool {
+        let of_agents = !self.turns_of_agents.is_empty() && self.running_of_agents < RUNNING_OF_AGENTS_MAX;
+        self.running < RUNNING_OF_WORKSPACE_MAX && (!self.turns.is_empty() || of_agents)
+    }
+
+    /// The line whose turn it is: what the workspace itself sends before what its agents named.
+    fn next(&mut self) -> Option<Line> {
+        match self.turns.pop_front() {
+            None if self.running_of_agents < RUNNING_OF_AGENTS_MAX => self.turns_of_agents.pop_front(),
+            next => next,
+        }
+    }
+
+    /// Whether one more is held in this line.
+    fn has_room(&self, line: &Line) -> bool {
+        let waits = self.hosts.get(line).map_or(0, |it| it.waiting.len());
+        let of_agents = !line.of_agents || self.held_of_agents < HELD_OF_AGENTS_MAX;
+        self.held < HELD_OF_WORKSPACE_MAX && of_agents && waits < HELD_OF_LINE_MAX
+    }
 }
 
 #[derive(Debug, Default)]
@@ -96,11 +131,11 @@ impl Queue {
             return;
         }
         let own = self.workspaces.entry(whose.workspace).or_default();
-        let waits = own.hosts.get(&whose.host).map_or(0, |it| it.waiting.len());
-        if own.held >= HELD_OF_WORKSPACE_MAX || waits >= HELD_OF_HOST_MAX {
+        if !own.has_room(&whose.host) {
             return;
         }
         own.held += 1;
+        own.held_of_agents += usize::from(whose.host.of_agents);
         own.hosts.entry(whose.host.clone()).or_default().waiting.push_back(job);
         self.held.insert(job);
         self.give_turn(&whose);
@@ -115,7 +150,8 @@ impl Queue {
             let workspace = self.turns.pop_front()?;
             let own = self.workspaces.get_mut(&workspace)?;
             own.has_turn = false;
-            let whose = Whose { workspace, host: own.turns.pop_front()? };
+            let Some(host) = own.next() else { continue };
+            let whose = Whose { workspace, host };
             let job = if self.has_place(&whose.host) { self.begin(&whose) } else { self.park(&whose) };
             self.give_turn(&whose);
             if let Some(job) = job {
@@ -136,6 +172,7 @@ impl Queue {
         let job = host.waiting.pop_front()?;
         host.running += 1;
         own.running += 1;
+        own.running_of_agents += usize::from(whose.host.of_agents);
         self.running += 1;
         if whose.host.shared {
             self.shared.entry(whose.host.name.clone()).or_default().running += 1;
@@ -171,8 +208,11 @@ impl Queue {
         let was_held = self.held.remove(&job);
         self.running = self.running.saturating_sub(1);
         if let Some(own) = self.workspaces.get_mut(&whose.workspace) {
+            let of_agents = usize::from(whose.host.of_agents);
             own.held = own.held.saturating_sub(usize::from(was_held));
+            own.held_of_agents = own.held_of_agents.saturating_sub(usize::from(was_held) * of_agents);
             own.running = own.running.saturating_sub(1);
+            own.running_of_agents = own.running_of_agents.saturating_sub(of_agents);
             if let Some(host) = own.hosts.get_mut(&whose.host) {
                 host.running = host.running.saturating_sub(1);
                 if host.running == 0 && host.waiting.is_empty() {
@@ -200,12 +240,13 @@ impl Queue {
         if let Some(host) = own.hosts.get_mut(&whose.host)
             && !host.has_turn
             && !host.waiting.is_empty()
-            && host.running < RUNNING_OF_HOST_MAX
+            && host.running < RUNNING_OF_LINE_MAX
         {
             host.has_turn = true;
-            own.turns.push_back(whose.host.clone());
+            let turns = if whose.host.of_agents { &mut own.turns_of_agents } else { &mut own.turns };
+            turns.push_back(whose.host.clone());
         }
-        if !own.has_turn && !own.turns.is_empty() && own.running < RUNNING_OF_WORKSPACE_MAX {
+        if !own.has_turn && own.could_run() {
             own.has_turn = true;
             self.turns.push_back(whose.workspace);
         }
@@ -223,11 +264,22 @@ mod tests {
     }
 
     fn of(workspace: u128, host: &str) -> Whose {
-        Whose { workspace: WorkspaceId::from_bits(workspace), host: Line { name: host.to_owned(), shared: false } }
+        Whose {
+            workspace: WorkspaceId::from_bits(workspace),
+            host: Line { name: host.to_owned(), shared: false, of_agents: false },
+        }
+    }
+
+    fn named(workspace: u128, host: &str) -> Whose {
+        let whose = of(workspace, host);
+        Whose { host: Line { of_agents: true, ..whose.host }, ..whose }
     }
 
     fn mail(workspace: u128) -> Whose {
-        Whose { workspace: WorkspaceId::from_bits(workspace), host: Line { name: "mail".to_owned(), shared: true } }
+        Whose {
+            workspace: WorkspaceId::from_bits(workspace),
+            host: Line { name: "mail".to_owned(), shared: true, of_agents: false },
+        }
     }
 
     fn all(queue: &mut Queue) -> Vec<String> {
@@ -267,6 +319,47 @@ mod tests {
             all(&mut queue);
         }
         assert_eq!(queue.workspaces.len(), 1, "what is done leaves nothing behind");
+    }
+
+    /// An agent that has any number of slow hosts called holds up nothing that its workspace sends itself: that is held, and made at
+    /// once; and where every place is taken its turn comes first.
+    #[test]
+    fn what_agents_name_keeps_nothing_of_their_workspace_waiting() {
+        let mut queue = Queue::default();
+        for number in 0..10_000 {
+            queue.put(named(1, &format!("slow{number}")), job(number));
+        }
+        assert_eq!((queue.held.len(), all(&mut queue).len()), (HELD_OF_AGENTS_MAX, RUNNING_OF_AGENTS_MAX));
+        queue.put(mail(1), job(20_000));
+        queue.put(of(1, "export"), job(20_001));
+        queue.put(of(1, "slow0"), job(20_002));
+        assert_eq!(all(&mut queue), ["mail", "export", "slow0"]);
+        for number in 0..HELD_OF_WORKSPACE_MAX as u128 {
+            queue.put(of(1, &format!("own{number}")), job(30_000 + number));
+        }
+        assert_eq!(queue.held.len(), HELD_OF_WORKSPACE_MAX, "the workspace's own have the places that are left");
+        let own = RUNNING_OF_WORKSPACE_MAX - RUNNING_OF_AGENTS_MAX - 3;
+        assert_eq!(all(&mut queue).len(), own);
+        queue.done(&named(1, "slow0"), job(0));
+        assert_eq!(all(&mut queue), [format!("own{own}")], "before what agents named");
+    }
+
+    /// What agents name is called too, in turn, and leaves nothing behind.
+    #[test]
+    fn what_agents_name_is_called_in_turn() {
+        let mut queue = Queue::default();
+        for number in 0..40 {
+            queue.put(named(1, &format!("host{}", number % 20)), job(number));
+        }
+        let (mut begun, mut made) = (VecDeque::new(), 0);
+        loop {
+            begun.extend(std::iter::from_fn(|| queue.next()));
+            let Some((whose, id)) = begun.pop_front() else { break };
+            assert!(begun.len() < RUNNING_OF_AGENTS_MAX);
+            queue.done(&whose, id);
+            made += 1;
+        }
+        assert_eq!((made, queue.workspaces.len(), queue.turns.len()), (40, 0, 0));
     }
 
     /// A server that all workspaces send over and that hangs has its places and no more: others' calls are made at once, also those
@@ -315,7 +408,7 @@ mod tests {
         for number in 0..1_000 {
             queue.put(of(1, "one"), job(number));
         }
-        assert_eq!(queue.held.len(), HELD_OF_HOST_MAX);
+        assert_eq!(queue.held.len(), HELD_OF_LINE_MAX);
         for number in 0..10_000 {
             queue.put(of(number % 7, &format!("host{}", number % 500)), job(5_000 + number));
         }
