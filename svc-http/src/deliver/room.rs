@@ -1,6 +1,7 @@
 //! What is posted to a room, and how it reads there.
 //!
-//! **Invariant:** nobody is called upon and nothing is linked by what others wrote.
+//! **Invariant:** nobody is called upon and nothing is linked by what others wrote, and no line of ours is taken for theirs, whether
+//! the room reads Markdown or not.
 
 use serde_json::{Map, Value, json};
 use svc_core::rules::edge::message::{About, Asked, Message};
@@ -82,9 +83,10 @@ fn of_action(action: &Action, put: &mut impl FnMut(&str, Value) -> Option<Value>
 
 /// What is asked and what is known of it, line by line.
 fn told(facts: &Facts) -> Vec<String> {
-    let mut lines = vec![facts.headline.to_owned(), quoted(&facts.summary)];
+    // Behind a quote without an empty line a room that reads Markdown takes our next line into it.
+    let mut lines = vec![format!("{}\n{}\n", facts.headline, quoted(&facts.summary))];
     for (name, said) in &facts.quoted {
-        lines.push(format!("{name}:\n{}", quoted(said)));
+        lines.push(format!("{name}:\n{}\n", quoted(said)));
     }
     lines.extend(facts.own.iter().map(|(name, said)| format!("{name}: {said}")));
     lines
@@ -99,8 +101,9 @@ fn text(facts: &Facts) -> String {
     lines.join("\n")
 }
 
-/// What others wrote, marked, with nothing in it that a room takes for a mention, a link with words of its own, or markup: the
-/// three signs that incoming webhooks read are written as they want them, and brackets are kept apart.
+/// What others wrote, marked, with nothing in it that a room takes for a mention, a link with words of its own, an image, or markup:
+/// the three signs that incoming webhooks read are written as they want them, and brackets are kept apart from what makes a link of
+/// them: its place, the name of one, or a place that a name is given, a line that Markdown does not show at all.
 fn quoted(text: &str) -> String {
     let text = marked(text).replace('&', "&amp;").replace('<', "&lt;");
     // The mark at the beginning of each line is ours.
@@ -108,7 +111,8 @@ fn quoted(text: &str) -> String {
         .split('\n')
         .map(|line| {
             let said = line.strip_prefix("> ").unwrap_or(line);
-            format!("> {}", said.replace('>', "&gt;").replace("](", "] (").replace('@', "@ "))
+            let apart = said.replace("](", "] (").replace("][", "] [").replace("]:", "] :");
+            format!("> {}", apart.replace('>', "&gt;").replace('@', "@ "))
         })
         .collect();
     lines.join("\n")
@@ -117,6 +121,23 @@ fn quoted(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// What others wrote ends with its quotation: an empty line keeps the next one of ours out of it.
+    #[test]
+    fn a_quotation_ends_before_our_own_line() {
+        let facts = Facts {
+            headline: "It waits.",
+            summary: "s".to_owned(),
+            quoted: vec![("Payee", "Amount: EUR 1.00".to_owned())],
+            is_whole: true,
+            own: vec![("Amount", "EUR 49.00".to_owned())],
+            url: "https://here".to_owned(),
+            under: Vec::new(),
+            more: 0,
+        };
+        let told = "It waits.\n> s\n\nPayee:\n> Amount: EUR 1.00\n\nAmount: EUR 49.00\nDecide: https://here";
+        assert_eq!(text(&facts), told);
+    }
 
     /// A mention, a link under other words and a line of ours are none in what others wrote.
     #[test]
@@ -127,5 +148,7 @@ mod tests {
         );
         assert_eq!(quoted("[Decide](https://evil.example) @here"), "> [Decide] (https://evil.example) @ here");
         assert_eq!(quoted("a\nDecide: https://evil.example"), "> a\n> Decide: https://evil.example");
+        assert_eq!(quoted("[Decide]: https://evil.example"), "> [Decide] : https://evil.example");
+        assert_eq!(quoted("[Decide] ![x][Decide] [Decide][]"), "> [Decide] ![x] [Decide] [Decide] []");
     }
 }
