@@ -2,18 +2,23 @@
 
 use svc_core::command::{Command, Reply};
 use svc_core::refusal::Kind;
+use svc_core::rules::edge::integrations::{CreateIntegration, NewSecret};
+use svc_core::rules::edge::receive::{Deed, Event, EventName, Receive, Vouched};
+use svc_core::rules::edge::signal::{Named, Told};
+use svc_core::rules::gate::fleet::Heard;
 use svc_core::rules::gate::freeze::{FollowStop, FreezeAgent};
 use svc_core::rules::gate::restart::RestartAgent;
 use svc_core::rules::people::by::{By, Person};
+use svc_core::state::edge::{ConfigChange, IntegrationKind, IntegrationSlot, Received};
 use svc_core::state::gate::{Agent, ApprovalState, Code, OutcomeStatus, Status, Verb};
-use svc_core::state::people::{MemberState, Principal, Role};
+use svc_core::state::people::{MemberState, Principal, Role, Selector, Session};
 use svc_core::store::Row;
 use svc_core::testing::people;
 use svc_core::testing::world::{World, charge, payment, request};
 use svc_core::value::Span;
 use svc_core::value::id::AgentId;
 
-use super::fleet::{halted, note, token};
+use super::fleet::{halted, look, note, token};
 use super::{PAY, ask, calm};
 
 /// Restarts it once its stop has been followed, as a gate does.
@@ -100,8 +105,7 @@ fn a_late_follow_up_does_not_end_the_next_one() {
 #[test]
 fn a_restart_leaves_the_stop_on_record() {
     let (mut world, agent) = calm(&[PAY]);
-    let only =
-        svc_core::state::people::Selector { agents: Some([agent.agent].into_iter().collect()), ..Default::default() };
+    let only = Selector { agents: Some([agent.agent].into_iter().collect()), ..Default::default() };
     halted(&mut world, &By::Program, &only);
     restart(&mut world, agent.agent, By::Program).unwrap();
     world.advance(Span::seconds(1));
@@ -137,6 +141,60 @@ fn an_incidents_principal_does_not_restart_alone() {
     assert!(world.run(told(Some(invited.principal))).unwrap().is_active(), "who has never come cannot do it");
     incident(&mut world, &owner, &agent);
     assert!(world.run(told(Some(member.principal))).unwrap().is_active(), "a member is no admin");
+}
+
+/// Has the workspace's identity provider say that somebody's account is shut.
+fn shut_out(world: &mut World, whom: &Person) {
+    let slot = IntegrationSlot { workspace: world.workspace(), kind: IntegrationKind::Ssf };
+    let (secret, config) = (NewSecret { sealed: "sealed".into(), hint: "hint".into() }, ConfigChange::default());
+    let (by, workspace, kind) = (By::Program, slot.workspace, slot.kind);
+    let made = world.run(CreateIntegration { by, workspace, kind, secret, config }).unwrap();
+    let found = look(world, &Selector { principal: Some(whom.principal), ..Selector::default() });
+    let heard = Heard { epoch: found.epoch, agents: found.agents.into(), frozen: found.frozen, digest: found.digest };
+    let named = Named::Address(world.row::<Principal>(whom.principal).email.clone());
+    let told = Told { named, principal: Some(whom.principal), stop: Some((heard, note("shut out"))) };
+    let deed = Deed::Signal(Box::new(told));
+    let event = Event { name: EventName::Known("account-disabled"), id: None, deed };
+    let (integration, vouched) = (made.id, Vouched::Config(made.config.clone()));
+    let (request, kept) = (Received::request(slot, &[b"one"]), Span::minutes(15));
+    world.run(Receive { slot, integration, vouched, request, kept, event }).unwrap();
+}
+
+/// Whoever was shut out where they sign in and has come back otherwise does not start what that stopped: another owner or admin does,
+/// where there is one. What is stopped later is theirs to start.
+#[test]
+fn whoever_was_shut_out_does_not_restart_what_that_stopped() {
+    for (role, alone) in [(Role::Member, false), (Role::Owner, false), (Role::Owner, true)] {
+        let (mut world, agent) = calm(&[PAY]);
+        let (owner, other) = (world.owner(), world.person(if alone { Role::Member } else { Role::Admin }));
+        let whom = if role == Role::Owner { owner } else { world.person(role) };
+        world.edit::<Agent>(agent.agent, |it| it.principal = whom.principal);
+        world.advance(Span::seconds(1));
+        shut_out(&mut world, &whom);
+        world.advance(Span::seconds(1));
+        assert_eq!(restart(&mut world, agent.agent, By::Person(whom)).unwrap_err().kind(), Kind::Unauthenticated);
+        let now = world.now();
+        world.edit::<Session>(whom.session().unwrap(), |it| it.created_at = now);
+        let workspace = world.workspace();
+        let own = RestartAgent {
+            workspace,
+            agent: agent.agent,
+            by: By::Person(whom),
+            reason: note("back"),
+            admin: Some(other.principal),
+        };
+        if alone {
+            assert!(world.run(own).unwrap().is_active(), "nobody else could");
+            continue;
+        }
+        let refused = world.run(own.clone()).unwrap_err();
+        assert_eq!((refused.kind(), refused.status()), (Kind::DutiesNow, 409));
+        assert!(restart(&mut world, agent.agent, By::Person(other)).unwrap().is_active());
+        world.freeze(agent.agent);
+        world.engine().tick().unwrap();
+        assert!(world.run(own).unwrap().is_active());
+        world.audit();
+    }
 }
 
 /// A thousand times: of what is asked in the freeze's own batch, what stands before it may be allowed and is void at once, and

@@ -7,7 +7,7 @@ use super::hold::held_by;
 use crate::refusal::Refusal;
 use crate::rules::people::by::{By, entitled, reaches};
 use crate::state::evidence::{Actor, Fact, Subject};
-use crate::state::gate::Agent;
+use crate::state::gate::{Agent, Frozen};
 use crate::state::people::{Principal, Right, Roster, Workspace};
 use crate::store::Row;
 use crate::turn::{Halt, Scope};
@@ -36,8 +36,8 @@ pub struct RestartAgent {
 ///
 /// # Errors
 /// `missing_scope` for a machine, `not_found`, `not_allowed` for a drill's canary and with `hold` while a hold stops the agent,
-/// `separation_of_duties` where its own principal restarts it after an incident and another owner or admin exists,
-/// `not_ready` while something that its stop ends is still to be ended: it would fill the limits of an agent that runs.
+/// `separation_of_duties` where its own principal restarts it after an incident, or what stood still when they were shut out where they
+/// sign in, and another owner or admin exists, `not_ready` while something that its stop ends is still to be ended: it would fill the limits of an agent that runs.
 pub fn restart_agent(scope: &mut Scope<'_>, asked: &RestartAgent) -> Result<Arc<Agent>, Halt> {
     scope.want(&[Agent::key(asked.agent), Roster::key(asked.workspace), Workspace::key(asked.workspace)])?;
     let reach = entitled(scope, &asked.by, asked.workspace, Right::RunAgents)?;
@@ -52,14 +52,29 @@ pub fn restart_agent(scope: &mut Scope<'_>, asked: &RestartAgent) -> Result<Arc<
         return Err(Refusal::not_allowed("it is the canary of a drill").into());
     }
     let own = asked.by.principal().is_some_and(|it| it == agent.principal);
-    if own && frozen.incident.is_some() && has_other(scope, &workspace, asked)? {
-        return Err(Refusal::duties_now("an incident froze this agent, and its principal is not to restart it").into());
+    if own
+        && let Some(why) = not_its_principals(scope, &agent, frozen)?
+        && has_other(scope, &workspace, asked)?
+    {
+        return Err(Refusal::duties_now(why).into());
     }
     if agent.is_ending(scope.now()) {
         return Err(Refusal::not_ready().into());
     }
     touch(scope, asked.workspace)?;
     Ok(restart(scope, &agent, asked.by.actor(), None, &[("reason", asked.reason.as_str())]))
+}
+
+/// Why it is not its principal's to restart an agent, where it is not. Whoever an identity provider has shut out may sign in still, by
+/// a password, and would undo the one thing that stops their agents.
+fn not_its_principals(scope: &mut Scope<'_>, agent: &Agent, frozen: &Frozen) -> Result<Option<&'static str>, Halt> {
+    if frozen.incident.is_some() {
+        return Ok(Some("an incident froze this agent, and its principal is not to restart it"));
+    }
+    let principal = scope.get::<Principal>(agent.principal)?;
+    let shut_out = principal.and_then(|it| it.member.as_ref().and_then(|it| it.shut_out_at));
+    let why = "its principal was shut out where they sign in, and is not to restart what that stopped";
+    Ok(shut_out.is_some_and(|at| frozen.at <= at).then_some(why))
 }
 
 /// Whether the workspace has an owner or admin besides the caller who could do it: one who is only invited cannot yet.
