@@ -72,12 +72,18 @@ impl<'a> Jws<'a> {
         self.kid.as_deref()
     }
 
+    /// Whether one of `keys` made its signature.
+    #[must_use]
+    pub fn is_signed_by(&self, keys: &Jwks) -> bool {
+        keys.verifies(self.algorithm, self.kid(), self.signed.as_bytes(), &self.signature)
+    }
+
     /// What it says, once its signature is known to be of one of `keys`.
     ///
     /// # Errors
     /// [`Flaw::Signature`] before anything else; then what of the payload cannot be read.
     pub fn claims(&self, keys: &Jwks) -> Result<Json, Flaw> {
-        if !keys.verifies(self.algorithm, self.kid(), self.signed.as_bytes(), &self.signature) {
+        if !self.is_signed_by(keys) {
             return Err(Flaw::Signature);
         }
         Json::parse(&decoded(self.payload)?).map_err(|_| Flaw::Claims)

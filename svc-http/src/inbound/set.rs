@@ -78,10 +78,10 @@ impl<'a> Unverified<'a> {
         Ok(Self(jws.map_err(refused)?))
     }
 
-    /// The name of its key, where it gives one.
+    /// Whether one of `keys` made its signature.
     #[must_use]
-    pub fn kid(&self) -> Option<String> {
-        self.0.kid().map(str::to_owned)
+    pub fn is_signed_by(&self, keys: &Jwks) -> bool {
+        self.0.is_signed_by(keys)
     }
 
     /// What it says, once its signature is known to be the issuer's.

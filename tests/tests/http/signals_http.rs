@@ -71,8 +71,11 @@ impl Provider {
     }
 
     fn token(&self, claims: &Value, kid: &str) -> String {
-        let header = json!({ "alg": "ES256", "typ": "secevent+jwt", "kid": kid });
-        let signed = [&header, claims].map(|it| URL_SAFE_NO_PAD.encode(it.to_string())).join(".");
+        self.signed(&json!({ "alg": "ES256", "typ": "secevent+jwt", "kid": kid }), claims)
+    }
+
+    fn signed(&self, header: &Value, claims: &Value) -> String {
+        let signed = [header, claims].map(|it| URL_SAFE_NO_PAD.encode(it.to_string())).join(".");
         let signature = self.pair.sign(&SystemRandom::new(), signed.as_bytes()).unwrap();
         format!("{signed}.{}", URL_SAFE_NO_PAD.encode(signature))
     }
@@ -350,6 +353,34 @@ async fn keys_are_read_from_the_issuer() {
     }
     assert!(receiver.next().await.line.starts_with("GET /keys "));
     assert!(receiver.is_quiet(), "it is read once");
+}
+
+/// A key that was changed under its name, or has none, is looked for as one that is not there: its token is not refused for good before
+/// the keys were read for it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_key_that_was_changed_is_looked_for() {
+    let receiver = Receiver::start().await;
+    let url = UrlText::parse(&receiver.url("/keys")).unwrap();
+    let mut from = Provider::new(|_| SignalKeys::Url(url)).await;
+    receiver.answer([Reply::Document("no-store", key_set(&from.pair, "one"))]);
+    let ann = from.site.member(Role::Admin);
+    assert_eq!(from.tell(REVOKED, &ann.email).await.status, 202);
+    from.pair = EcdsaKeyPair::generate(&ECDSA_P256_SHA256_FIXED_SIGNING).unwrap();
+    for header in [json!({ "kid": "one" }), json!({})] {
+        let mut header = header;
+        (header["alg"], header["typ"]) = (json!("ES256"), json!("secevent+jwt"));
+        let claims = from.claims(REVOKED, &ann.email);
+        let got = from.push(&from.signed(&header, &claims)).await;
+        assert_eq!((got.status, got.json()["err"].as_str()), (503, Some("not_ready")), "{header}");
+    }
+    // Where they are read for it, that is the last word.
+    let receiver = Receiver::start().await;
+    let url = UrlText::parse(&receiver.url("/keys")).unwrap();
+    let mut from = Provider::new(|_| SignalKeys::Url(url)).await;
+    receiver.answer([Reply::Document("no-store", key_set(&from.pair, "one"))]);
+    from.pair = EcdsaKeyPair::generate(&ECDSA_P256_SHA256_FIXED_SIGNING).unwrap();
+    let got = from.tell(REVOKED, "ann@example.com").await;
+    assert_eq!((got.status, got.json()["err"].as_str()), (400, Some("authentication_failed")));
 }
 
 /// Where the issuer's keys cannot be had a token is not refused for good: its sender is told to come again. Who sends it is not known
