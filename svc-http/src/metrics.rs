@@ -110,8 +110,10 @@ pub struct Metrics {
 }
 
 impl Default for Metrics {
+    /// Nothing has happened. What has few labels that are known says so by zeros: of a counter that is not there before its first event
+    /// nobody sees that event as an increase.
     fn default() -> Self {
-        Self {
+        let metrics = Self {
             requests: Family::default(),
             request_time: Family::new_with_constructor(Bounds(&REQUEST_BOUNDS)),
             refusals: Family::default(),
@@ -123,7 +125,25 @@ impl Default for Metrics {
             tokens: Family::default(),
             cost: Family::default(),
             unpriced: Family::default(),
+        };
+        for verb in [Verb::Allow, Verb::Deny, Verb::Ask] {
+            drop(metrics.decisions.get_or_create(&Decided::of(verb)));
         }
+        for by in [EndedBy::Reuse, EndedBy::CodeReuse] {
+            drop(metrics.reused.get_or_create(&Reused { by: by.as_str() }));
+        }
+        metrics
+    }
+}
+
+impl Decided {
+    const fn of(verb: Verb) -> Self {
+        let decision = match verb {
+            Verb::Allow => "allow",
+            Verb::Deny => "deny",
+            Verb::Ask => "approval_required",
+        };
+        Self { decision }
     }
 }
 
@@ -140,12 +160,7 @@ impl Metrics {
 
     /// Counts a decision.
     pub fn decided(&self, verb: Verb) {
-        let decision = match verb {
-            Verb::Allow => "allow",
-            Verb::Deny => "deny",
-            Verb::Ask => "approval_required",
-        };
-        self.decisions.get_or_create(&Decided { decision }).inc();
+        self.decisions.get_or_create(&Decided::of(verb)).inc();
     }
 
     /// Counts a connection that ended because a token or code of it was shown a second time.

@@ -68,6 +68,14 @@ async fn what_happens_is_counted() {
     let (mut client, key) = (site.client().await, site.key(KeyScope::Inference));
     model(&site, &mock, &owner, &mut client).await;
 
+    let text = read(&site).await;
+    for decision in ["allow", "deny", "approval_required"] {
+        assert_eq!(sample(&text, "svc_decisions_total", &[&format!(r#"decision="{decision}""#)]), 0.0);
+    }
+    for by in [r#"by="reuse""#, r#"by="code_reuse""#] {
+        assert_eq!(sample(&text, "svc_connections_reused_total", &[by]), 0.0);
+    }
+
     let asked = client.authorize(&agent.key, &payment_to(100, "shop.example")).await;
     assert_eq!(asked.ok()["decision"], "allow");
     assert_eq!(client.authorize(&agent.key, &json!({})).await.status, 400);
