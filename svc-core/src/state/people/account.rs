@@ -221,8 +221,14 @@ mod tests {
 
     #[test]
     fn what_is_printed_of_a_password_holds_no_hash() {
-        let password = Password { hash: "$argon2id$v=19$m=19456,t=2,p=1$c2FsdA$aGFzaA".into(), set_at: Timestamp::from_millis(1_790_000_000_000) };
+        let password = Password {
+            hash: "$argon2id$v=19$m=19456,t=2,p=1$c2FsdA$aGFzaA".into(),
+            set_at: Timestamp::from_millis(1_790_000_000_000),
+        };
         let printed = format!("{password:?} {password:#?}");
-        assert!(printed.contains("set_at") && !printed.contains("argon2id") && !printed.contains("aGFzaA"), "{printed}");
+        assert!(
+            printed.contains("set_at") && !printed.contains("argon2id") && !printed.contains("aGFzaA"),
+            "{printed}"
+        );
     }
 }
