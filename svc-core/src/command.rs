@@ -66,7 +66,7 @@ use crate::rules::people::members::{self, ChangeMember, InviteMember, MemberDone
 use crate::rules::people::password::{self, ChangePassword};
 use crate::rules::people::register_agent::{self, RegisterAgent, Registered, RemoveAgent};
 use crate::rules::people::reseal::{self, Reseal};
-use crate::rules::people::second_factor::{self, ChangeSecondFactor};
+use crate::rules::people::second_factor::{self, ChangeSecondFactor, DropSecondFactor};
 use crate::rules::people::sessions::{self, EndSession, TouchSession};
 use crate::rules::people::settings::{self, ChangeSettings};
 use crate::rules::people::sign_in::{self, FinishSignIn, SignInStep, StartSession};
@@ -199,6 +199,8 @@ commands! {
     ChangePassword => password::change_password, Done;
     /// A second factor is added or removed.
     ChangeSecondFactor => second_factor::change_second_factor, Done;
+    /// A second factor that was lost is taken away.
+    DropSecondFactor => second_factor::drop_second_factor, Done;
     /// Settings are put in force.
     ChangeSettings => settings::change_settings, Workspace;
     /// An integration is made.
@@ -497,6 +499,7 @@ operations! {
     ChangeIntegration => Arc<Integration>, |Reply::Integration(it), _| it;
     ChangePassword => (), |Reply::Done(()), _| ();
     ChangeSecondFactor => (), |Reply::Done(()), _| ();
+    DropSecondFactor => (), |Reply::Done(()), _| ();
     ChangeSettings => Arc<Workspace>, |Reply::Workspace(it), _| it;
     CreateIntegration => Arc<Integration>, |Reply::Integration(it), _| it;
     CreateKey => Arc<Credential>, |Reply::Credential(it), _| it;

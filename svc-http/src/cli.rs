@@ -196,6 +196,9 @@ enum Command {
         /// Have workspaces that this person owns take passwords and links again, where they take single sign-on alone
         #[arg(long)]
         lift_sso: bool,
+        /// Take away this person's second factor, whose device and recovery codes are lost: their sessions end, the ledger has it
+        #[arg(long)]
+        drop_second_factor: bool,
     },
 }
 
@@ -543,8 +546,9 @@ fn run(cli: Cli) -> Result<ExitCode, Problem> {
         Command::MockUpstream { listen, json } => mock_upstream::run(listen, json),
         Command::Receipt(ReceiptCommand::Verify { receipt, jwks, json }) => Ok(receipt::verify(&receipt, &jwks, json)),
         Command::Token(TokenCommand::Create(wish)) => token::create(&place.load(Flags::default())?.config, &wish),
-        Command::SignInLink { email, json, lift_sso } => {
-            sign_in_link::run(&place.load(Flags::default())?.config, &email, json, lift_sso)
+        Command::SignInLink { email, json, lift_sso, drop_second_factor } => {
+            let also = sign_in_link::Also { lift_sso, drop_second_factor };
+            sign_in_link::run(&place.load(Flags::default())?.config, &email, json, also)
         }
         Command::Serve { listen, callbacks } => {
             let flags = Flags { listen, allow_private_callbacks: callbacks.allow_private };

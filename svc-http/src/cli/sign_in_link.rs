@@ -8,6 +8,7 @@ use svc_core::refusal::Kind;
 use svc_core::rules::people::accounts::find_account;
 use svc_core::rules::people::by::{By, workspaces_of};
 use svc_core::rules::people::links::MakeLink;
+use svc_core::rules::people::second_factor::DropSecondFactor;
 use svc_core::rules::people::settings::{ChangeSettings, SettingsChange};
 use svc_core::state::people::{LINK_LIFE, Role};
 use svc_core::value::text::Email;
@@ -19,11 +20,20 @@ use super::output::{Problem, note, print, print_json, visible};
 use super::reached;
 use super::store::{Missing, Use, open};
 
+/// What else stands in somebody's way, and is taken out of it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Also {
+    /// That workspaces which they own take single sign-on alone.
+    pub(crate) lift_sso: bool,
+    /// Their second factor.
+    pub(crate) drop_second_factor: bool,
+}
+
 /// Makes the link and prints it.
 ///
 /// # Errors
 /// [`Problem`] where nobody signs in with that address.
-pub(crate) fn run(config: &Config, email: &Email, json: bool, lift_sso: bool) -> Result<ExitCode, Problem> {
+pub(crate) fn run(config: &Config, email: &Email, json: bool, also: Also) -> Result<ExitCode, Problem> {
     visible()?;
     let base_url = reached::base_url(config);
     let gate = open(config, &base_url, Missing::Refuse, Use::Command)?;
@@ -36,8 +46,11 @@ pub(crate) fn run(config: &Config, email: &Email, json: bool, lift_sso: bool) ->
         ),
         _ => failure.into(),
     })?;
-    if lift_sso {
+    if also.lift_sso {
         lift(&gate, email)?;
+    }
+    if also.drop_second_factor {
+        drop_factor(&gate, email)?;
     }
     let link = sign_in_link(base_url.as_str(), token.text.expose());
     if json {
@@ -62,5 +75,18 @@ fn lift(gate: &Gate, email: &Email) -> Result<(), Problem> {
         gate.execute(ChangeSettings { workspace, by: By::Program, change })?;
         note(&format!("{workspace} takes passwords and links again.\n"));
     }
+    Ok(())
+}
+
+/// Takes a second factor away whose device and recovery codes are lost.
+fn drop_factor(gate: &Gate, email: &Email) -> Result<(), Problem> {
+    let account = gate.read(|scope| find_account(scope, email))?;
+    let had_one = account.is_some_and(|it| it.second_factor.is_some());
+    gate.execute(DropSecondFactor { email: email.clone() })?;
+    note(if had_one {
+        "The second factor and its recovery codes are void, and every session of before has ended.\n"
+    } else {
+        "There was no second factor.\n"
+    });
     Ok(())
 }

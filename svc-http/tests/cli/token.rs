@@ -3,10 +3,16 @@
 use std::fs;
 
 use serde_json::{Value, json};
+use svc_core::rules::people::accounts::find_account;
 use svc_core::rules::people::by::By;
+use svc_core::rules::people::links::MakeLink;
+use svc_core::rules::people::second_factor::{ChangeSecondFactor, FactorChange};
 use svc_core::rules::people::settings::{ChangeSettings, SettingsChange};
-use svc_core::state::people::Workspace;
+use svc_core::rules::people::sign_in::{Shown, StartSession};
+use svc_core::state::people::{Session, Workspace};
+use svc_core::value::digest::Digest;
 use svc_core::value::id::WorkspaceId;
+use svc_core::value::text::Email;
 use svc_store::Gate;
 
 use super::{Ran, run};
@@ -102,6 +108,39 @@ fn sign_in_link_signs_in_whom_it_names() {
         let bytes = fs::read(entry.unwrap().path()).unwrap();
         assert!(!bytes.windows(token.len()).any(|it| it == token.as_bytes()), "a link is stored in the clear");
     }
+}
+
+/// A second factor that was lost is taken away by whoever runs the server, beside a link, and told of.
+#[test]
+fn sign_in_link_drops_a_lost_second_factor() {
+    let folder = tempfile::tempdir().unwrap();
+    assert_eq!(run(folder.path(), "init --owner ana@example.com").code, 0);
+    let open = || Gate::open(folder.path().join("svc-data"), "http://127.0.0.1:8080").unwrap();
+    let gate = open();
+    let (email, token, cookie) = (Email::parse("ana@example.com").unwrap(), Digest::of("link"), Digest::of("cookie"));
+    gate.execute(MakeLink { email: email.clone(), token, life: None }).unwrap();
+    gate.execute(StartSession { shown: Shown::Link(token), cookie, pending: Digest::of("waits") }).unwrap();
+    let by = Session::id_of(&cookie);
+    for change in [
+        FactorChange::Begin { sealed: "sealed".into() },
+        FactorChange::Confirm { sealed: "sealed".into(), step: Some(1), recovery: Vec::new() },
+    ] {
+        gate.execute(ChangeSecondFactor { by, own: None, change }).unwrap();
+    }
+    gate.close();
+    let has_one = || {
+        let gate = open();
+        let account = gate.read(|scope| find_account(scope, &email)).unwrap();
+        gate.close();
+        account.unwrap().second_factor.is_some()
+    };
+    assert_eq!(run(folder.path(), "sign-in-link ana@example.com").code, 0);
+    assert!(has_one(), "a link alone changes nothing");
+    let Ran { code, out, err } = run(folder.path(), "sign-in-link ana@example.com --drop-second-factor");
+    assert!(code == 0 && out.contains("/sign-in#token=") && err.contains("are void"), "{out}{err}");
+    assert!(!has_one());
+    let again = run(folder.path(), "sign-in-link ana@example.com --drop-second-factor");
+    assert!(again.code == 0 && again.err.contains("There was no second factor."), "{again:?}");
 }
 
 /// Where single sign-on is the only way in and its provider is lost, whoever runs the server opens the way that was before.

@@ -6,7 +6,7 @@ use svc_core::refusal::Kind;
 use svc_core::rules::people::by::{self, Person};
 use svc_core::rules::people::links::MakeLink;
 use svc_core::rules::people::password::ChangePassword;
-use svc_core::rules::people::second_factor::{ChangeSecondFactor, FactorChange, FactorShown};
+use svc_core::rules::people::second_factor::{ChangeSecondFactor, DropSecondFactor, FactorChange, FactorShown};
 use svc_core::rules::people::sessions::{EndSession, Next, TouchSession};
 use svc_core::rules::people::settings::{ChangeSettings, SettingsChange};
 use svc_core::rules::people::sign_in::{FinishSignIn, Shown, SignInStep, StartSession};
@@ -321,6 +321,40 @@ fn a_new_second_factor_ends_sessions_without_it() {
     assert_eq!(role(&mut world, "second"), Err(Kind::Forbidden));
     enrol(&mut world, "own", 200);
     assert_eq!(role(&mut world, "second"), Err(Kind::Unauthenticated));
+    world.audit();
+}
+
+/// A second factor that was lost is taken away by the operator: it, its recovery codes, what waited for it and every session are void,
+/// the ledger says that no person did it, and a link alone signs in.
+#[test]
+fn the_operator_takes_a_lost_second_factor_away() {
+    let mut world = World::new();
+    let account = link(&mut world, "one", None);
+    next(by_link(&mut world, "one", "own"));
+    set_password(&mut world, "own", None, "hash").unwrap();
+    enrol(&mut world, "own", 100);
+    assert!(matches!(by_password(&mut world, account, "hash", "stolen").unwrap(), SignInStep::Totp { .. }));
+    link(&mut world, "two", None);
+    world.run(DropSecondFactor { email: owner() }).unwrap();
+    let row = world.row::<Account>(account);
+    assert!(row.second_factor.is_none() && row.enrolling.is_none() && row.sessions.is_empty());
+    assert_eq!(role(&mut world, "own"), Err(Kind::Unauthenticated));
+    let recovery = FactorShown::Recovery(Digest::of("one"));
+    assert_eq!(finish(&mut world, "stolen", recovery, "stolen").unwrap_err(), Kind::Unauthenticated);
+    next(by_link(&mut world, "two", "new"));
+    assert_eq!(role(&mut world, "new"), Ok(Role::Owner));
+    world.advance(Span::seconds(1));
+    let told = world.dump();
+    let removals: Vec<&str> = told.lines().filter(|it| it.contains("member.two_factor_removed")).collect();
+    assert!(removals.len() == 1 && removals[0].contains("policy"), "{removals:?}");
+    // An account without one stays as it is, and one that waits to be confirmed is void.
+    world.run(DropSecondFactor { email: owner() }).unwrap();
+    assert_eq!(role(&mut world, "new"), Ok(Role::Owner));
+    change(&mut world, "new", FactorChange::Begin { sealed: "begun".into() }).unwrap();
+    world.run(DropSecondFactor { email: owner() }).unwrap();
+    assert_eq!(world.row::<Account>(account).enrolling, None);
+    let nobody = Email::parse("nobody@example.com").unwrap();
+    assert_eq!(world.run(DropSecondFactor { email: nobody }).unwrap_err().kind(), Kind::NotFound);
     world.audit();
 }
 

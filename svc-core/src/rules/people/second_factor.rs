@@ -3,7 +3,8 @@
 //! **Invariant:** a time step is accepted once. The shell computes which step a code belongs to from the sealed secret; the
 //! commit sees that the secret is still the account's and the step above the last one accepted.
 
-use super::by::{own_session, workspaces_of};
+use super::accounts::find_account;
+use super::by::{By, own_session, workspaces_of};
 use super::sessions::{Ended, end_others};
 use super::single_sign_on::shown_beside;
 use crate::refusal::Refusal;
@@ -12,7 +13,8 @@ use crate::state::people::{Account, PendingSignIn, SecondFactor};
 use crate::turn::{Halt, Scope};
 use crate::value::canonical::Object;
 use crate::value::digest::{Digest, SessionDigest};
-use crate::value::id::AccountId;
+use crate::value::id::{AccountId, PrincipalId};
+use crate::value::text::Email;
 
 /// A second factor that was shown.
 #[derive(Clone, Debug)]
@@ -140,12 +142,50 @@ pub fn change_second_factor(scope: &mut Scope<'_>, asked: &ChangeSecondFactor) -
     Ok(())
 }
 
-/// Records a change of how an account signs in, in every workspace of it.
+/// Takes the second factor of an account away where its device and its recovery codes are lost. Only the operator may, as it is
+/// good in every workspace of the account.
+#[derive(Clone, Debug)]
+pub struct DropSecondFactor {
+    /// Whose.
+    pub email: Email,
+}
+
+/// Takes a second factor away, with its recovery codes and one that waits to be confirmed, and ends the account's sessions.
+/// An account that has none stays as it is.
+///
+/// # Errors
+/// `not_found` where nobody signs in with that address.
+pub fn drop_second_factor(scope: &mut Scope<'_>, asked: &DropSecondFactor) -> Result<(), Halt> {
+    let account = find_account(scope, &asked.email)?.filter(|it| !it.memberships.is_empty());
+    let account = account.ok_or_else(Refusal::not_found)?;
+    if account.second_factor.is_none() && account.enrolling.is_none() {
+        return Ok(());
+    }
+    let mut account = Account::clone(&account);
+    account.enrolling = None;
+    if account.second_factor.take().is_some() {
+        record_by(scope, &account, "member.two_factor_removed", |_| By::Program.actor())?;
+    }
+    end_others(scope, &mut account, None, Ended::ChangedByOperator)?;
+    scope.put(account);
+    Ok(())
+}
+
+/// Records a change of how an account signs in, by its holder, in every workspace of it.
 pub(super) fn record(scope: &mut Scope<'_>, account: &Account, kind: &'static str) -> Result<(), Halt> {
+    record_by(scope, account, kind, Actor::Person)
+}
+
+fn record_by(
+    scope: &mut Scope<'_>,
+    account: &Account,
+    kind: &'static str,
+    actor: impl Fn(PrincipalId) -> Actor,
+) -> Result<(), Halt> {
     for place in workspaces_of(scope, account)? {
         let id = place.principal.id;
         let data = Object::new().text("principalId", &id.to_string()).finish();
-        let fact = Fact { kind, actor: Actor::Person(id), subject: Subject::Principal(id), data };
+        let fact = Fact { kind, actor: actor(id), subject: Subject::Principal(id), data };
         scope.append(place.workspace.id, fact);
     }
     Ok(())

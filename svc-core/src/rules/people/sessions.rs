@@ -158,6 +158,8 @@ pub(super) enum Ended {
     Person,
     /// The password was changed, or a second factor was set up.
     Changed,
+    /// The operator took the second factor away.
+    ChangedByOperator,
     /// A newer session took its place.
     Displaced,
     /// Its account's last membership ended, by this person's hand or the operator's.
@@ -170,7 +172,7 @@ impl Ended {
     const fn word(self) -> &'static str {
         match self {
             Self::Person => "sign_out",
-            Self::Changed => "credential_changed",
+            Self::Changed | Self::ChangedByOperator => "credential_changed",
             Self::Displaced => "displaced",
             Self::Removed(_) => "member_removed",
             Self::Expired => "expired",
@@ -200,6 +202,7 @@ pub(super) fn record_end(
 ) {
     let actor = match why {
         Ended::Person | Ended::Changed | Ended::Displaced => Actor::Person(principal),
+        Ended::ChangedByOperator => Actor::Policy,
         Ended::Removed(by) => by.map_or(Actor::Policy, Actor::Person),
         Ended::Expired => Actor::Timer,
     };
