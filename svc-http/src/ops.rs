@@ -390,13 +390,13 @@ impl Service for GateService {
                     Ok(binding) => binding,
                     // What a key may do at all comes before what became of its agent.
                     Err(told) if told.kind() == Kind::AgentNotFound && shown.auth == Auth::WorkspaceAdmin => {
-                        return Err(Refusal::missing_scope());
+                        return Err(Refusal::missing_admin_scope());
                     }
                     Err(told) if shown.is_spent => return Err(told),
                     Err(told) => return Err(self.as_stopped(&digest, told).await),
                 };
                 if shown.auth == Auth::WorkspaceAdmin && binding.scope != KeyScope::Admin {
-                    return Err(Refusal::missing_scope());
+                    return Err(Refusal::missing_admin_scope());
                 }
                 self.seen.note(binding.key.bits(), self.gate.now());
                 Ok(Caller::Key(KeyCaller {

@@ -14,7 +14,8 @@ use crate::secrets::{ACCESS_PREFIX, KEY_PREFIX, REFRESH_PREFIX, TOKEN_PREFIX};
 pub(crate) fn refusal(auth: Auth, headers: &HeaderMap, site: &Site) -> Refusal {
     match (sent(auth, headers, site), read(auth)) {
         (Some(sent), Some(read)) => Refusal::unread_credential(&sent, read),
-        _ => Refusal::unauthenticated(),
+        (None, Some(read)) => Refusal::no_credential(read),
+        (_, None) => Refusal::unauthenticated(),
     }
 }
 
@@ -158,7 +159,9 @@ mod tests {
             (Auth::Session, "cookie", b"sid=short"),
         ];
         for (auth, name, sent) in cases {
-            assert_eq!(told(auth, &[(name, sent)]), "no credential that this route reads was sent", "{auth:?} {name}");
+            let message = told(auth, &[(name, sent)]);
+            let read = message.strip_prefix("no credential that this route reads was sent: it reads ");
+            assert_eq!(read, super::read(auth), "{auth:?} {name}");
         }
     }
 }

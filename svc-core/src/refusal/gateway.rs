@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use super::{FieldError, Kind, Refusal};
+use super::{FieldError, Kind, Refusal, table};
 
 /// What a refusal of a model call tells beside its message; each member where it is relevant.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -174,10 +174,12 @@ impl Refusal {
         let message = binding.map_or(Cow::Borrowed(Kind::PolicyConflict.row().message), |it| {
             format!("no model satisfies the policy; what stands in the way is `{it}`").into()
         });
-        Self { message, ..Self::plain(Kind::PolicyConflict) }.about_call(|it| {
+        let fix = relaxations.is_empty().then_some(table::FIX_TOGETHER);
+        let told = |it: &mut CallDetail| {
             it.binding = binding.map(Into::into);
             it.relaxations = Some(relaxations);
-        })
+        };
+        Self { message, ..Self::plain(Kind::PolicyConflict) }.about_call(told).with(|it| it.fix = fix)
     }
 
     /// 502: every model that could have answered failed.

@@ -8,6 +8,7 @@
 mod field;
 mod fleet;
 mod gateway;
+mod people;
 mod table;
 
 use std::borrow::Cow;
@@ -40,6 +41,7 @@ struct Detail {
     counts: Option<Counts>,
     retry_after_s: Option<u32>,
     call: Option<Box<CallDetail>>,
+    fix: Option<&'static str>,
 }
 
 /// How many agents a caller counted, if they said so, and how many there are.
@@ -113,6 +115,13 @@ impl Refusal {
         Self::plain(Kind::Unauthenticated)
     }
 
+    /// 401: nothing that this route reads was sent; `read` is what it reads, in words.
+    #[must_use]
+    pub fn no_credential(read: &str) -> Self {
+        let plain = Self::plain(Kind::Unauthenticated);
+        Self { message: format!("{}: it reads {read}", plain.message).into(), ..plain }
+    }
+
     /// 401: a credential was sent of another kind than the route reads; both are kinds in words, and nothing of what was sent.
     #[must_use]
     pub fn unread_credential(sent: &str, read: &str) -> Self {
@@ -180,52 +189,10 @@ impl Refusal {
         Self { kind: Kind::Forbidden, message: why.into(), detail: None }
     }
 
-    /// 403: the credential lacks the scope of the route.
-    #[must_use]
-    pub fn missing_scope() -> Self {
-        Self::plain(Kind::MissingScope)
-    }
-
-    /// 403: the credential lacks this scope.
-    #[must_use]
-    pub fn missing_scope_named(scope: &str) -> Self {
-        Self { message: format!("the token lacks the scope `{scope}`").into(), ..Self::plain(Kind::MissingScope) }
-    }
-
-    /// 401: the service token is unknown, revoked or not for this address.
-    #[must_use]
-    pub fn invalid_token() -> Self {
-        Self::plain(Kind::InvalidToken)
-    }
-
-    /// 401: the service token's time is up.
-    #[must_use]
-    pub fn token_expired() -> Self {
-        Self::plain(Kind::TokenExpired)
-    }
-
-    /// 403: a console write without its header, or from another origin.
-    #[must_use]
-    pub fn csrf() -> Self {
-        Self::plain(Kind::Csrf)
-    }
-
     /// 403: the request named another host than the deployment's own.
     #[must_use]
     pub fn foreign_host() -> Self {
         Self::plain(Kind::ForeignHost)
-    }
-
-    /// 403: the session may do nothing but set up the second factor.
-    #[must_use]
-    pub fn must_enroll() -> Self {
-        Self::forbidden("this session may only set up the second factor")
-    }
-
-    /// 403: the workspace takes only sessions of its own single sign-on, and this is none.
-    #[must_use]
-    pub fn needs_sso() -> Self {
-        Self::forbidden("this workspace takes only sessions of its own single sign-on")
     }
 
     /// 404: no such object for this caller.
@@ -305,43 +272,6 @@ impl Refusal {
     #[must_use]
     pub fn digest_changed() -> Self {
         Self::plain(Kind::DigestChanged)
-    }
-
-    /// 409: another person has to agree as well; `approval` is the id of what they are to approve in `workspace`.
-    pub fn second_person_required(workspace: impl fmt::Display, approval: impl fmt::Display) -> Self {
-        Self::plain(Kind::SecondPersonRequired).about_approval(workspace, approval)
-    }
-
-    /// 403: the session alone is not enough. An account that has no second factor sets one up first.
-    #[must_use]
-    pub fn second_factor_asked(has_factor: bool) -> Self {
-        let clause = if has_factor {
-            "is asked for once more at this amount"
-        } else {
-            "is asked for at this amount, and the account has no second factor"
-        };
-        Self::faults(Kind::SecondFactorAsked, vec![FieldError::new("code", clause)])
-    }
-
-    /// 409: another owner has to agree; `approval` is the id of what they are to approve in `workspace`.
-    pub fn second_owner_required(workspace: impl fmt::Display, approval: impl fmt::Display) -> Self {
-        Self::plain(Kind::SecondOwnerRequired).about_approval(workspace, approval)
-    }
-
-    /// 409: nobody would be an owner any more, so that there is no approval for another one to agree to.
-    #[must_use]
-    pub fn last_owner() -> Self {
-        Self { message: "the last owner cannot leave".into(), ..Self::plain(Kind::SecondOwnerRequired) }
-    }
-
-    /// 409: another person has to do this as things stand; `why` says which state makes it so.
-    pub fn duties_now(why: impl Into<Cow<'static, str>>) -> Self {
-        Self { message: why.into(), ..Self::plain(Kind::DutiesNow) }
-    }
-
-    /// 403: this caller can never do that; `why` says why not.
-    pub fn duties_never(why: impl Into<Cow<'static, str>>) -> Self {
-        Self { message: why.into(), ..Self::plain(Kind::DutiesNever) }
     }
 
     /// 409: a hold stands in the way; `hold` is its id.
@@ -427,6 +357,9 @@ impl Refusal {
     /// One sentence on what to send differently; on every 4xx. It names `errors` only where there are any.
     #[must_use]
     pub fn fix(&self) -> Option<&'static str> {
+        if let Some(fix) = self.detail.as_deref().and_then(|it| it.fix) {
+            return Some(fix);
+        }
         let fix = self.kind.row().fix?;
         Some(if self.errors().is_empty() && fix.contains("`errors`") { table::FIX_UNNAMED } else { fix })
     }

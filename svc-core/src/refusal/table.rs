@@ -57,6 +57,14 @@ pub struct Row {
 /// The advice in place of one that names `errors`, where none are told.
 pub(super) const FIX_UNNAMED: &str = "Correct what this error describes and send the request again.";
 
+/// The advice where a session may do nothing before its second factor is set up.
+pub(super) const FIX_ENROLL: &str =
+    "Set a second factor up first, in the console or by `POST /api/me/totp` and `POST /api/me/totp/confirm`.";
+/// The advice where whoever is invited has signed in before.
+pub(super) const FIX_MEMBER: &str = "Change their role or teams instead; where they cannot sign in, whoever runs the server makes them a link: `svc sign-in-link EMAIL`.";
+/// The advice where no single change of the policy admits a model.
+pub(super) const FIX_TOGETHER: &str = "Change several constraints together: `rejectedBy` of each of the `candidates` of `POST /v1/route/preview` tells which.";
+
 refusals! {
     // Every route.
     InvalidJson = 400 "invalid_json", "the body is not JSON that this service reads", fix "Send one JSON object in UTF-8 with unique member names and at most 64 levels.";

@@ -222,10 +222,10 @@ pub fn entitled(scope: &mut Scope<'_>, by: &By, workspace: WorkspaceId, right: R
                 return Err(Refusal::invalid_api_key().into());
             }
             in_workspace(row.binding.workspace, workspace)?;
-            if row.binding.scope == KeyScope::Admin && right.of_admin_key() {
-                Ok(Reach::All)
-            } else {
-                Err(Refusal::missing_scope().into())
+            match row.binding.scope {
+                KeyScope::Admin if right.of_admin_key() => Ok(Reach::All),
+                KeyScope::Admin => Err(Refusal::missing_scope().into()),
+                KeyScope::Agent(_) | KeyScope::Inference => Err(Refusal::missing_admin_scope().into()),
             }
         }
     }
@@ -250,7 +250,7 @@ pub fn member(scope: &mut Scope<'_>, person: &Person) -> Result<(Arc<Principal>,
 }
 
 fn in_session(scope: &mut Scope<'_>, person: &Person, session: SessionDigest) -> Result<(Arc<Principal>, Role), Halt> {
-    let session = scope.get::<Session>(session)?.ok_or_else(Refusal::unauthenticated)?;
+    let session = scope.get::<Session>(session)?.ok_or_else(Refusal::session_over)?;
     let signed_in = session_in_force(scope, &session)?;
     let is_theirs = signed_in.account.principal_in(person.workspace) == Some(person.principal);
     let principal =
@@ -260,7 +260,7 @@ fn in_session(scope: &mut Scope<'_>, person: &Person, session: SessionDigest) ->
     let role = principal.membership().filter(|it| it.account == account && it.state == MemberState::Active);
     let membership = role.ok_or_else(Refusal::not_found)?;
     if membership.was_signed_out_since(session.created_at) {
-        return Err(Refusal::unauthenticated().into());
+        return Err(Refusal::session_over().into());
     }
     let role = membership.role;
     let workspace = scope.get::<Workspace>(person.workspace)?.ok_or_else(Refusal::internal)?;
@@ -352,7 +352,7 @@ pub fn person_in(scope: &mut Scope<'_>, signed_in: &SignedIn, workspace: Workspa
 /// `unauthenticated` where there is none in force.
 pub fn signed_in(scope: &mut Scope<'_>, digest: &Digest) -> Result<SignedIn, Halt> {
     let found = scope.get::<Session>(Session::id_of(digest))?.filter(|it| it.digest == *digest);
-    let session = found.ok_or_else(Refusal::unauthenticated)?;
+    let session = found.ok_or_else(Refusal::session_over)?;
     session_in_force(scope, &session)
 }
 
@@ -361,16 +361,16 @@ pub fn signed_in(scope: &mut Scope<'_>, digest: &Digest) -> Result<SignedIn, Hal
 /// # Errors
 /// `unauthenticated` where there is none.
 pub fn own_session(scope: &mut Scope<'_>, id: SessionDigest) -> Result<SignedIn, Halt> {
-    let session = scope.get::<Session>(id)?.ok_or_else(Refusal::unauthenticated)?;
+    let session = scope.get::<Session>(id)?.ok_or_else(Refusal::session_over)?;
     session_in_force(scope, &session)
 }
 
 fn session_in_force(scope: &mut Scope<'_>, session: &Arc<Session>) -> Result<SignedIn, Halt> {
     if !session.is_live(scope.now()) {
-        return Err(Refusal::unauthenticated().into());
+        return Err(Refusal::session_over().into());
     }
     let account = scope.get::<Account>(session.account)?.filter(|it| it.epoch == session.epoch);
-    let account = account.ok_or_else(Refusal::unauthenticated)?;
+    let account = account.ok_or_else(Refusal::session_over)?;
     Ok(SignedIn { row: Arc::clone(session), account })
 }
 

@@ -74,7 +74,7 @@ pub fn invite_member(scope: &mut Scope<'_>, asked: &InviteMember) -> Result<Memb
     let principal = principal_for(scope, asked.workspace, &asked.email, asked.name.as_ref())?;
     let before = principal.membership();
     if before.is_some_and(|it| it.state == MemberState::Active) {
-        return Err(Refusal::not_allowed("they are a member already").into());
+        return Err(Refusal::member_already().into());
     }
     if asked.role == Role::Owner || before.is_some_and(|it| it.role == Role::Owner) {
         owners::may(scope, &asked.by, asked.workspace)?;
