@@ -48,7 +48,7 @@ pub(super) const ROUTES: &[Route] = &[
         path: "/api/w/{wid}/applications",
         request: Some("NewApplication"),
         success: &[201],
-        refusals: &[Kind::InvalidApplication],
+        refusals: &[Kind::InvalidApplication, Kind::NotAllowed],
         summary: "Ask for what one's role cannot do",
         ..APPLICATION
     },

@@ -41,7 +41,7 @@ pub struct CreateApplication {
 /// Keeps an application until somebody decides.
 ///
 /// # Errors
-/// Those of [`entitled`]; `invalid_application` naming every fault that the change itself would be refused for, or where
+/// Those of [`entitled`]; `invalid_application` naming every fault that the change itself would be refused for; `not_allowed` where
 /// [`APPLICATIONS_WAITING_MAX`] of theirs wait already.
 pub fn create_application(scope: &mut Scope<'_>, asked: &CreateApplication) -> Result<Arc<Application>, Halt> {
     let by = By::Person(asked.by);
@@ -55,7 +55,7 @@ pub fn create_application(scope: &mut Scope<'_>, asked: &CreateApplication) -> R
     let mut applications = still_waiting(scope, &person)?;
     if applications.len() >= APPLICATIONS_WAITING_MAX {
         let full = format!("{APPLICATIONS_WAITING_MAX} applications of yours wait already: take one back");
-        return Err(Refusal::invalid_application(vec![FieldError::whole(full)]).into());
+        return Err(Refusal::not_allowed(full).into());
     }
     let now = scope.now();
     let application = Application {
