@@ -121,7 +121,9 @@ fn anywhere(name: &str) -> Option<Value> {
         "agentId" => schemas::id("agt_"),
         "about" => told("An id that the records name: what they are of, who did it, or in what they tell."),
         "upstreamId" => schemas::id("ups_"),
-        "from" | "to" => schemas::time(),
+        "from" | "to" => {
+            json!({ "type": "string", "anyOf": [{ "format": "date" }, { "format": "date-time" }], "description": "An instant, or a day: its first instant in the workspace's zone." })
+        }
         "by" => words(ReportBy::words()),
         "currency" => schemas::currency(),
         "since" => {

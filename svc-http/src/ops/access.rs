@@ -84,7 +84,7 @@ struct Place<'a> {
 
 impl Place<'_> {
     fn keys(&self, call: &Call, of: Option<&str>) -> Result<Answer, Refusal> {
-        let mut query = Query::of(&call.uri);
+        let mut query = Query::among(&call.uri, call.route.query);
         let page = query.page("keys", of.map_or_else(|| self.workspace.to_string(), str::to_owned));
         query.finish()?;
         let agent: Option<AgentId> = of.map(|_| call.param_id("aid")).transpose()?;
@@ -154,7 +154,7 @@ impl Place<'_> {
     }
 
     fn tokens(&self, call: &Call) -> Result<Answer, Refusal> {
-        let mut query = Query::of(&call.uri);
+        let mut query = Query::among(&call.uri, call.route.query);
         let page = query.page("service tokens", self.workspace);
         query.finish()?;
         self.service.read(|scope| entitled(scope, &self.by, self.workspace, Right::ManageTokens))?;

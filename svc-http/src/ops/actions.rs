@@ -15,12 +15,14 @@ use svc_core::value::Id as _;
 use svc_core::value::id::{ActionId, AgentId, PrincipalId, ulid_bits};
 use svc_core::value::link::Index;
 
+use super::reports::zone_of;
 use super::{Caller, GateService, Member};
 use crate::answer::Answer;
 use crate::dispatch::Call;
 use crate::routes::ActionsOp;
 use crate::wire::actions::{Wish, read_reason};
 use crate::wire::decision::{self, Shown};
+use crate::wire::page::Query;
 
 /// Rows that one page looks at, at most; what is not found among them is looked for from the cursor on.
 const LOOKED_MAX: usize = 2_000;
@@ -67,7 +69,8 @@ fn item(service: &GateService, member: Member, view: &View) -> Result<Answer, Re
 }
 
 async fn list(service: &GateService, member: Member, call: &Call) -> Result<Answer, Refusal> {
-    let wish = Wish::read(&call.uri, member.person.workspace)?;
+    let workspace = member.person.workspace;
+    let wish = Wish::read(Query::among(&call.uri, call.route.query), workspace, &zone_of(service, workspace)?)?;
     let page = &wish.page;
     let mut walk = Walk::of(service, member, &wish)?;
     let (mut data, mut looked, mut next) = (Vec::new(), 0, None);

@@ -84,7 +84,7 @@ struct Place<'a> {
 
 impl Place<'_> {
     async fn list(&self, call: &Call, name: &str, newest_first: bool) -> Result<Answer, Refusal> {
-        let mut query = Query::of(&call.uri);
+        let mut query = Query::among(&call.uri, call.route.query);
         let page = query.page(name, self.workspace);
         query.finish()?;
         let all = Range::all(Index::AgentsOf, self.workspace.bits(), LOOK);
@@ -155,7 +155,7 @@ impl Place<'_> {
     }
 
     fn mandates(&self, call: &Call) -> Result<Answer, Refusal> {
-        let mut query = Query::of(&call.uri);
+        let mut query = Query::among(&call.uri, call.route.query);
         let page = query.page("mandates of an agent", call.param("aid"));
         query.finish()?;
         let id = call.param_id("aid")?;
@@ -223,7 +223,7 @@ impl Place<'_> {
     }
 
     fn versions(&self, call: &Call) -> Result<Answer, Refusal> {
-        let mut query = Query::of(&call.uri);
+        let mut query = Query::among(&call.uri, call.route.query);
         let page = query.page("versions of a mandate", call.param("mnd"));
         query.finish()?;
         let id: MandateId = call.param_id("mnd")?;

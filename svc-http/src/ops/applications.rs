@@ -102,7 +102,7 @@ async fn approved(service: &GateService, approve: &mut ApproveApplication) -> Re
 }
 
 fn list(service: &GateService, by: &Person, call: &Call) -> Result<Answer, Refusal> {
-    let mut query = Query::of(&call.uri);
+    let mut query = Query::among(&call.uri, call.route.query);
     let page = query.page("applications", by.workspace);
     query.finish()?;
     let (index, prefix) = match service.read(|scope| readable(scope, by))? {

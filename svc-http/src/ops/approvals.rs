@@ -50,20 +50,20 @@ pub(super) async fn answer(
     let (by, workspace) = caller.by()?;
     match op {
         ApprovalsOp::List => {
-            let mut query = Query::of(&call.uri);
+            let mut query = Query::among(&call.uri, call.route.query);
             let filter = Filter::of(&mut query);
             let page = query.page("approvals", workspace);
             query.finish()?;
             list(service, &by, workspace, filter, &page).await
         }
         ApprovalsOp::Waiting => {
-            let mut query = Query::of(&call.uri);
+            let mut query = Query::among(&call.uri, call.route.query);
             let page = query.page("waiting approvals", workspace);
             query.finish()?;
             list(service, &by, workspace, Filter { state: Some(Stands::Waiting), ..Filter::default() }, &page).await
         }
         ApprovalsOp::Suggested => {
-            let mut query = Query::of(&call.uri);
+            let mut query = Query::among(&call.uri, call.route.query);
             let page = query.page("suggested rules", workspace);
             query.finish()?;
             suggested(service, &by, workspace, &page)

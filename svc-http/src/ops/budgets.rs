@@ -84,7 +84,7 @@ pub(super) async fn answer(
 }
 
 fn list(service: &GateService, by: &By, workspace: WorkspaceId, call: &Call) -> Result<Answer, Refusal> {
-    let mut query = Query::of(&call.uri);
+    let mut query = Query::among(&call.uri, call.route.query);
     let page = query.page("budgets", workspace);
     query.finish()?;
     let after = budget::after(page.after);

@@ -44,7 +44,7 @@ pub(super) async fn answer(
 }
 
 fn list(service: &GateService, by: &By, workspace: WorkspaceId, call: &Call) -> Result<Answer, Refusal> {
-    let mut query = Query::of(&call.uri);
+    let mut query = Query::among(&call.uri, call.route.query);
     let page = query.page("connections", workspace);
     query.finish()?;
     let all = Range { newest_first: true, ..Range::all(Index::ConnectionsOf, workspace.bits(), page.limit) };

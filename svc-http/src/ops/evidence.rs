@@ -10,6 +10,7 @@ use svc_core::value::link::Index;
 use svc_store::evidence::Bundle;
 use tokio::sync::mpsc;
 
+use super::reports::zone_of;
 use super::{Caller, GateService, log, refusal};
 use crate::answer::Answer;
 use crate::dispatch::Call;
@@ -17,6 +18,7 @@ use crate::pieces::{self, Piece};
 use crate::routes::EvidenceOp;
 use crate::shares::Shares;
 use crate::wire::evidence;
+use crate::wire::page::Query;
 
 /// Records that one part of the list looks at, at most; what is not found among them is looked for from the cursor on.
 const LOOKED_MAX: usize = 2_000;
@@ -51,7 +53,8 @@ pub(super) async fn answer(
 }
 
 fn list(service: &GateService, workspace: WorkspaceId, call: &Call) -> Result<Answer, Refusal> {
-    let wish = evidence::Listing::read(&call.uri, workspace)?;
+    let wish =
+        evidence::Listing::read(Query::among(&call.uri, call.route.query), workspace, &zone_of(service, workspace)?)?;
     let (page, mut after) = (&wish.page, wish.page.after);
     let (from, until) = service.gate.numbers(workspace, wish.from, wish.to).map_err(refusal)?;
     let all = Range { newest_first: true, ..Range::all(Index::LedgerOf, workspace.bits(), CHUNK) };
@@ -84,7 +87,8 @@ async fn aside<T: Send + 'static>(work: impl FnOnce() -> Result<T, Refusal> + Se
 }
 
 async fn bundle(service: &GateService, workspace: WorkspaceId, call: &Call) -> Result<Answer, Refusal> {
-    let wanted = evidence::wanted(&call.uri, workspace, service.gate.now())?;
+    let (query, zone) = (Query::among(&call.uri, call.route.query), zone_of(service, workspace)?);
+    let wanted = evidence::wanted(query, workspace, &zone, service.gate.now())?;
     let place = service.bundles.take(workspace.bits()).ok_or_else(Refusal::not_ready)?;
     let gate = service.gate.clone();
     let bundle = aside(move || gate.bundle(&wanted).map_err(refusal)).await?;
@@ -119,14 +123,14 @@ pub(super) fn places() -> Shares<u128> {
 
 async fn proof(service: &GateService, workspace: WorkspaceId, call: &Call) -> Result<Answer, Refusal> {
     let id: EvidenceId = call.param_id("evd")?;
-    evidence::alone(&call.uri)?;
+    Query::among(&call.uri, call.route.query).finish()?;
     let gate = service.gate.clone();
     let proved = aside(move || gate.proof(workspace, id).map_err(refusal)).await?;
     Ok(Answer::json(proved.text()))
 }
 
 async fn scorecard(service: &GateService, workspace: WorkspaceId, call: &Call) -> Result<Answer, Refusal> {
-    let asked = evidence::card(&call.uri, workspace)?;
+    let asked = evidence::card(Query::among(&call.uri, call.route.query), workspace, &zone_of(service, workspace)?)?;
     let gate = service.gate.clone();
     let card = aside(move || gate.scorecard(&asked).map_err(refusal)).await?;
     Ok(Answer::json(evidence::write_card(&card)?))

@@ -109,7 +109,7 @@ impl GateService {
 /// Calls or tasks of a workspace, newest first.
 fn list(service: &GateService, caller: &Caller, call: &Call, index: Index) -> Result<Answer, Refusal> {
     let (_, workspace) = caller.by()?;
-    let mut query = Query::of(&call.uri);
+    let mut query = Query::among(&call.uri, call.route.query);
     let page = query.page(index.name(), workspace);
     query.finish()?;
     let range = Range { newest_first: true, ..Range::all(index, workspace.bits(), 0) };

@@ -70,7 +70,7 @@ impl Place<'_> {
     }
 
     fn list(&self, call: &Call) -> Result<Answer, Refusal> {
-        let mut query = Query::of(&call.uri);
+        let mut query = Query::among(&call.uri, call.route.query);
         let page = query.page("integrations", self.workspace);
         query.finish()?;
         let all = self.service.read(|scope| rules::all(scope, &self.by, self.workspace))?;
@@ -145,7 +145,7 @@ impl Place<'_> {
     }
 
     fn deliveries(&self, call: &Call) -> Result<Answer, Refusal> {
-        let mut query = Query::of(&call.uri);
+        let mut query = Query::among(&call.uri, call.route.query);
         let page = query.page("deliveries", self.workspace);
         let state = query.take("state", |text| {
             let known = wire::STATES.into_iter().find(|it| *it == text);

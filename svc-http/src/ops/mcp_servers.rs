@@ -83,7 +83,7 @@ struct Place<'a> {
 
 impl Place<'_> {
     fn list(&self, call: &Call) -> Result<Answer, Refusal> {
-        let mut query = Query::of(&call.uri);
+        let mut query = Query::among(&call.uri, call.route.query);
         let page = query.page("mcp-servers", self.workspace);
         query.finish()?;
         let all = self.service.read(|scope| read_mcp_servers(scope, &self.by, self.workspace))?;

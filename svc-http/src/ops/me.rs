@@ -143,7 +143,7 @@ async fn remove_factor(
 }
 
 fn sessions(service: &GateService, own: &SignedIn, call: &Call) -> Result<Answer, Refusal> {
-    let mut query = Query::of(&call.uri);
+    let mut query = Query::among(&call.uri, call.route.query);
     let page = query.page("me/sessions", own.account.id);
     query.finish()?;
     let range = Range { newest_first: true, ..Range::all(Index::SessionsOf, own.account.id.bits(), 1) };

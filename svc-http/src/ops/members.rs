@@ -139,7 +139,7 @@ fn list(
     index: Index,
     write: impl Fn(&Found) -> Option<Value>,
 ) -> Result<Answer, Refusal> {
-    let mut query = Query::of(&call.uri);
+    let mut query = Query::among(&call.uri, call.route.query);
     let page = query.page(name, workspace);
     query.finish()?;
     service.read(|scope| entitled(scope, by, workspace, Right::ReadMembers))?;

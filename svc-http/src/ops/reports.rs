@@ -57,7 +57,7 @@ pub(super) async fn answer(
     }
     let right = if op == ReportsOp::Spend { Right::ReadSpend } else { Right::ReadReports };
     let (reach, zone) = zone(service, &by, workspace, right)?;
-    let asked = report::read(&call.uri, &zone, service.gate.now())?;
+    let asked = report::read(Query::among(&call.uri, call.route.query), &zone, service.gate.now())?;
     let (gate, own) = (service.gate.clone(), by.principal().filter(|_| reach != Reach::All));
     let shown = service.aside.run(asker(&by), move || {
         let own = own.map(|it| Own::of(&gate, it)).transpose()?;
@@ -82,6 +82,12 @@ fn zone(service: &GateService, by: &By, workspace: WorkspaceId, right: Right) ->
         let row = scope.get::<Workspace>(workspace)?.ok_or_else(Refusal::not_found)?;
         Ok((reach, row.settings.timezone.clone()))
     })
+}
+
+/// The zone in which a workspace's days begin.
+pub(super) fn zone_of(service: &GateService, workspace: WorkspaceId) -> Result<Zone, Refusal> {
+    let row = service.read(|scope| scope.get::<Workspace>(workspace))?;
+    Ok(row.ok_or_else(Refusal::not_found)?.settings.timezone.clone())
 }
 
 /// What of a report is its reader's own: what counts for them, and what their agents spend.
@@ -258,7 +264,7 @@ fn rows_of<R: svc_core::store::Row>(scope: &mut Scope<'_>, ids: &[R::Id]) -> Res
 }
 
 fn bills(service: &GateService, by: &By, workspace: WorkspaceId, call: &Call) -> Result<Answer, Refusal> {
-    let mut query = Query::of(&call.uri);
+    let mut query = Query::among(&call.uri, call.route.query);
     let page = query.page("billing imports", workspace);
     query.finish()?;
     zone(service, by, workspace, Right::ReadReports)?;
@@ -272,7 +278,7 @@ fn bills(service: &GateService, by: &By, workspace: WorkspaceId, call: &Call) ->
 
 async fn import(service: &GateService, by: By, workspace: WorkspaceId, call: &Call) -> Result<Answer, Refusal> {
     let bill = if is_csv(&call.headers) {
-        report::read_bill_csv(&call.uri, &call.body)?
+        report::read_bill_csv(Query::among(&call.uri, call.route.query), &call.body)?
     } else {
         report::read_bill(&call.body)?
     };

@@ -124,7 +124,7 @@ impl Place<'_> {
         read: impl Fn(&Self) -> Result<Arc<Routing>, Refusal>,
         all: impl Fn(&Routing) -> Vec<(String, Value)>,
     ) -> Result<Answer, Refusal> {
-        let mut query = Query::of(&call.uri);
+        let mut query = Query::among(&call.uri, call.route.query);
         let page = query.page(name, self.workspace);
         query.finish()?;
         let all = all(&*read(self)?);

@@ -76,7 +76,7 @@ impl Place<'_> {
 
     /// The catalogue stands before the workspace's own: it has the first orders of the list, which no name begins with.
     fn templates(&self, call: &Call) -> Result<Answer, Refusal> {
-        let mut query = Query::of(&call.uri);
+        let mut query = Query::among(&call.uri, call.route.query);
         let page = query.page("templates", self.workspace);
         query.finish()?;
         let workspace = self.own()?;

@@ -50,7 +50,7 @@ pub(super) async fn answer(
         }
         StopsOp::TokenFleet | StopsOp::Fleet => fleet(service, by, workspace, call).await,
         StopsOp::Holds => {
-            let mut query = Query::of(&call.uri);
+            let mut query = Query::among(&call.uri, call.route.query);
             let page = query.page("holds", workspace);
             query.finish()?;
             let range = Range { newest_first: true, ..Range::all(Index::HoldsOf, workspace.bits(), page.limit) };

@@ -4,6 +4,7 @@ use svc_core::refusal::{FieldError, Refusal};
 use svc_core::state::gate::{Action, ActionKind, Status};
 use svc_core::value::Timestamp;
 use svc_core::value::id::{AgentId, WorkspaceId};
+use svc_core::value::period::Zone;
 use svc_core::value::text::Note;
 
 use super::page::{Page, Query};
@@ -31,16 +32,15 @@ impl Wish {
     ///
     /// # Errors
     /// `invalid_request` with every fault.
-    pub fn read(uri: &http::Uri, workspace: WorkspaceId) -> Result<Self, Refusal> {
-        let mut query = Query::of(uri);
+    pub fn read(mut query: Query, workspace: WorkspaceId, zone: &Zone) -> Result<Self, Refusal> {
         let agent = query.take("agentId", |it| AgentId::parse(it).map_err(|why| why.to_string()));
         let status = query.take("status", |it| {
             let words = || Status::ALL.map(Status::as_str).join(", ");
             Status::parse(it).ok_or_else(|| format!("must be one of {}", words()))
         });
         let kind = query.take("type", |it| ActionKind::parse(it).map_err(|unknown| unknown.message.to_string()));
-        let from = query.take("from", instant);
-        let to = query.take("to", instant);
+        let from = query.moment("from", zone);
+        let to = query.moment("to", zone);
         if from.zip(to).is_some_and(|(from, to)| from >= to) {
             query.fault("to", "must be later than `from`");
         }
@@ -54,10 +54,6 @@ impl Wish {
     pub fn admits(&self, action: &Action) -> bool {
         self.kind.as_ref().is_none_or(|it| *it == action.kind) && self.agent.is_none_or(|it| it == action.agent)
     }
-}
-
-fn instant(text: &str) -> Result<Timestamp, String> {
-    Timestamp::parse(text).map_err(|why| why.to_string())
 }
 
 /// Reads the reason of an act that needs one.

@@ -4,6 +4,7 @@ use serde_json::json;
 use svc_core::refusal::Refusal;
 use svc_core::state::evidence::{Entry, KINDS};
 use svc_core::value::id::{AgentId, WorkspaceId};
+use svc_core::value::period::Zone;
 use svc_core::value::{Span, Timestamp};
 use svc_store::evidence::{Card, Wanted};
 
@@ -11,10 +12,6 @@ use super::page::{Page, Query};
 
 /// How far back evidence goes where nothing is said.
 const DEFAULT_SPAN: Span = Span::hours(24);
-
-fn instant(text: &str) -> Result<Timestamp, String> {
-    Timestamp::parse(text).map_err(|_| "must be a time such as 2026-10-01T09:30:00.000Z".to_owned())
-}
 
 fn agent(text: &str) -> Result<AgentId, String> {
     AgentId::parse(text).map_err(|_| "must be an agent's id".to_owned())
@@ -43,8 +40,7 @@ impl Listing {
     ///
     /// # Errors
     /// `invalid_request` with every fault.
-    pub fn read(uri: &http::Uri, workspace: WorkspaceId) -> Result<Self, Refusal> {
-        let mut query = Query::of(uri);
+    pub fn read(mut query: Query, workspace: WorkspaceId, zone: &Zone) -> Result<Self, Refusal> {
         let kind = query.take("kind", |text| {
             let is_known = KINDS.iter().any(|it| *it == text || it.split_once('.').is_some_and(|it| it.0 == text));
             if is_known { Ok(text.to_owned()) } else { Err("names no kind of records".to_owned()) }
@@ -54,7 +50,7 @@ impl Listing {
             let fits = (1..=ABOUT_CHARS_MAX).contains(&text.len());
             if is_plain && fits { Ok(format!("\"{text}\"")) } else { Err("must be an id".to_owned()) }
         });
-        let (from, to) = (query.take("from", instant), query.take("to", instant));
+        let (from, to) = (query.moment("from", zone), query.moment("to", zone));
         if from.zip(to).is_some_and(|(from, to)| to <= from) {
             query.fault("to", "must be after `from`");
         }
@@ -82,10 +78,8 @@ impl Listing {
 ///
 /// # Errors
 /// `invalid_request` with every fault.
-pub fn wanted(uri: &http::Uri, workspace: WorkspaceId, now: Timestamp) -> Result<Wanted, Refusal> {
-    let mut query = Query::of(uri);
-    query.only(&["from", "to", "since", "agentId", "redact", "cursor"]);
-    let (from, to) = (query.take("from", instant), query.take("to", instant));
+pub fn wanted(mut query: Query, workspace: WorkspaceId, zone: &Zone, now: Timestamp) -> Result<Wanted, Refusal> {
+    let (from, to) = (query.moment("from", zone), query.moment("to", zone));
     let since = query.take("since", |text| match text.parse::<u64>() {
         Ok(size) if size > 0 && size.to_string() == text => Ok(size),
         _ => Err("must be the size of a checkpoint, from 1".to_owned()),
@@ -123,25 +117,13 @@ pub fn wanted(uri: &http::Uri, workspace: WorkspaceId, now: Timestamp) -> Result
 ///
 /// # Errors
 /// `invalid_request` with every fault.
-pub fn card(uri: &http::Uri, workspace: WorkspaceId) -> Result<Card, Refusal> {
-    let mut query = Query::of(uri);
-    query.only(&["from", "to", "agentId"]);
-    let (from, to, agent) = (query.take("from", instant), query.take("to", instant), query.take("agentId", agent));
+pub fn card(mut query: Query, workspace: WorkspaceId, zone: &Zone) -> Result<Card, Refusal> {
+    let (from, to, agent) = (query.moment("from", zone), query.moment("to", zone), query.take("agentId", agent));
     if from.zip(to).is_some_and(|(from, to)| to <= from) {
         query.fault("to", "must be after `from`");
     }
     query.finish()?;
     Ok(Card { workspace, agent, from, to })
-}
-
-/// That a proof is asked for with nothing but its path.
-///
-/// # Errors
-/// `invalid_request` with every parameter.
-pub fn alone(uri: &http::Uri) -> Result<(), Refusal> {
-    let mut query = Query::of(uri);
-    query.only(&[]);
-    query.finish()
 }
 
 /// A scorecard's answer.

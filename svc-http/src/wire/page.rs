@@ -9,6 +9,8 @@ use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 use svc_core::refusal::{FieldError, Refusal};
 use svc_core::store::{Found, Key, Range};
+use svc_core::value::Timestamp;
+use svc_core::value::period::{Zone, day_of};
 
 /// Items of one page at most.
 pub const PAGE_MAX: usize = 500;
@@ -39,6 +41,15 @@ impl Query {
         query
     }
 
+    /// Reads the query of a request whose route has the parameters `names`, and notes every other: a misspelt filter must not be
+    /// silently none.
+    #[must_use]
+    pub fn among(uri: &http::Uri, names: &[&str]) -> Self {
+        let mut query = Self::of(uri);
+        query.only(names);
+        query
+    }
+
     /// A parameter as it was sent; an empty one counts as sent.
     #[must_use]
     pub fn raw(&self, name: &str) -> Option<&str> {
@@ -56,8 +67,17 @@ impl Query {
         }
     }
 
-    /// Notes every parameter that is none of `names`: where a misspelt one would disclose or leave out what nobody asked to be.
-    pub fn only(&mut self, names: &[&str]) {
+    /// A moment: an instant, or a day, which stands for its first instant in the workspace's zone.
+    pub fn moment(&mut self, name: &str, zone: &Zone) -> Option<Timestamp> {
+        self.take(name, |text| match day_of(text) {
+            Ok(day) => Ok(zone.start(day)),
+            Err(_) => Timestamp::parse(text)
+                .map_err(|_| "must be a time such as 2026-10-01T09:30:00.000Z or a date such as 2026-10-01".to_owned()),
+        })
+    }
+
+    /// Notes every parameter that is none of `names`.
+    fn only(&mut self, names: &[&str]) {
         let known = names.iter().map(|it| format!("`{it}`")).collect::<Vec<_>>().join(", ");
         let why = match names {
             [] => "is no parameter here: there is none".to_owned(),
@@ -236,5 +256,30 @@ mod tests {
             let refusal = query.finish().unwrap_err();
             assert_eq!(refusal.errors().first().unwrap().field.as_deref(), Some("limit"), "{text}");
         }
+    }
+
+    /// A day stands for its first instant where the workspace is; what is neither a day nor an instant is none.
+    #[test]
+    fn a_day_is_a_moment() {
+        let zone = Zone::parse("Europe/Vienna").unwrap();
+        for (text, at) in [
+            ("2026-10-02", Some("2026-10-01T22:00:00.000Z")),
+            ("2026-10-02T09:30:00Z", Some("2026-10-02T09:30:00.000Z")),
+            ("2026-13-02", None),
+            ("", None),
+        ] {
+            let mut query = query(&format!("from={text}"));
+            assert_eq!(query.moment("from", &zone).map(|it| it.to_string()).as_deref(), at, "{text}");
+            assert_eq!(query.finish().is_ok(), at.is_some(), "{text}");
+        }
+    }
+
+    /// What is not among a route's parameters is named with those that are.
+    #[test]
+    fn a_parameter_that_there_is_not_is_named() {
+        let uri = "/x?agentID=1&limit=2".parse().unwrap();
+        let refused = Query::among(&uri, &["limit", "agentId"]).finish().unwrap_err();
+        assert_eq!(refused.message(), "`agentID` is no parameter here: there are `limit`, `agentId`");
+        assert!(Query::among(&uri, &["limit", "agentID"]).finish().is_ok());
     }
 }

@@ -92,8 +92,7 @@ pub struct Asked {
 ///
 /// # Errors
 /// `invalid_request` with every fault.
-pub fn read(uri: &http::Uri, zone: &Zone, now: Timestamp) -> Result<Asked, Refusal> {
-    let mut query = Query::of(uri);
+pub fn read(mut query: Query, zone: &Zone, now: Timestamp) -> Result<Asked, Refusal> {
     let from = query.take("from", |text| day(text, zone, false));
     let to = query.take("to", |text| day(text, zone, true));
     let by = query.take("by", |word| {
@@ -335,8 +334,7 @@ fn range_faults(from: i64, to: i64, lines: &[DayOfModel]) -> Vec<FieldError> {
 ///
 /// # Errors
 /// `invalid_request` naming every fault, of lines by their number.
-pub fn read_bill_csv(uri: &http::Uri, body: &[u8]) -> Result<Bill, Refusal> {
-    let mut query = Query::of(uri);
+pub fn read_bill_csv(mut query: Query, body: &[u8]) -> Result<Bill, Refusal> {
     let upstream =
         needed(&mut query, "upstreamId", |it| UpstreamId::parse(it).map_err(|why| why.into_message().into_owned()));
     let from = needed(&mut query, "from", |it| day_of(it).map_err(|why| why.into_message().into_owned()));
@@ -467,7 +465,7 @@ mod tests {
         let zone = Zone::parse("Europe/Vienna").unwrap();
         let now = Timestamp::parse("2026-10-15T22:30:00Z").unwrap();
         let uri = format!("/x?{query}").parse().unwrap();
-        read(&uri, &zone, now).map(|it| (date_of(it.from), date_of(it.to)))
+        read(Query::of(&uri), &zone, now).map(|it| (date_of(it.from), date_of(it.to)))
     }
 
     fn days(query: &str) -> (String, String) {

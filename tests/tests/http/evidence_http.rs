@@ -142,6 +142,7 @@ async fn the_ledger_is_listed_as_it_is_asked_for() {
         ("kind=act&about=%22", ["about", "kind"].as_slice()),
         ("from=2026-10-02T00:00:00.000Z&to=2026-10-02T00:00:00.000Z", &["to"]),
         ("from=yesterday", &["from"]),
+        ("from=2026-10-02&to=2026-10-02", &["to"]),
     ] {
         let refused = auditor.ask(&mut client, "GET", &format!("{base}?{query}"), None).await;
         assert_eq!(refused.fields(), fields, "{query}");

@@ -182,6 +182,31 @@ async fn writes_come_from_the_consoles_own_pages() {
     site.stop().await;
 }
 
+/// A parameter that a list, a report or evidence does not have is named, with those that it has: a misspelt filter would be none.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn parameters_that_there_are_not_are_refused() {
+    let site = Site::start().await;
+    let owner = site.member(Role::Owner);
+    let (admin, workspace) = (bearer(&site.key(KeyScope::Admin)), site.workspace().to_string());
+    let mut client = site.client().await;
+    let mut asked = 0;
+    for route in routes::all().filter(|it| !it.is_write() && !it.query.is_empty()) {
+        let own = format!("{}?agentID=x", path(route, &workspace));
+        let got = match route.auth {
+            Auth::Session | Auth::Member(_) => owner.ask(&mut client, "GET", &own, None).await,
+            Auth::Token(scope) => client.get(&own, &site.token(&[scope])).await,
+            Auth::WorkspaceAdmin => client.ask("GET", &own, &[("authorization", &admin)], b"").await,
+            Auth::Open | Auth::Agent | Auth::McpAgent | Auth::Workspace | Auth::Payer | Auth::Signature => continue,
+        };
+        asked += 1;
+        assert_eq!(got.refusal(), (400, "invalid_request".into(), vec!["agentID".into()]), "{}", route.path);
+        let message = got.json()["error"]["message"].as_str().unwrap().to_owned();
+        assert!(route.query.iter().all(|it| message.contains(&format!("`{it}`"))), "{message}");
+    }
+    assert!(asked > 40, "{asked}");
+    site.stop().await;
+}
+
 /// Every machine route lets in the tokens of its scope and no other credential.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_machine_route_takes_its_own_scope() {
