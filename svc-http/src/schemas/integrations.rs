@@ -312,7 +312,7 @@ fn integration() -> Value {
             "config": configuration(),
             "enabled": { "type": "boolean" },
             "receiveUrl": { "type": "string", "format": "uri", "description": "Where the other side sends to, of kinds that are received." },
-            "state": { "type": "string", "enum": ["ok", "failing", "off"], "description": "`off` too where nothing can go out yet: a `chat` or an `export` without `config.url`." },
+            "state": { "type": "string", "enum": ["ok", "failing", "off"], "description": "`off` too as long as nothing can come of it: `chat` and `export` without `url`, `github` without `repositories` or `branches`, `slack` and `relay` without `members`, `ssf` without `issuer`, `audience` or keys, `oidc` without `issuer` or `clientId`." },
             "secret": { "type": "string", "description": "Where the server drew it, in the answer that says so, and in no other; never one that was sent." },
             "secretHint": { "type": "string", "description": "The last four characters of the secret in force." },
             "secrets": {

@@ -336,24 +336,23 @@ impl Integration {
             }
     }
 
-    /// Whether it goes out to an address, and has none.
-    const fn lacks_address(&self) -> bool {
+    /// Whether its configuration lacks what nothing can come of it without: where to, from where, whom to believe or who decides.
+    const fn is_incomplete(&self) -> bool {
         match &self.config {
             IntegrationConfig::Chat(it) => it.url.is_none(),
             IntegrationConfig::Export(it) => it.url.is_none(),
-            IntegrationConfig::Nothing
-            | IntegrationConfig::Code(_)
-            | IntegrationConfig::Deciders(_)
-            | IntegrationConfig::Mail(_)
-            | IntegrationConfig::Oidc(_)
-            | IntegrationConfig::Signals(_) => false,
+            IntegrationConfig::Code(it) => it.repositories.is_empty() || it.branches.is_empty(),
+            IntegrationConfig::Deciders(it) => it.members.is_empty(),
+            IntegrationConfig::Oidc(it) => it.issuer.is_none() || it.client_id.is_none(),
+            IntegrationConfig::Signals(it) => it.issuer.is_none() || it.audience.is_none() || it.keys.is_none(),
+            IntegrationConfig::Nothing | IntegrationConfig::Mail(_) => false,
         }
     }
 
-    /// The word for how it stands: one that goes out and has nowhere to go to is as good as off.
+    /// The word for how it stands: one that nothing can come of is as good as off.
     #[must_use]
     pub const fn state(&self) -> &'static str {
-        match (self.enabled && !self.lacks_address(), self.failing) {
+        match (self.enabled && !self.is_incomplete(), self.failing) {
             (false, _) => "off",
             (true, true) => "failing",
             (true, false) => "ok",
@@ -363,7 +362,12 @@ impl Integration {
 
 #[cfg(test)]
 mod tests {
+    use super::super::config::{
+        ChatConfig, CodeConfig, DeciderConfig, MailConfig, OidcConfig, SignalConfig, SignalKeys,
+    };
+    use super::super::export::ExportConfig;
     use super::*;
+    use crate::value::text::UrlText;
 
     fn secret(hint: &str, at: i64) -> SealedSecret {
         let created_at = Timestamp::from_millis(at);
@@ -414,5 +418,42 @@ mod tests {
     fn an_integration_that_is_off_has_no_secret_in_force() {
         let off = Integration { enabled: false, ..integration() };
         assert_eq!((off.in_force(Timestamp::default()), off.state()), (vec![], "off"));
+    }
+
+    /// One that lacks a part which nothing can come of it without is off until it has it; who is mailed need not be named.
+    #[test]
+    fn an_integration_that_nothing_can_come_of_is_off() {
+        let of = |config: IntegrationConfig| Integration { config, ..integration() }.state();
+        let url = || UrlText::parse("https://hooks.example.com/in").ok();
+        let code = |repositories: &[&str], branches: &[&str]| {
+            let all = |names: &[&str]| names.iter().map(|it| Box::from(*it)).collect();
+            IntegrationConfig::Code(CodeConfig { repositories: all(repositories), branches: all(branches) })
+        };
+        let signals = |has_keys: bool| {
+            let (issuer, audience) = (Some("https://idp.example.com".into()), Some("svc".into()));
+            IntegrationConfig::Signals(SignalConfig {
+                issuer,
+                audience,
+                keys: url().filter(|_| has_keys).map(SignalKeys::Url),
+            })
+        };
+        let cases = [
+            (IntegrationConfig::Nothing, "ok"),
+            (IntegrationConfig::Mail(MailConfig::default()), "ok"),
+            (IntegrationConfig::Chat(ChatConfig::default()), "off"),
+            (IntegrationConfig::Chat(ChatConfig { url: url(), ..ChatConfig::default() }), "ok"),
+            (IntegrationConfig::Export(ExportConfig::default()), "off"),
+            (code(&[], &["main"]), "off"),
+            (code(&["a/b"], &[]), "off"),
+            (code(&["a/b"], &["main"]), "ok"),
+            (IntegrationConfig::Deciders(DeciderConfig::default()), "off"),
+            (IntegrationConfig::Oidc(OidcConfig::default()), "off"),
+            (IntegrationConfig::Signals(SignalConfig::default()), "off"),
+            (signals(false), "off"),
+            (signals(true), "ok"),
+        ];
+        for (config, state) in cases {
+            assert_eq!(of(config.clone()), state, "{config:?}");
+        }
     }
 }
