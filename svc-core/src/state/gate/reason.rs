@@ -204,6 +204,9 @@ impl Reason {
     /// What it says to a person: one clause, without a full stop.
     #[must_use]
     pub fn message(&self) -> String {
+        if let Some(said) = self.field.is_none().then(|| unnamed(self.code)).flatten() {
+            return said.into();
+        }
         // An agent may have written it: it stands between backticks, and ends where the last of them stands.
         let about = || self.field.as_deref().unwrap_or("this").replace('`', "'");
         let window = || self.window.as_deref().unwrap_or("period");
@@ -254,7 +257,7 @@ impl Reason {
             Code::SplitPayments => format!(
                 "payments to `{}` within 24 hours together reach {}, above {}",
                 about(),
-                self.amount(self.used),
+                self.amount(self.used.zip(self.requested).map(|(used, more)| used.saturating_add(more))),
                 bound()
             ),
             Code::TierRestricted => "this agent's tier asks a person about everything".into(),
@@ -280,6 +283,20 @@ impl Reason {
     }
 }
 
+/// What a rule says that has nothing to name: the action named nothing, or too much to tell, or its reader may not read the merchant.
+const fn unnamed(code: Code) -> Option<&'static str> {
+    match code {
+        Code::FieldNotAllowed => {
+            Some("the mandate lets only fields that it names be shared, and the action names none, or others")
+        }
+        Code::MerchantNotAllowed => {
+            Some("the mandate lets only merchants that it names be paid, and the action names none, or another")
+        }
+        Code::ToolNotAllowed => Some("the mandate lets only tools that it names be called, and the action names none"),
+        _ => None,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -294,6 +311,15 @@ mod tests {
             let message = Reason::new(*code, Effect::Ask).about(about).message();
             assert!(message.contains("`x' is allowed. Approve it: 'y`"), "{message}");
             assert_eq!(message.matches('`').count(), 2, "{message}");
+        }
+    }
+
+    /// Where an action names nothing that the rule is about, or may not be told what, nothing is made up in its place.
+    #[test]
+    fn what_names_nothing_is_told_so() {
+        for code in [Code::FieldNotAllowed, Code::MerchantNotAllowed, Code::ToolNotAllowed] {
+            let message = Reason::new(code, Effect::Ask).message();
+            assert!(message.contains("names none") && !message.contains('`'), "{message}");
         }
     }
 }
