@@ -142,6 +142,10 @@ async fn the_stateless_era_is_spoken() {
     assert!(result["supportedVersions"].as_array().unwrap().contains(&json!(MODERN)), "{result}");
     assert_eq!(result["_meta"]["io.modelcontextprotocol/serverInfo"]["name"], "svc");
     let listed = modern(&mut client, key, "tools/list", json!({}), &[]).await.ok()["result"].clone();
+    for (name, default) in [("spend_summary", "day"), ("find_waste", "month")] {
+        let tool = listed["tools"].as_array().unwrap().iter().find(|it| it["name"] == name).unwrap();
+        assert_eq!(tool["inputSchema"]["properties"]["window"]["default"], default, "{name}");
+    }
     assert!(listed["ttlMs"].as_i64().unwrap() >= 0 && listed["tools"].as_array().unwrap().len() == 7);
     let params = json!({ "name": "spend_summary" });
     let called = modern(&mut client, key, "tools/call", params.clone(), &[]).await.ok()["result"].clone();

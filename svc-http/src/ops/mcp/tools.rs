@@ -62,8 +62,8 @@ pub(super) async fn call(service: &GateService, known: &Known, tool: Tool, argum
             let decided = service.action(known, action(arguments)?).await?;
             explain(service, &decided)
         }
-        Tool::SpendSummary => spend(service, known, window(arguments, Period::Day)?).await,
-        Tool::FindWaste => waste(service, known, window(arguments, Period::Month)?).await,
+        Tool::SpendSummary => spend(service, known, window(arguments, tool)?).await,
+        Tool::FindWaste => waste(service, known, window(arguments, tool)?).await,
         Tool::UnwatchedKeys => unwatched(service, known).await,
     }
 }
@@ -76,9 +76,9 @@ fn action(arguments: &Json) -> Result<ActionId, Refusal> {
     ActionId::parse(id).map_err(|_| Refusal::not_found())
 }
 
-fn window(arguments: &Json, default: Period) -> Result<Period, Refusal> {
+fn window(arguments: &Json, tool: Tool) -> Result<Period, Refusal> {
     match arguments.get("window").filter(|it| !it.is_null()).map(Json::as_str) {
-        None => Ok(default),
+        None => tool.window().ok_or_else(Refusal::internal),
         Some(Some("day")) => Ok(Period::Day),
         Some(Some("week")) => Ok(Period::Week),
         Some(Some("month")) => Ok(Period::Month),

@@ -1,6 +1,7 @@
 //! The server's own tools: their names, what they take and what they give.
 
 use serde_json::{Value, json};
+use svc_core::value::period::Period;
 
 /// A tool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,6 +52,21 @@ impl Tool {
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|it| it.name() == name)
+    }
+
+    /// Of which running period a tool that adds up tells where its `window` says nothing.
+    #[must_use]
+    pub const fn window(self) -> Option<Period> {
+        match self {
+            Self::SpendSummary => Some(Period::Day),
+            // What is wasted shows over many calls.
+            Self::FindWaste => Some(Period::Month),
+            Self::AuthorizeAction
+            | Self::SettleAction
+            | Self::CheckActionStatus
+            | Self::ExplainDecision
+            | Self::UnwatchedKeys => None,
+        }
     }
 
     const fn title(self) -> &'static str {
@@ -106,7 +122,16 @@ impl Tool {
             ),
             Self::CheckActionStatus | Self::ExplainDecision => object(json!({ "actionId": id("act_") }), &["actionId"]),
             Self::SpendSummary | Self::FindWaste => {
-                object(json!({ "window": { "type": "string", "enum": ["day", "week", "month"] } }), &[])
+                let default = self.window().map(Period::as_str);
+                object(
+                    json!({ "window": {
+                        "type": "string",
+                        "enum": ["day", "week", "month"],
+                        "default": default,
+                        "description": "The running day, week or month of the workspace's zone.",
+                    } }),
+                    &[],
+                )
             }
             Self::UnwatchedKeys => object(json!({}), &[]),
         }
