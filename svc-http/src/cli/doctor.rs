@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use svc_http::config::{Config, ConfigError, Loaded};
 
 use super::output::{Problem, named_data, print, print_json};
-use super::{handles, serve};
+use super::{handles, reached, serve};
 
 /// One thing that was looked at.
 struct Check {
@@ -119,7 +119,7 @@ fn broken(problem: Problem) -> Finding {
 }
 
 fn base(config: &Config) -> Finding {
-    let url = config.base_url(config.listen);
+    let url = reached::base_url(config);
     if url.is_loopback() && !config.listen.ip().is_loopback() {
         return Odd(
             format!("{url} is loopback, but {} takes connections from elsewhere", config.listen),

@@ -9,7 +9,7 @@ use super::database::{FirstStart, place};
 use super::output::{Problem, named_data, writable};
 use super::store::{Missing, Use, open};
 use super::welcome::tell_unseen;
-use super::{providers, setup};
+use super::{providers, reached, setup};
 
 /// Makes what is missing and prints it.
 ///
@@ -17,7 +17,7 @@ use super::{providers, setup};
 /// [`Problem`] where the data directory is not to be had.
 pub(crate) fn run(config: &Config, owner: &Email, json: bool) -> Result<ExitCode, Problem> {
     writable()?;
-    let base_url = config.base_url(config.listen);
+    let base_url = reached::base_url(config);
     let gate = open(config, &base_url, Missing::Make, Use::Command)?;
     let directory = config.database_directory();
     let _first = FirstStart::wait(config)?;

@@ -210,6 +210,10 @@ fn a_sign_in_link_leads_to_the_server() {
     assert_ne!(base, "http://127.0.0.1:8080");
     let link = run(folder.path(), "sign-in-link owner@localhost");
     assert!(link.out.starts_with(&format!("{base}/sign-in#token=sil_")), "{link:?}");
+    let init: Value = serde_json::from_str(&run(folder.path(), "init --json").out).unwrap();
+    assert_eq!(text(&init, "baseUrl"), base, "`init` names the same");
+    let doctor = run(folder.path(), "doctor");
+    assert!(doctor.out.contains(base), "{doctor:?}");
     let mut set = svc(folder.path());
     set.args(["sign-in-link", "owner@localhost"]).env("SVC_BASE_URL", "https://gate.example.com");
     let set = Ran::from(set.output().unwrap());
