@@ -335,6 +335,7 @@ fn me() -> Value {
             "twoFactor": { "type": "boolean" },
             "session": {
                 "type": "object",
+            "recoveryCodesLeft": { "type": "integer", "minimum": 0, "maximum": 10, "description": "Recovery codes that were not used yet, where there is a second factor." },
                 "required": ["id", "expiresAt", "proof"],
                 "properties": { "id": id("ses_"), "expiresAt": time(), "proof": people::proof() },
             },

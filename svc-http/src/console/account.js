@@ -121,6 +121,7 @@ function Factor({ ended }) {
   };
   return html`<section class="card" aria-labelledby="factor"><header><h2 id="factor">Second factor</h2><${Badge} kind=${me.twoFactor ? "good" : "plain"}>${me.twoFactor ? "Set up" : "None"}<//></header>
     <p>${me.twoFactor ? "A code of an app on your phone is asked for when you sign in, and where a workspace asks again above an amount." : "With one, whoever gets hold of your password still gets nowhere: signing in asks for a code of an app on your phone as well."}</p>
+    ${me.recoveryCodesLeft !== undefined && html`<p><small>${me.recoveryCodesLeft === 1 ? "1 recovery code is" : `${me.recoveryCodesLeft} recovery codes are`} left.</small></p>`}
     ${asking.length > 0 && html`<p><small>Asked for by ${asking.map((/** @type {any} */ it, /** @type {number} */ place) => html`${place > 0 && ", "}<${Quoted} key=${it.id} text=${it.name} />`)}.</small></p>`}
     ${wrong && html`<p class="trouble" role="alert">${wrong.error.message ?? "The server does not answer."}</p>`}
     ${me.twoFactor ? html`<${Button} kind="danger" act=${() => setOpen({ act: "remove" })}>Remove it<//>` : html`<${Button} kind="main" act=${begin}>Set it up<//>`}

@@ -14,7 +14,7 @@ pub fn write(signed_in: &SignedIn, workspaces: &[InWorkspace]) -> Result<Vec<u8>
     let account = &signed_in.account;
     let own = workspaces.first().map(|it| &it.principal);
     let list: Vec<_> = workspaces.iter().map(workspace).collect();
-    let me = json!({
+    let mut me = json!({
         "id": account.id,
         "principalId": own.map(|it| it.id),
         "name": account.name.as_ref().or_else(|| own.and_then(|it| it.name.as_ref())),
@@ -23,6 +23,9 @@ pub fn write(signed_in: &SignedIn, workspaces: &[InWorkspace]) -> Result<Vec<u8>
         "session": { "id": signed_in.session(), "expiresAt": signed_in.expires_at().to_string(), "proof": proof(signed_in.row.proof) },
         "workspaces": list,
     });
+    if let Some(factor) = &account.second_factor {
+        super::put(&mut me, "recoveryCodesLeft", json!(factor.recovery.len()));
+    }
     serde_json::to_vec(&me).map_err(|_| Refusal::internal())
 }
 

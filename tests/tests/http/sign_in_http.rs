@@ -171,13 +171,15 @@ async fn a_second_factor_is_set_up_and_each_code_counts_once() {
     let wait = post(&mut client, "/api/sign-in", password).await.ok();
     let body = json!({ "pending": wait["pending"], "recoveryCode": codes[0] });
     assert_eq!(post(&mut client, "/api/sign-in/totp", body).await.status, 401);
+    let me = ask(&mut client, Some(&sid), "GET", "/api/me", None).await.ok();
+    assert_eq!((&me["twoFactor"], &me["recoveryCodesLeft"]), (&json!(true), &json!(9)), "one was used");
     let both = json!({ "pending": "x", "code": "1", "recoveryCode": "2" });
     assert_eq!(post(&mut client, "/api/sign-in/totp", both).await.status, 400);
 
     let body = json!({ "recoveryCode": codes[1] });
     assert_eq!(ask(&mut client, Some(&sid), "DELETE", "/api/me/totp", Some(&body)).await.status, 204);
     let me = ask(&mut client, Some(&sid), "GET", "/api/me", None).await.ok();
-    assert_eq!(me["twoFactor"], false);
+    assert_eq!((&me["twoFactor"], me.get("recoveryCodesLeft")), (&json!(false), None));
     site.stop().await;
 }
 
