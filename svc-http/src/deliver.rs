@@ -10,7 +10,7 @@
 mod facts;
 mod letter;
 mod queue;
-mod room;
+pub(crate) mod room;
 mod send;
 mod slack;
 mod spread;

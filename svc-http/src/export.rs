@@ -32,7 +32,7 @@ use crate::wire::ocsf;
 /// How often ledgers are looked at: what happens meanwhile goes together. After a full delivery the next one is not waited for.
 const PERIOD: Duration = Duration::from_secs(1);
 /// Events of one delivery.
-const EVENTS_MAX: usize = 100;
+pub(crate) const EVENTS_MAX: usize = 100;
 /// Bytes of one delivery; a record that is longer goes alone.
 const BYTES_MAX: usize = 1 << 20;
 /// Records that are passed over before that is written down: until then they are looked through again.

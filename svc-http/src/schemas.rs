@@ -17,6 +17,7 @@ mod mcp_servers;
 mod members;
 mod oauth;
 mod people;
+mod posted;
 mod reasons;
 mod routing;
 mod sent;
@@ -72,7 +73,8 @@ pub(crate) fn all() -> Map<String, Value> {
         .chain(routing::all())
         .chain(oauth::all())
         .chain(mcp_servers::all())
-        .chain(people::all());
+        .chain(people::all())
+        .chain(posted::all());
     let mut schemas = schemas.map(|(name, schema)| (name.to_owned(), schema)).collect();
     sent::finish(&mut schemas);
     schemas
@@ -333,9 +335,9 @@ fn me() -> Value {
             "name": { "type": ["string", "null"] },
             "email": { "type": "string" },
             "twoFactor": { "type": "boolean" },
+            "recoveryCodesLeft": { "type": "integer", "minimum": 0, "maximum": 10, "description": "Recovery codes that were not used yet, where there is a second factor." },
             "session": {
                 "type": "object",
-            "recoveryCodesLeft": { "type": "integer", "minimum": 0, "maximum": 10, "description": "Recovery codes that were not used yet, where there is a second factor." },
                 "required": ["id", "expiresAt", "proof"],
                 "properties": { "id": id("ses_"), "expiresAt": time(), "proof": people::proof() },
             },

@@ -12,20 +12,30 @@ use svc_core::state::gate::Action;
 use super::facts::{Facts, marked};
 use crate::wire::put;
 
+/// Somebody tries the room out.
+const TEST: &str = "test";
+/// Something waits for a decision.
+const ASKED: &str = "approval.requested";
+/// A tool ran although its action was not allowed.
+const RAN: &str = "action.unapproved_run";
+/// The `type` of everything that is posted to a room.
+#[cfg(test)]
+pub(crate) const TYPES: [&str; 3] = [TEST, ASKED, RAN];
+
 /// The body of a post, with the buttons that a relay passes on, where there are any; `id` is the same at every try. Where the chat takes
 /// no more, the text alone. `None` of what is no room's business.
 pub(super) fn body(message: &Message, id: &str, base: &str, buttons: Vec<Value>) -> Option<Vec<u8>> {
     let mut told = match &message.about {
-        About::Test => json!({ "type": "test", "id": id, "text": "svc: messages come through" }),
+        About::Test => json!({ "type": TEST, "id": id, "text": "svc: messages come through" }),
         About::Asked(asked) => {
             let facts = Facts::of(asked, base);
-            json!({ "type": "approval.requested", "id": id, "approval": approval(asked, &facts), "text": text(&facts) })
+            json!({ "type": ASKED, "id": id, "approval": approval(asked, &facts), "text": text(&facts) })
         }
         About::Ran(ran) => {
             let facts = Facts::of_run(ran, base);
             let mut text = told(&facts);
             text.push(format!("Look at it: {}", facts.url));
-            json!({ "type": "action.unapproved_run", "id": id, "action": run(ran, &facts), "text": text.join("\n") })
+            json!({ "type": RAN, "id": id, "action": run(ran, &facts), "text": text.join("\n") })
         }
         About::Ended(..) | About::Conflict(_) | About::Loosened(_) | About::Invited(_) => return None,
     };

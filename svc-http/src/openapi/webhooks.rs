@@ -8,7 +8,7 @@ use crate::schemas::reference;
 /// A call to an address that a client has named.
 #[derive(Debug)]
 pub(crate) struct Webhook {
-    /// The body's `type`.
+    /// Its name: the body's `type`, but of what has none, or one that another call has too.
     pub(crate) name: &'static str,
     /// The schema of its body.
     pub(crate) body: &'static str,
@@ -20,7 +20,7 @@ pub(crate) struct Webhook {
 }
 
 /// Every one of them.
-pub(crate) const ALL: [Webhook; 2] = [
+pub(crate) const ALL: [Webhook; 6] = [
     Webhook {
         name: "action.decided",
         body: "ActionDecided",
@@ -35,13 +35,41 @@ pub(crate) const ALL: [Webhook; 2] = [
         told: "A person has the integration `callbacks` tested with an address (`POST /api/w/{wid}/integrations/{int}/test`). It is signed as every call and made once.",
         operation: "callbackTest",
     },
+    Webhook {
+        name: "approval.requested",
+        body: "RoomQuestion",
+        summary: "A room is told of what waits for a decision",
+        told: "Posted to `config.url` of the integration `chat` once something begins to wait. Tried as `action.decided` is. Whoever follows the link still has to sign in and may have to be somebody else. With `config.format` `text` only `text` is posted.",
+        operation: "approvalRequested",
+    },
+    Webhook {
+        name: "action.unapproved_run",
+        body: "RoomRun",
+        summary: "A room is told of a tool that ran although its action was not allowed",
+        told: "Posted to `config.url` of the integration `chat` once the agent's client reports it. Tried as `action.decided` is. With `config.format` `text` only `text` is posted.",
+        operation: "actionUnapprovedRun",
+    },
+    Webhook {
+        name: "room.test",
+        body: "RoomTest",
+        summary: "Somebody tries a room out",
+        told: "A person has the integration `chat` tested. Its `type` is `test`. It is signed as every call and made once. With `config.format` `text` only `text` is posted.",
+        operation: "roomTest",
+    },
+    Webhook {
+        name: "export",
+        body: "ExportedEvents",
+        summary: "The ledger's records, in its order, for a system that gathers security events",
+        told: "Posted to `config.url` of the integration `export`: up to 100 events and 1 MiB, an event that is longer alone. The next delivery is made once this one is taken; tried as `action.decided` is, and then the export stands still. A test has one event, whose `unmapped.svc.type` is `test`.",
+        operation: "export",
+    },
 ];
 
 /// The headers of every such call, with what each is.
 pub(crate) const HEADERS: [(&str, &str); 2] = [
     (
         "svc-signature",
-        "`t=<unix seconds>,v1=<hex>`: HMAC-SHA256 of `t`, a full stop and the body as it was sent, under the whole text of the workspace's callback secret (`whsec_…`). `t` is the time of this try: refuse one that is minutes off. While the secret rotates there are two `v1`, one under each; one that fits is enough.",
+        "`t=<unix seconds>,v1=<hex>`: HMAC-SHA256 of `t`, a full stop and the body as it was sent, under the whole text of the secret (`whsec_…`): of the integration `callbacks` for what agents have registered, else of the integration that it comes from. `t` is the time of this try: refuse one that is minutes off. While the secret rotates there are two `v1`, one under each; one that fits is enough.",
     ),
     ("svc-event-id", "What is told: the same at every try, another for everything else."),
 ];
@@ -91,5 +119,18 @@ mod tests {
         assert_eq!(RETRY_AFTER.to_vec(), [&waits[..], &hours].concat());
         let told = ALL[0].told;
         assert!(told.contains("tried eight times in all: at once, then after 5 seconds, 30 seconds, 5 minutes, 30 minutes, 2, 6 and 12 hours"));
+    }
+
+    /// Whatever is posted to a room stands here, by the `type` that its body has.
+    #[test]
+    fn what_is_posted_to_rooms_is_described() {
+        let schemas = crate::schemas::all();
+        let types = |it: &Webhook| schemas[it.body]["properties"]["type"]["enum"][0].clone();
+        for posted in crate::deliver::room::TYPES {
+            let of_rooms = |it: &&Webhook| it.body.starts_with("Room") && types(it) == posted;
+            assert_eq!(ALL.iter().filter(of_rooms).count(), 1, "{posted}");
+        }
+        let events = &schemas["ExportedEvents"];
+        assert_eq!((&events["type"], &events["maxItems"]), (&json!("array"), &json!(crate::export::EVENTS_MAX)));
     }
 }
