@@ -60,7 +60,9 @@ class Receiver(BaseHTTPRequestHandler):
 
 
 def main() -> None:
-    Receiver.secret = os.environ["SVC_CALLBACK_SECRET"]
+    Receiver.secret = os.environ.get("SVC_CALLBACK_SECRET", "")
+    if not Receiver.secret:
+        sys.exit("set SVC_CALLBACK_SECRET to the `callbackSecret` that `svc dev` and `svc init` print")
     port = int(sys.argv[1]) if len(sys.argv) > 1 else 8090
     server = HTTPServer(("127.0.0.1", port), Receiver)
     print(f"listening on http://127.0.0.1:{server.server_port}", flush=True)

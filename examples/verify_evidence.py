@@ -296,8 +296,8 @@ def judge(raw, trusted=None):
 if __name__ == "__main__":
     try:
         texts = [open(name, "rb").read() for name in sys.argv[1:3]]
-        code, said = judge(texts[0], published(texts[1]) if texts[1:] else None)
-    except (OSError, ValueError, IndexError) as fault:
+        code, said = judge(texts[0], published(texts[1]) if texts[1:] else None) if texts else (4, "no verdict: pass a file, BUNDLE [JWKS]")
+    except (OSError, ValueError) as fault:
         code, said = 4, f"no verdict: {fault}"
     print(said)
     sys.exit(code)

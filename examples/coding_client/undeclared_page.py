@@ -11,12 +11,14 @@ Python's standard library is all it needs. `SVC_BIN` says where `svc` lies, if i
 import json
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 import tempfile
+import urllib.error
 import urllib.request
 
-URL, KEY = os.environ["SVC_URL"], os.environ["SVC_AGENT_KEY"]
+URL, KEY = os.environ.get("SVC_URL", ""), os.environ.get("SVC_AGENT_KEY", "")
 SVC = os.environ.get("SVC_BIN", "svc")
 SESSION = "session-" + os.urandom(6).hex()
 DIRECT = urllib.request.build_opener(urllib.request.ProxyHandler({}))
@@ -26,8 +28,14 @@ def ask(path: str, body: dict | None = None, **headers: str) -> dict:
     """Asks svc, and gives its answer."""
     headers |= {"authorization": f"Bearer {KEY}", "content-type": "application/json"}
     data = None if body is None else json.dumps(body).encode()
-    with DIRECT.open(urllib.request.Request(URL + path, data, headers), timeout=30) as answer:
-        return json.load(answer)
+    try:
+        with DIRECT.open(urllib.request.Request(URL + path, data, headers), timeout=30) as answer:
+            return json.load(answer)
+    except urllib.error.HTTPError as refused:
+        told = json.load(refused)["error"]
+        sys.exit(f"{path}: {refused.code} {told['message']}. {told.get('fix', '')}")
+    except urllib.error.URLError as fault:
+        sys.exit(f"nobody answers at SVC_URL ({URL}): {fault.reason}")
 
 
 def tool_call(tool: str, transcript: pathlib.Path) -> str:
@@ -57,6 +65,10 @@ def tell(what: str, decided: dict) -> None:
 
 
 def main() -> None:
+    if not (URL and KEY):
+        sys.exit("set SVC_URL and SVC_AGENT_KEY: `svc dev` prints an `export` line with both")
+    if not shutil.which(SVC):
+        sys.exit(f"`{SVC}` is not there to be run: say where `svc` lies with SVC_BIN")
     with tempfile.TemporaryDirectory() as folder:
         transcript = pathlib.Path(folder, "transcript.jsonl")
         transcript.write_text(json.dumps({"type": "user", "message": {"role": "user", "content": "Pay the invoice"}}) + "\n")
