@@ -1,7 +1,9 @@
 //! E-mail addresses and telephone numbers.
 
 use super::card::{goes_on, is_inside_a_number};
+use super::few::Few;
 use super::text::Text;
+use super::told::Told;
 
 /// Bytes before and after the `@` (RFC 5321).
 const LOCAL_MAX: usize = 64;
@@ -13,34 +15,18 @@ const FILES: [&[u8]; 20] = [
 ];
 /// Digits of an international number (E.164), the country's with them.
 const DIGITS: std::ops::RangeInclusive<usize> = 8..=15;
-/// Words after which digits are a telephone number.
-const TOLD: [&str; 20] = [
-    "phone",
-    "tel",
-    "telephone",
-    "telefon",
-    "teléfono",
-    "telefono",
-    "tél",
-    "mobile",
-    "mobil",
-    "cell",
-    "call",
-    "fax",
-    "handy",
-    "móvil",
-    "movil",
-    "whatsapp",
-    "sms",
-    "portable",
-    "ring",
-    "dial",
-];
-/// So many bytes before a number are searched for them.
-const TOLD_WITHIN: usize = 24;
+/// Digits of one group, and groups, that are looked at; digits of all groups then.
+const GROUP_MAX: usize = 16;
+const GROUPS_MAX: usize = 8;
+const DIALLED_MAX: usize = *DIGITS.end() + GROUP_MAX;
 
 /// Where the address around this `@` begins and ends; what stands before `free` belongs to another finding.
 pub(super) fn email(text: &Text<'_>, at: usize, free: usize) -> Option<(usize, usize)> {
+    let from = at + 1;
+    let end = from + domain(text, from).len();
+    if end == from {
+        return None;
+    }
     let is_local = |it: u8| it.is_ascii_alphanumeric() || b"._%+-'".contains(&it);
     let mut start = at;
     while start > free && at - start <= LOCAL_MAX && text.before(start).is_some_and(is_local) {
@@ -55,8 +41,6 @@ pub(super) fn email(text: &Text<'_>, at: usize, free: usize) -> Option<(usize, u
     if local.is_empty() || local.len() > LOCAL_MAX || dotted(local) || is_in_an_address(text, start) {
         return None;
     }
-    let from = at + 1;
-    let end = from + domain(text, from).len();
     let domain = text.part(from, end).to_ascii_lowercase();
     let names: Vec<&[u8]> = domain.split(|it| *it == b'.').collect();
     let top = names.last().filter(|_| names.len() > 1)?;
@@ -133,25 +117,28 @@ pub(super) fn phone(text: &Text<'_>, place: usize) -> Option<usize> {
             (7..=15).contains(&digits.len())
                 && !groups.starts_with(&[4, 2, 2]) // a date
                 && (groups.len() > 1 || digits.first() == Some(&0) || digits.len() >= 9)
-                && text.told(place, TOLD_WITHIN, &TOLD)
+                && text.told(place, Told::Phone)
         }
     };
     found.then_some(end)
 }
 
+/// The digits of a number, the lengths of its groups, and where it ends.
+type Dialled = (Few<u8, DIALLED_MAX>, Few<usize, GROUPS_MAX>, usize);
+
 /// Digits with single separators, one pair of brackets and one `(0)`; the lengths of the groups; and where they end.
-fn dialled(text: &Text<'_>, place: usize) -> Option<(Vec<u8>, Vec<usize>, usize)> {
+fn dialled(text: &Text<'_>, place: usize) -> Option<Dialled> {
     let mut at = place + usize::from(text.at(place) == Some(b'+'));
-    let (mut digits, mut groups, mut end) = (Vec::new(), Vec::new(), None);
-    while digits.len() <= *DIGITS.end() && groups.len() < 8 {
+    let (mut digits, mut groups, mut end) = (Few::<u8, DIALLED_MAX>::new(), Few::<usize, GROUPS_MAX>::new(), None);
+    while digits.len() <= *DIGITS.end() && groups.len() < GROUPS_MAX {
         let open = text.at(at) == Some(b'(');
         let from = at + usize::from(open);
-        let stop = text.run(from, 16, |it| it.is_ascii_digit());
+        let stop = text.run(from, GROUP_MAX, |it| it.is_ascii_digit());
         if stop == from || (open && text.at(stop) != Some(b')')) {
             break;
         }
         if !(open && stop - from == 1 && !digits.is_empty()) {
-            digits.extend(text.digits(&[(from, stop)]));
+            text.part(from, stop).iter().for_each(|it| digits.push(it.wrapping_sub(b'0')));
         }
         groups.push(stop - from);
         let close = stop + usize::from(open);
@@ -168,7 +155,7 @@ fn dialled(text: &Text<'_>, place: usize) -> Option<(Vec<u8>, Vec<usize>, usize)
 
 /// Whether these digits are an international number: an assigned country, and its length.
 fn is_international(digits: &[u8]) -> bool {
-    let one_digit = digits.iter().skip(2).collect::<Vec<_>>().windows(2).all(|pair| pair.first() == pair.last());
+    let one_digit = digits.get(2..).unwrap_or_default().windows(2).all(|pair| pair.first() == pair.last());
     if !DIGITS.contains(&digits.len()) || one_digit {
         return false;
     }

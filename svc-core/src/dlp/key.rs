@@ -220,8 +220,8 @@ fn named(text: &Text<'_>, place: usize) -> Option<Vec<u8>> {
     let sign = back(value, 2, &|it| matches!(it, b'=' | b':' | b'>'));
     if sign == value {
         let from = sign.saturating_sub(6);
-        let word = text.part(from, sign).to_ascii_lowercase();
-        return (value < place && word == b"bearer").then_some(word);
+        let is_bearer = value < place && text.part(from, sign).eq_ignore_ascii_case(b"bearer");
+        return is_bearer.then(|| b"bearer".to_vec());
     }
     let end = back(back(sign, 2, &|it| it == b' '), 2, &quote);
     let start = back(end, NAME_MAX, &|it| is_word(it) || it == b'-' || it == b'.');

@@ -10,11 +10,13 @@
 
 mod card;
 mod contact;
+mod few;
 mod iban;
 mod key;
 mod national;
 mod scan;
 mod text;
+mod told;
 mod width;
 
 use std::collections::BTreeMap;

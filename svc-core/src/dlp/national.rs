@@ -2,10 +2,9 @@
 //! NIE, Germany Steuer-ID, France NIR, United Kingdom NINO, Italy codice fiscale, Switzerland AHV, Brazil CPF.
 
 use super::card::{goes_on, is_inside_a_number};
+use super::few::Few;
 use super::text::Text;
-
-/// So many bytes before a bare number are searched for the word that tells what it is.
-const TOLD_WITHIN: usize = 40;
+use super::told::Told;
 
 /// Where a number that begins with a digit here ends.
 pub(super) fn in_digits(text: &Text<'_>, place: usize) -> Option<usize> {
@@ -30,7 +29,7 @@ fn social_security(text: &Text<'_>, place: usize) -> Option<usize> {
     let groups = text.groups(place, 3);
     let (count, end) = match groups.shaped(&[3, 2, 4]) {
         Some(end) if groups.between(3).first() != Some(&b'.') => (3, end),
-        _ => (1, groups.shaped(&[9]).filter(|_| text.told(place, TOLD_WITHIN, &["ssn", "social security"]))?),
+        _ => (1, groups.shaped(&[9]).filter(|_| text.told(place, Told::SocialSecurity))?),
     };
     let digits = text.digits(groups.list.get(..count)?);
     let (area, group, serial) = (number(digits.get(..3)?), number(digits.get(3..5)?), number(digits.get(5..)?));
@@ -68,8 +67,7 @@ fn control(text: &Text<'_>, place: usize, number: u64, end: usize) -> Option<usi
     let at = end.checked_add(text.separator(end))?;
     let letter = text.at(at)?;
     let wanted = b"TRWAGMYFPDXBNJZSQVHLCKE".get(usize::try_from(number % 23).ok()?)?;
-    let fits = letter.to_ascii_uppercase() == *wanted
-        && (letter.is_ascii_uppercase() || text.told(place, TOLD_WITHIN, &["dni", "nie", "nif"]));
+    let fits = letter.to_ascii_uppercase() == *wanted && (letter.is_ascii_uppercase() || text.told(place, Told::Dni));
     fits.then(|| at.checked_add(1))?
 }
 
@@ -86,7 +84,7 @@ fn grouped(text: &Text<'_>, place: usize) -> Option<usize> {
     if let Some((_, end)) = swiss.filter(|(digits, _)| is_swiss(digits)) {
         return Some(end);
     }
-    let told = || bare(11).filter(|_| text.told(place, TOLD_WITHIN, &["cpf"]));
+    let told = || bare(11).filter(|_| text.told(place, Told::Cpf));
     let dotted = text.groups(place, 3);
     let brazilian = match (dotted.shaped(&[3, 3, 3]), text.groups(place, 4)) {
         (Some(_), all) if all.separators.first() == Some(&b'.') && all.separators.get(2) == Some(&b'-') => {
@@ -138,7 +136,7 @@ fn is_brazilian(digits: &[u8]) -> bool {
 
 /// France: sex, year, month, department (2A and 2B on Corsica), commune, order, and 97 less the remainder by 97.
 fn nir(text: &Text<'_>, place: usize) -> Option<usize> {
-    let (mut digits, mut at, mut corsica) = (Vec::with_capacity(15), place, 0_u64);
+    let (mut digits, mut at, mut corsica) = (Few::<u8, 15>::new(), place, 0_u64);
     while digits.len() < 15 {
         if matches!(digits.len(), 1 | 3 | 5 | 7 | 10 | 13) {
             at = at.checked_add(text.separator(at))?;
@@ -186,7 +184,7 @@ fn insurance(text: &Text<'_>, place: usize) -> Option<usize> {
     at = at.checked_add(text.separator(at))?;
     let suffix = text.at(at)?;
     let upper = text.at(place)?.is_ascii_uppercase() && suffix.is_ascii_uppercase();
-    let told = || text.told(place, TOLD_WITHIN, &["nino", "national insurance", "ni number"]);
+    let told = || text.told(place, Told::Insurance);
     let fits = matches!(suffix.to_ascii_uppercase(), b'A'..=b'D') && (upper || told());
     fits.then(|| at.checked_add(1))?
 }

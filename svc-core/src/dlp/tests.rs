@@ -83,6 +83,28 @@ fn keys_of_a_fixed_length_are_found_whatever_chance_drew() {
     );
 }
 
+/// A number that is one for the word before it has that word whole and near, in any case; each of several numbers is asked by itself.
+#[test]
+fn a_word_tells_what_a_number_is() {
+    let far = " ".repeat(20);
+    for (text, count) in [
+        ("Tel 0201 234567", 1),
+        ("TEL\n0201 234567; 0301 234567", 2),
+        ("tél. 0201 234567, hotel 0201 234567", 1),
+        ("intel 0201 234567", 0),
+        ("telex 0201 234567", 0),
+        ("in a hotel at night 0201 234567", 0),
+        (&format!("tel {far}0201 234567"), 1),
+        (&format!("tel  {far}0201 234567"), 0),
+        ("0201 234567 tel 0201 234567", 1),
+    ] {
+        let found = scan(text);
+        assert_eq!(found.count(Kind::Phone), count, "{text}: {}", found.describe());
+    }
+    assert_eq!(scan("Social Security 536904399 and 536904399").count(Kind::NationalId), 2);
+    assert!(scan("antisocial security 536904399").is_empty());
+}
+
 /// A card's number is one where a program wrote it as a number with a fraction of noughts; any other fraction makes it another.
 #[test]
 fn a_fraction_of_noughts_hides_no_card() {
@@ -235,6 +257,11 @@ fn no_text_takes_more_than_its_length_allows() {
         "1  ",
         "\\n",
         "=a1b2",
+        "0 ",
+        "0 0 0 0 0 0 0 0 tel ",
+        "+49 ",
+        "12345678a ",
+        "national insurance ",
     ];
     let looks = |text: &str| {
         let read = Text::new(text);

@@ -3,9 +3,14 @@
 #[cfg(test)]
 use std::cell::Cell;
 
+use super::few::Few;
+use super::told::{Told, Words};
+
 /// A text. What a detector searches is ASCII, but for letters of a domain, so a place that it finds is always between two characters.
 pub(super) struct Text<'a> {
     bytes: &'a [u8],
+    /// Words before numbers, as far as they were looked for.
+    words: Words,
     /// How often a byte was looked at: what a test holds the work to.
     #[cfg(test)]
     reads: Cell<u64>,
@@ -15,6 +20,7 @@ impl<'a> Text<'a> {
     pub(super) fn new(text: &'a str) -> Self {
         Self {
             bytes: text.as_bytes(),
+            words: Words::default(),
             #[cfg(test)]
             reads: Cell::new(0),
         }
@@ -52,6 +58,13 @@ impl<'a> Text<'a> {
     /// Whether these bytes stand at a place.
     pub(super) fn has(&self, place: usize, wanted: &str) -> bool {
         wanted.bytes().enumerate().all(|(offset, byte)| self.at(place.saturating_add(offset)) == Some(byte))
+    }
+
+    /// The same for bytes in lower case, whatever the case of those here.
+    pub(super) fn has_ignoring_case(&self, place: usize, wanted: &str) -> bool {
+        let is_there =
+            |(offset, byte)| self.at(place.saturating_add(offset)).map(|it| it.to_ascii_lowercase()) == Some(byte);
+        wanted.bytes().enumerate().all(is_there)
     }
 
     /// Where bytes of a class that begin at a place end, at most `max` of them.
@@ -124,9 +137,9 @@ impl<'a> Text<'a> {
     }
 
     fn groups_by(&self, from: usize, max: usize, separator: impl Fn(usize) -> Option<(u8, usize)>) -> Groups {
-        let mut groups = Groups { list: Vec::new(), separators: Vec::new() };
+        let mut groups = Groups { list: Few::new(), separators: Few::new() };
         let mut place = from;
-        while groups.list.len() < max {
+        while groups.list.len() < max.min(GROUPS_MAX) {
             let end = self.run(place, GROUP_MAX, |it| it.is_ascii_digit());
             if end == place {
                 break;
@@ -145,25 +158,16 @@ impl<'a> Text<'a> {
         parts.map(|it| it.wrapping_sub(b'0')).collect()
     }
 
-    /// Whether one of these words, in lower case, stands among the `within` bytes before a place.
-    pub(super) fn told(&self, place: usize, within: usize, words: &[&str]) -> bool {
-        let from = place.saturating_sub(within);
-        let before: Vec<u8> = self.part(from, place).iter().map(u8::to_ascii_lowercase).collect();
-        words.iter().any(|word| {
-            let word = word.as_bytes();
-            before.windows(word.len()).enumerate().any(|(at, window)| {
-                let edge = |it: Option<&u8>| !it.is_some_and(u8::is_ascii_alphanumeric);
-                let after = at.saturating_add(word.len());
-                window == word && edge(at.checked_sub(1).and_then(|it| before.get(it))) && edge(before.get(after))
-            })
-        })
+    /// Whether a word before this place tells that a number here is one of these.
+    pub(super) fn told(&self, place: usize, told: Told) -> bool {
+        self.words.tell(self, place, told)
     }
 }
 
 /// Groups of digits, and the first byte of each separator between them; one more separator where one follows the last.
 pub(super) struct Groups {
-    pub(super) list: Vec<(usize, usize)>,
-    pub(super) separators: Vec<u8>,
+    pub(super) list: Few<(usize, usize), GROUPS_MAX>,
+    pub(super) separators: Few<u8, GROUPS_MAX>,
 }
 
 impl Groups {
@@ -182,6 +186,8 @@ impl Groups {
     }
 }
 
+/// Groups of one number that are looked at.
+const GROUPS_MAX: usize = 5;
 /// Digits of one group that are looked at; no number has as many.
 const GROUP_MAX: usize = 24;
 
