@@ -57,6 +57,7 @@ pub mod telemetry;
 pub mod tool_server;
 pub mod totp;
 pub mod trace;
+mod turns;
 mod unread;
 pub mod upstream;
 pub mod wire;

@@ -9,6 +9,7 @@ mod applications;
 mod approvals;
 mod aside;
 mod budgets;
+mod caller;
 mod connections;
 mod drills;
 mod events;
@@ -28,6 +29,7 @@ mod routing;
 mod settings;
 mod sign_in;
 mod single_sign_on;
+mod spent;
 mod stops;
 
 use std::sync::Arc;
@@ -43,12 +45,12 @@ use svc_core::rules::gateway::admit::Admission;
 use svc_core::rules::gateway::payer::CallKey;
 use svc_core::rules::gateway::refuse::RefuseStopped;
 use svc_core::rules::people::applications::is_not_own;
-use svc_core::rules::people::by::{By, KeyCaller, Person, SignedIn, TokenCaller, check_token, person_in, signed_in};
+use svc_core::rules::people::by::{By, KeyCaller, TokenCaller, check_token, person_in, signed_in};
 use svc_core::rules::people::sessions::{SEEN_SLACK, TouchSession};
 use svc_core::rules::read::{Untold, View, check_key};
 use svc_core::state::edge::outbound::Outbound;
 use svc_core::state::gate::receipt::PublicKeys;
-use svc_core::state::people::{Credential, KeyScope, Plans, Reach, Right, Role, Session};
+use svc_core::state::people::{Credential, KeyScope, Plans, Reach, Right, Session};
 use svc_core::store::{CommitError, Range};
 use svc_core::turn::{Halt, Scope};
 use svc_core::value::digest::Digest;
@@ -57,6 +59,7 @@ use svc_core::value::{Id, Timestamp};
 use svc_store::{Gate, Repeated, StoreError, with_causes};
 
 use self::aside::Aside;
+pub use self::caller::{Caller, Member};
 pub use self::gate::Known;
 pub(crate) use self::gateway::RunningCalls;
 pub use self::hooks::Billing;
@@ -115,8 +118,8 @@ pub struct GateService {
     pub(crate) proxied: Arc<mcp::Proxied>,
     /// What reads very many rows.
     aside: Aside,
-    /// The same for whoever looks at an agent or stops it: neither reports nor what agents ask for hold them up.
-    agents_aside: Aside,
+    /// The same for what agents have spent, where neither reports nor what agents ask for hold anybody up.
+    spent: Arc<spent::SpentSums>,
     /// Places for evidence bundles.
     bundles: Shares<u128>,
     seen: Seen<Timestamp>,
@@ -146,77 +149,6 @@ pub struct GateService {
     /// Sign-in forms that have been sent.
     forms: oauth::SentForms,
     questions: oauth::KeptQuestions,
-}
-
-/// Who calls, by the one credential that the route takes.
-#[derive(Debug)]
-pub enum Caller {
-    /// An agent.
-    Agent(Known),
-    /// A workspace key.
-    Key(KeyCaller),
-    /// A workspace key with model traffic.
-    Payer(CallKey),
-    /// A service token.
-    Token(TokenCaller),
-    /// A signed-in person, in no workspace.
-    Session(Box<SignedIn>),
-    /// A signed-in person in the workspace of the path.
-    Member(Member),
-}
-
-/// A signed-in person in the workspace of the path, with the right of the route.
-#[derive(Clone, Copy, Debug)]
-pub struct Member {
-    /// Who, as commands name them.
-    pub person: Person,
-    /// Their role when the request came.
-    pub role: Role,
-    /// How far the route's right reached then.
-    pub reach: Reach,
-}
-
-impl Caller {
-    fn agent(self) -> Result<Known, Refusal> {
-        if let Self::Agent(it) = self { Ok(it) } else { Err(Refusal::unauthenticated()) }
-    }
-
-    /// On whose behalf commands run, and in which workspace.
-    ///
-    /// # Errors
-    /// `unauthenticated` for a caller that administers nothing.
-    pub fn by(&self) -> Result<(By, WorkspaceId), Refusal> {
-        match self {
-            Self::Key(it) => Ok((By::Key(*it), it.workspace)),
-            Self::Token(it) => Ok((By::Token(it.clone()), it.workspace)),
-            Self::Member(it) => Ok((By::Person(it.person), it.person.workspace)),
-            Self::Agent(_) | Self::Payer(_) | Self::Session(_) => Err(Refusal::unauthenticated()),
-        }
-    }
-
-    /// The member.
-    ///
-    /// # Errors
-    /// `unauthenticated` for any other caller.
-    pub fn member(&self) -> Result<Member, Refusal> {
-        if let Self::Member(it) = self { Ok(*it) } else { Err(Refusal::unauthenticated()) }
-    }
-
-    /// The key of model traffic.
-    ///
-    /// # Errors
-    /// `unauthenticated` for any other caller.
-    pub fn payer(&self) -> Result<&CallKey, Refusal> {
-        if let Self::Payer(it) = self { Ok(it) } else { Err(Refusal::unauthenticated()) }
-    }
-
-    /// The signed-in person.
-    ///
-    /// # Errors
-    /// `unauthenticated` for any other caller.
-    pub fn session(&self) -> Result<&SignedIn, Refusal> {
-        if let Self::Session(it) = self { Ok(it) } else { Err(Refusal::unauthenticated()) }
-    }
 }
 
 impl GateService {
@@ -249,7 +181,7 @@ impl GateService {
             telemetry: Arc::default(),
             proxied: mcp::Proxied::new(upstreams.clone()),
             aside: Aside::default(),
-            agents_aside: Aside::default(),
+            spent: Arc::default(),
             bundles: evidence::places(),
             seen: Seen::new(),
             site: Site::of(base_url),

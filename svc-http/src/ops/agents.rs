@@ -1,7 +1,9 @@
 //! Agents and their mandates, for persons and for machines.
 
 use std::collections::BTreeMap;
+use std::pin::pin;
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 use svc_core::refusal::{Kind, Refusal};
@@ -12,27 +14,30 @@ use svc_core::rules::people::mandates::{ChangeMandate, GrantMandate, Held, Revok
 use svc_core::rules::people::recount::{self, Recount};
 use svc_core::rules::people::register_agent::{ActsFor, RegisterAgent, Registered, RemoveAgent};
 use svc_core::rules::people::show::{self, AgentView};
-use svc_core::state::gate::{Action, Agent, Mandate, State, Status};
+use svc_core::state::gate::{Agent, Mandate};
 use svc_core::state::people::{Credential, Reach, Right};
 use svc_core::store::{Key, Range, Row as _};
-use svc_core::value::currency::Currency;
 use svc_core::value::digest::Digest;
-use svc_core::value::id::{AgentId, MandateId, WorkspaceId, ulid_bits};
+use svc_core::value::id::{AgentId, MandateId, WorkspaceId};
 use svc_core::value::link::Index;
 use svc_core::value::{Id as _, Timestamp};
 
-use svc_store::{COUNTS_MAX, Gate};
+use svc_store::COUNTS_MAX;
+use tokio::time::timeout;
 
-use super::aside::{Aside, asker};
+use super::aside::Asker;
+use super::spent::spent_since;
 use super::{Caller, GateService, refusal};
 use crate::answer::Answer;
 use crate::dispatch::Call;
 use crate::routes::AgentsOp;
 use crate::secrets::{KEY_PREFIX, draw};
-use crate::wire::agent::{self as wire, Blueprint, Spent};
+use crate::wire::agent::{self as wire, Blueprint};
 use crate::wire::mandate;
 use crate::wire::page::Query;
 
+/// How long a sum is waited for whether or not its client is still there.
+const MOMENT: Duration = Duration::from_secs(1);
 /// Rows of one scan.
 const LOOK: usize = 1_000;
 
@@ -53,7 +58,7 @@ pub(super) async fn answer(
         AgentsOp::AdminList => place.list(call, "agents of a token", false).await,
         AgentsOp::Create => place.create(wire::read(&call.body, place.now)?).await,
         AgentsOp::AdminCreate => place.create(wire::read_of_token(&call.body)?).await,
-        AgentsOp::Get => place.get(call.param_id("aid")?).await,
+        AgentsOp::Get => place.get(call).await,
         AgentsOp::Change => place.change(call).await,
         AgentsOp::Remove => {
             let (by, workspace, agent) = (place.by.clone(), workspace, call.param_id("aid")?);
@@ -117,7 +122,7 @@ impl Place<'_> {
                 _ => return Ok(false),
             }
         };
-        if self.service.aside.run(asker(&self.by), look).await? {
+        if self.service.aside.run(Asker::of(&self.by, self.workspace), look).await? {
             return Ok(());
         }
         self.service.read(|scope| entitled(scope, &self.by, self.workspace, Right::ReadAgents)).map(|_| ())
@@ -141,9 +146,14 @@ impl Place<'_> {
         written(made(self.service, &registered, key.text.expose())?).map(Answer::created)
     }
 
-    async fn get(&self, id: AgentId) -> Result<Answer, Refusal> {
+    async fn get(&self, call: &Call) -> Result<Answer, Refusal> {
+        let id = call.param_id("aid")?;
         let view = self.service.read(|scope| show::seen(scope, &self.by, self.workspace, id))?;
-        if view.whole { whole(self.service, &view.agent).await } else { written(wire::write(&view, self.now)) }
+        if view.whole {
+            whole(self.service, &self.by, &view.agent, call).await
+        } else {
+            written(wire::write(&view, self.now))
+        }
     }
 
     async fn change(&self, call: &Call) -> Result<Answer, Refusal> {
@@ -258,9 +268,18 @@ pub(super) fn stopped(service: &GateService, by: &By, agent: &Arc<Agent>) -> Res
 }
 
 /// The same with what the agent's payments of the running month add up to.
-async fn whole(service: &GateService, agent: &Arc<Agent>) -> Result<Answer, Refusal> {
+async fn whole(service: &GateService, by: &By, agent: &Arc<Agent>, call: &Call) -> Result<Answer, Refusal> {
     let (mut shown, month) = recent(service, agent)?;
-    let spend = spent_since(service, (&service.agents_aside, agent.id.bits()), agent.id, month).await?;
+    let asker = Asker::of(by, agent.workspace);
+    let mut spend = pin!(spent_since(service, (&service.spent.places, asker), agent.id, month));
+    let spend = match timeout(MOMENT, spend.as_mut()).await {
+        Ok(spend) => spend?,
+        Err(_) => {
+            // It goes on for long, but not where nobody waits for it.
+            call.ends.set(true);
+            spend.await?
+        }
+    };
     wire::write_spend(&mut shown, &spend);
     written(shown)
 }
@@ -272,55 +291,6 @@ fn recent(service: &GateService, agent: &Arc<Agent>) -> Result<(Map<String, Valu
     let mut shown = wire::write(&view, service.gate.now());
     wire::write_lately(&mut shown, &lately);
     Ok((shown, lately.month))
-}
-
-/// What the payments that an agent asked for since then add up to, by currency, not on a thread that serves others; by these places and
-/// in this asker's turn.
-///
-/// # Errors
-/// Those of scanning.
-pub(super) async fn spent_since(
-    service: &GateService,
-    (places, asker): (&Aside, u128),
-    agent: AgentId,
-    since: Timestamp,
-) -> Result<BTreeMap<Currency, Spent>, Refusal> {
-    let gate = service.gate.clone();
-    places.run(asker, move || spend(&gate, agent, since)).await
-}
-
-/// The same, here and now. Every one of them is read, a page at a time.
-fn spend(gate: &Gate, agent: AgentId, since: Timestamp) -> Result<BTreeMap<Currency, Spent>, Refusal> {
-    let mut range = Range { from: ulid_bits(since, 0), ..Range::all(Index::ActionsOf, agent.bits(), LOOK) };
-    let now = gate.now();
-    let mut sums = BTreeMap::<_, Spent>::new();
-    loop {
-        let found = gate.scan(&range).map_err(refusal)?;
-        // Read after them: what a stop has ended, their own rows may say later than it does.
-        let (owner, held) = gate.read(|scope| show::stops(scope, agent)).map_err(refusal)?;
-        for action in found.iter().filter_map(|it| Action::peel(it.row.record.as_ref()?)) {
-            let Some(payment) = &action.payment else { continue };
-            let sum = sums.entry(payment.currency).or_default();
-            match &action.state {
-                State::Denied { .. } | State::Expired { .. } => {}
-                // What only a person could let pass holds nothing until they do.
-                State::Pending { .. } if action.mandate.is_none() || action.is_beyond() => {}
-                // A stop or time has ended it.
-                State::Pending { .. } if action.status(&owner, held, now) != Status::Pending => {}
-                State::Pending { .. } => sum.reserved = sum.reserved.saturating_add(payment.amount),
-                State::Allowed(allowed) => {
-                    // Of what held nothing no timer says that it lapsed.
-                    let ended = allowed.outcome.is_some() || allowed.lapsed.is_some() || now >= allowed.lapse_at();
-                    let part = if ended { &mut sum.settled } else { &mut sum.reserved };
-                    *part = part.saturating_add(allowed.posted().unwrap_or(payment.amount));
-                }
-            }
-        }
-        match found.last() {
-            Some(last) if found.len() == LOOK => range.after = Some((last.order, last.row.key)),
-            _ => return Ok(sums),
-        }
-    }
 }
 
 /// Adds up a mandate's own actions in the periods that change.

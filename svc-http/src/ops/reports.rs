@@ -20,7 +20,7 @@ use svc_core::value::text::ModelName;
 
 use svc_store::Gate;
 
-use super::aside::asker;
+use super::aside::Asker;
 use super::{Caller, GateService, refusal};
 use crate::answer::Answer;
 use crate::dispatch::Call;
@@ -59,7 +59,7 @@ pub(super) async fn answer(
     let (reach, zone) = zone(service, &by, workspace, right)?;
     let asked = report::read(Query::among(&call.uri, call.route.query), &zone, service.gate.now())?;
     let (gate, own) = (service.gate.clone(), by.principal().filter(|_| reach != Reach::All));
-    let shown = service.aside.run(asker(&by), move || {
+    let shown = service.aside.run(Asker::of(&by, workspace), move || {
         let own = own.map(|it| Own::of(&gate, it)).transpose()?;
         let place = Place { gate, workspace, asked, own };
         match op {
@@ -285,7 +285,7 @@ async fn import(service: &GateService, by: By, workspace: WorkspaceId, call: &Ca
     let asked = Asked { from: bill.from, to: bill.to, by: ReportBy::Day, currency: None };
     let report::Bill { upstream, from, to, lines: billed } = bill;
     let place = Place { gate: service.gate.clone(), workspace, asked, own: None };
-    let metered = service.aside.run(asker(&by), move || place.metered(upstream)).await?;
+    let metered = service.aside.run(Asker::of(&by, workspace), move || place.metered(upstream)).await?;
     let kept = service.run(ImportBill { workspace, by, upstream, from, to, billed, metered }).await?;
     written(&report::write_bill(&kept)).map(Answer::created)
 }

@@ -20,10 +20,11 @@ use svc_core::value::{Id as _, Span, Timestamp};
 use svc_store::Gate;
 
 use crate::ops::GateService;
-use crate::ops::agents::spent_since;
+use crate::ops::aside::Asker;
 use crate::ops::gate::Known;
 use crate::ops::refusal;
 use crate::ops::reports::each_cell;
+use crate::ops::spent::spent_since;
 use crate::wire::mcp::Tool;
 use crate::wire::report::{self, Asked, ReportBy};
 use crate::wire::{action_request, bounded, decision, settlement};
@@ -223,7 +224,7 @@ async fn sums(
     let (from, to) = window.bounds(service.gate.now(), zone);
     let asked = Asked { from: zone.day(from), to: zone.day(to), by: ReportBy::Agent, currency: None };
     let (gate, agent, workspace) = (service.gate.clone(), agent.id, workspace.id);
-    let asker = agent.bits();
+    let asker = Asker::own(agent, Some(workspace));
     let add = move || {
         let mut sums = Sums::default();
         each_cell(&gate, workspace, asked.from..asked.to, |cell| {
@@ -243,7 +244,8 @@ async fn spend(service: &GateService, known: &Known, window: Period) -> Result<V
     let (agent, workspace) = own(service, known)?;
     let (_, sums) = sums(service, &agent, &workspace, window).await?;
     let (since, _) = window.bounds(service.gate.now(), &workspace.settings.timezone);
-    let mut paid = spent_since(service, (&service.aside, agent.id.bits()), agent.id, since).await?;
+    let asker = Asker::own(agent.id, Some(workspace.id));
+    let mut paid = spent_since(service, (&service.aside, asker), agent.id, since).await?;
     let left = service.read(|scope| show::left(scope, &agent))?;
     for currency in left.keys() {
         paid.entry(*currency).or_default();
@@ -327,7 +329,10 @@ fn keys_of(gate: &Gate, principal: PrincipalId, workspace: &Workspace) -> Result
 async fn unwatched(service: &GateService, known: &Known) -> Result<Value, Refusal> {
     let (agent, workspace) = own(service, known)?;
     let (gate, of) = (service.gate.clone(), Arc::clone(&workspace));
-    let looked = service.aside.run(agent.id.bits(), move || keys_of(&gate, agent.principal, &of)).await?;
+    let looked = service
+        .aside
+        .run(Asker::own(agent.id, Some(workspace.id)), move || keys_of(&gate, agent.principal, &of))
+        .await?;
     let now = service.gate.now();
     let told: Vec<Value> = looked
         .iter()

@@ -23,6 +23,7 @@ use super::page::{self, Choice, Choices};
 use super::sign_in::{self, QUESTION, is_question};
 use crate::answer::Answer;
 use crate::dispatch::Call;
+use crate::ops::aside::Asker;
 use crate::ops::sign_in::draw;
 use crate::ops::{GateService, refusal};
 use crate::wire::oauth::{Form, check_challenge, redirect_with};
@@ -122,7 +123,7 @@ async fn show(service: &GateService, person: &SignedIn, wish: Wish, question: &s
     let (own, places) = (person.clone(), service.workspaces(person.account.id, false)?);
     let single: Vec<_> = places.iter().filter(|it| it.workspace.settings.sign_in.require_sso).cloned().collect();
     let reading = move || agents(&gate, &own, &places);
-    let choices = match service.aside.run(person.account.id.bits(), reading).await {
+    let choices = match service.aside.run(Asker::own(person.account.id, None), reading).await {
         Err(refusal) if refusal.message() == Refusal::must_enroll().message() => return Ok(page::unready(base)),
         Err(refusal) if refusal.message() == Refusal::needs_sso().message() => {
             let ways = single.iter().map(|it| (it.workspace.id.to_string(), it.workspace.name.as_str()));
