@@ -243,6 +243,10 @@ impl Upstreams {
         attempt: &Attempt<'_>,
     ) -> Result<(Connection, Head), Failed> {
         let request = target.request(call).ok_or(Failed::new(Reason::Address))?;
+        let lent = match target.whose {
+            Some(whose) => Some(self.0.pool.lend(whose).ok_or(Failed::new(Reason::Busy))?),
+            None => None,
+        };
         let mut connection = self.connect(&target.origin).await.map_err(Failed::new)?;
         let asked = Instant::now();
         let mut exchanged = connection.exchange(request.expose(), &call.body, attempt.left).await;
@@ -253,6 +257,7 @@ impl Upstreams {
             connection = self.dial(&target.origin).await.map_err(Failed::new)?;
             exchanged = connection.exchange(request.expose(), &call.body, attempt.left).await;
         }
+        connection.lent = lent;
         exchanged.map(|head| (connection, head)).map_err(|broken| Failed::new(broken.reason))
     }
 

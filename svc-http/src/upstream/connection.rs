@@ -16,6 +16,7 @@ use tokio::sync::OwnedSemaphorePermit;
 
 use super::failed::Reason;
 use super::framing::{self, Head};
+use super::pool::Lent;
 use crate::outbound::dial::Io;
 
 /// Bytes that are read at once.
@@ -35,6 +36,8 @@ pub(super) struct Connection {
     rest: Vec<u8>,
     /// Whether it was asked before.
     pub(super) was_used: bool,
+    /// The place of the call that it is used for.
+    pub(super) lent: Option<Lent>,
     _place: OwnedSemaphorePermit,
 }
 
@@ -55,7 +58,7 @@ impl Broken {
 
 impl Connection {
     pub(super) const fn new(io: Io, place: OwnedSemaphorePermit) -> Self {
-        Self { io, rest: Vec::new(), was_used: false, _place: place }
+        Self { io, rest: Vec::new(), was_used: false, lent: None, _place: place }
     }
 
     /// Whether it is open and silent, as one that waits for a request has to be.

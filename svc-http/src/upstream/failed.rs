@@ -183,6 +183,12 @@ impl Failed {
         self.fault().is_some()
     }
 
+    /// Whether it says nothing of the model that was to be asked: the request is at fault, or this server had no place for the call.
+    #[must_use]
+    pub const fn is_nothing_of_the_models(&self) -> bool {
+        self.is_the_clients() || matches!(self.reason, Reason::Busy)
+    }
+
     /// Whether the call may have cost something all the same: it was sent, and its provider has not said no, neither by its
     /// status nor by an error in the place of the answer, or of the stream's first token. Who failed within an answer, and counts
     /// what was made of it, bills that.

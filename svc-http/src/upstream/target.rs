@@ -6,6 +6,7 @@ use bytes::Bytes;
 use http::header::{HeaderName, HeaderValue};
 use svc_core::state::gateway::{Dialect, Upstream};
 use svc_core::value::Invalid;
+use svc_core::value::id::{UpstreamId, WorkspaceId};
 use svc_core::value::secret::Secret;
 
 use super::address::{Base, Origin};
@@ -83,6 +84,8 @@ pub struct Target {
     /// The lines of the head that are the same in every call.
     fixed: Secret<Vec<u8>>,
     names_version: bool,
+    /// Whose calls go there, where they are to leave room to others.
+    pub(super) whose: Option<(WorkspaceId, UpstreamId)>,
 }
 
 /// One call.
@@ -177,7 +180,14 @@ impl Target {
         secrets.sort_by_key(|it| std::cmp::Reverse(it.expose().len()));
         let fixed = Secret::new(fixed);
         let secrets = secrets.into();
-        Ok(Self { origin: Arc::new(origin), times, path, dialect, secrets, fixed, names_version })
+        Ok(Self { origin: Arc::new(origin), times, path, dialect, secrets, fixed, names_version, whose: None })
+    }
+
+    /// The same for calls of this workspace to this upstream of its: no more of them are under way at once than leave room to others.
+    #[must_use]
+    pub fn leaving_room(mut self, workspace: WorkspaceId, upstream: UpstreamId) -> Self {
+        self.whose = Some((workspace, upstream));
+        self
     }
 
     /// The API that it speaks.

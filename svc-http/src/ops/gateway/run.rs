@@ -92,6 +92,8 @@ struct Missed {
     /// Whether it was to be asked at all: one without a form for the request, without room in a budget, or whose circuit is open
     /// has not failed.
     was_tried: bool,
+    /// Whether this server had no place for a call to it: it has not failed either.
+    is_busy: bool,
     /// Whether it may not be called: it fails until somebody changes it.
     is_barred: bool,
 }
@@ -186,9 +188,10 @@ impl Run {
                 let used = failed.may_have_used().then(|| sink.missed(place, &failed));
                 sink.failed.push(Tried { attempt: attempt.clone(), used });
             }
-            let was_tried = fits && failed.reason != Reason::Circuit;
+            let is_busy = failed.reason == Reason::Busy;
+            let was_tried = fits && !is_busy && failed.reason != Reason::Circuit;
             let is_barred = matches!(failed.reason, Reason::Address | Reason::Refused);
-            tried.push(Missed { attempt, retry_after_s: failed.retry_after_s, was_tried, is_barred });
+            tried.push(Missed { attempt, retry_after_s: failed.retry_after_s, was_tried, is_busy, is_barred });
             match self.next(&mut ahead, &mut guard, &mut tried).await {
                 Next::Go(next) => place = next,
                 Next::Over => return self.over(guard, &tried, unfit).await,
@@ -239,7 +242,13 @@ impl Run {
                     }
                     let attempt = Attempt { error: Some(refusal.type_().into()), ..self.named(&to) };
                     sink.failed.push(Tried { attempt: attempt.clone(), used: None });
-                    tried.push(Missed { attempt, retry_after_s: None, was_tried: false, is_barred: false });
+                    tried.push(Missed {
+                        attempt,
+                        retry_after_s: None,
+                        was_tried: false,
+                        is_busy: false,
+                        is_barred: false,
+                    });
                 }
             }
         }
@@ -253,7 +262,8 @@ impl Run {
         let is_elsewhere = tried.iter().any(is_other);
         let wanted = dialect::Target { is_elsewhere, ..self.wanted(upstream, model) };
         let sent = self.body.to_upstream(wanted).map_err(Unsendable::Unfit)?;
-        let target = self.targets.of(&self.gate, &self.upstreams, upstream).map_err(Unsendable::Failed)?;
+        let whose = (self.admitted.call.workspace, upstream);
+        let target = self.targets.of(&self.gate, &self.upstreams, whose).map_err(Unsendable::Failed)?;
         Ok((target, sent))
     }
 
@@ -378,12 +388,16 @@ impl Run {
     /// Nobody answered.
     async fn over(&self, mut guard: Guard<Sink>, missed: &[Missed], unfit: Option<Refusal>) -> Answer {
         let tried: Vec<&Missed> = missed.iter().filter(|it| it.was_tried).collect();
-        let unfit = unfit.filter(|_| tried.is_empty());
+        let is_busy = tried.is_empty() && missed.iter().any(|it| it.is_busy);
+        let unfit = unfit.filter(|_| tried.is_empty() && !is_busy);
         if let Some(sink) = guard.sink() {
             sink.end = Some(if unfit.is_some() { CallEnd::Refused } else { CallEnd::Failed });
         }
         if let Some(refusal) = unfit {
             return self.refused(guard, refusal).await;
+        }
+        if is_busy {
+            return self.refused(guard, Refusal::not_ready()).await;
         }
         let attempted: Vec<AttemptedModel> = missed.iter().map(|it| told(&it.attempt)).collect();
         if !tried.is_empty() && tried.iter().all(|it| it.attempt.status == Some(429)) {
@@ -453,7 +467,8 @@ impl Run {
     fn note_failed(&self, place: &Place, failed: &Failed) {
         let Some((upstream, model)) = self.admitted.at(place) else { return };
         let now = self.gate.now();
-        self.health.record(upstream.id, &model.name, outcome(failed), Some(&failed.error()), now);
+        let outcome = if failed.is_nothing_of_the_models() { Outcome::Neither } else { Outcome::Failed };
+        self.health.record(upstream.id, &model.name, outcome, Some(&failed.error()), now);
         if failed.reason == Reason::FirstToken {
             self.health.record_given_up(upstream.id, &model.name, failed.ms, now);
         }
@@ -533,7 +548,8 @@ pub(super) async fn count(
     if upstream.dialect != Dialect::Messages {
         return Ok(Count::Untold("the provider does not count tokens: this is an estimate"));
     }
-    let Ok(target) = service.targets.of(&service.gate, &service.upstreams, upstream) else { return Ok(NOW) };
+    let whose = (admitted.call.workspace, upstream);
+    let Ok(target) = service.targets.of(&service.gate, &service.upstreams, whose) else { return Ok(NOW) };
     let sent = body.to_upstream(dialect::Target::of_call(upstream, model, &admitted.call, demand, false))?;
     let (query, headers) = (passed::query(&call.uri), passed::headers(&call.headers));
     let asked = upstream::Call {
@@ -575,8 +591,4 @@ fn told(attempt: &Attempt) -> AttemptedModel {
         status: attempt.status,
         error: attempt.error.clone().unwrap_or_default(),
     }
-}
-
-fn outcome(failed: &Failed) -> Outcome {
-    if failed.is_the_clients() { Outcome::Neither } else { Outcome::Failed }
 }

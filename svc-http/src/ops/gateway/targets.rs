@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use svc_core::refusal::Refusal;
 use svc_core::state::gateway::{Upstream, UpstreamKey};
-use svc_core::value::id::UpstreamId;
+use svc_core::value::id::{UpstreamId, WorkspaceId};
 use svc_core::value::secret::Secret;
 use svc_store::Gate;
 
@@ -30,7 +30,12 @@ impl Targets {
     ///
     /// # Errors
     /// The key cannot be opened, or the address may not be called.
-    pub(super) fn of(&self, gate: &Gate, upstreams: &Upstreams, upstream: &Upstream) -> Result<Arc<Target>, Failed> {
+    pub(super) fn of(
+        &self,
+        gate: &Gate,
+        upstreams: &Upstreams,
+        (workspace, upstream): (WorkspaceId, &Upstream),
+    ) -> Result<Arc<Target>, Failed> {
         let unusable = |_: Refusal| Failed::new(Reason::Address);
         let key = gate
             .read(|scope| scope.get::<UpstreamKey>(upstream.id))
@@ -41,7 +46,7 @@ impl Targets {
         }
         let credentials = opened(gate, key.as_deref()).ok_or_else(|| Failed::new(Reason::Address))?;
         let target = Target::of(upstreams, upstream, credentials).map_err(|_| Failed::new(Reason::Address))?;
-        let target = Arc::new(target);
+        let target = Arc::new(target.leaving_room(workspace, upstream.id));
         if kept.len() >= KEPT_MAX {
             kept.clear();
         }

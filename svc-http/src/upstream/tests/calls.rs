@@ -1,4 +1,6 @@
 use http::{HeaderName, HeaderValue};
+use svc_core::value::Id as _;
+use svc_core::value::id::{UpstreamId, WorkspaceId};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net;
 
@@ -426,4 +428,30 @@ async fn a_whole_answer_is_read_to_its_end() {
     upstreams.settled().await;
     assert_eq!(*hears.borrow(), Some(200));
     assert_eq!(mock.until(|it| it.running == 0).await.ended, 1);
+}
+
+/// A provider that has as many calls of a workspace under way as it may is sent no more, which says nothing of it; another one is, and it
+/// is again once one of them is over, whether its connection is kept or not.
+#[tokio::test]
+async fn a_provider_has_a_share_of_the_calls() {
+    let (mock, upstreams) = (mock(), usual());
+    let (workspace, one, other) = (WorkspaceId::from_bits(1), UpstreamId::from_bits(1), UpstreamId::from_bits(2));
+    let target = |upstream| chat_target(&upstreams, &mock).leaving_room(workspace, upstream);
+    let mut held = Vec::new();
+    while let Some(lent) = upstreams.0.pool.lend((workspace, one)) {
+        held.push(lent);
+    }
+    let busy = upstreams.send(&target(one), &call("m", false)).await.unwrap_err();
+    assert_eq!((busy.reason, busy.was_sent), (Reason::Busy, false));
+    assert!(busy.is_nothing_of_the_models() && !Failed::new(Reason::Connect).is_nothing_of_the_models());
+    whole(&upstreams, &target(other), &call("m", false)).await;
+    drop(held.pop());
+    for _ in 0..2 {
+        whole(&upstreams, &target(one), &call("m", false)).await;
+    }
+    let streaming = stream(&upstreams, &target(one), &call("m--words-20--stall-4", true)).await;
+    let busy = upstreams.send(&target(one), &call("m", false)).await.unwrap_err();
+    assert_eq!(busy.reason, Reason::Busy);
+    drop(streaming);
+    whole(&upstreams, &target(one), &call("m", false)).await;
 }
