@@ -16,6 +16,7 @@ use svc_core::refusal::{Kind, Refusal};
 
 use crate::answer::Answer;
 use crate::docs::Pages;
+use crate::model_bodies::Kept;
 use crate::routes::{Auth, Op, Route};
 use crate::trace::Trace;
 
@@ -44,6 +45,11 @@ pub trait Service: Send + Sync + 'static {
 
     /// Bits that tell callers with rates of their own apart: an agent's id.
     fn rate_bits(caller: &Self::Caller) -> u128;
+
+    /// Bits of the workspace that a caller of models is of.
+    fn workspace_bits(caller: &Self::Caller) -> u128 {
+        Self::rate_bits(caller)
+    }
 
     /// Hears of every answer: its route, what was told where it is a refusal, and how long it took to its head.
     fn answered(&self, route: Option<&'static str>, status: u16, refused: Option<Kind>, took: Duration) {
@@ -141,6 +147,8 @@ pub struct Call {
     pub came: Instant,
     /// Whether it ends where the client closes its side.
     pub ends: EndsWithClient,
+    /// The room of a body of model traffic: whoever goes on with it when its client has left holds on to this too.
+    pub(crate) room: Option<Arc<Kept>>,
     pub(crate) params: Vec<Range<usize>>,
 }
 

@@ -29,6 +29,7 @@ pub mod log;
 pub mod mail;
 pub mod metrics;
 pub mod mock;
+mod model_bodies;
 pub mod openapi;
 pub mod ops;
 mod other_kind;

@@ -376,6 +376,10 @@ impl Service for GateService {
         }
     }
 
+    fn workspace_bits(caller: &Caller) -> u128 {
+        if let Caller::Payer(it) = caller { it.binding.workspace.bits() } else { Self::rate_bits(caller) }
+    }
+
     async fn is_ready(&self) -> bool {
         !self.gate.is_failing() && self.gate.look_back().is_ok_and(|behind| !behind)
     }

@@ -19,12 +19,13 @@ struct Held<K> {
     by: HashMap<K, usize>,
 }
 
-/// A place, given back when it is dropped.
+/// A place, or several, given back when it is dropped.
 #[derive(Debug)]
 #[must_use]
 pub(crate) struct Share<K: Eq + Hash> {
     held: Arc<Mutex<Held<K>>>,
     asker: K,
+    count: usize,
 }
 
 impl<K: Copy + Eq + Hash> Shares<K> {
@@ -35,28 +36,38 @@ impl<K: Copy + Eq + Hash> Shares<K> {
 
     /// A place for this asker, where one is free and they hold less than their share.
     pub(crate) fn take(&self, asker: K) -> Option<Share<K>> {
-        self.take_within(asker, self.of_one)
+        self.lend(asker, self.of_one, 1)
+    }
+
+    /// So many places at once for this asker.
+    pub(crate) fn take_many(&self, asker: K, count: usize) -> Option<Share<K>> {
+        self.lend(asker, self.of_one, count)
     }
 
     /// The same where this asker may hold at most `of_one`, if that is less than anybody's share.
     pub(crate) fn take_within(&self, asker: K, of_one: usize) -> Option<Share<K>> {
+        self.lend(asker, of_one, 1)
+    }
+
+    fn lend(&self, asker: K, of_one: usize, count: usize) -> Option<Share<K>> {
         let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
-        let own = held.by.get(&asker).copied().unwrap_or(0);
-        if own >= of_one.min(self.of_one) || held.all >= self.of_all {
+        let own = held.by.get(&asker).copied().unwrap_or(0).saturating_add(count);
+        let all = held.all.saturating_add(count);
+        if own > of_one.min(self.of_one) || all > self.of_all {
             return None;
         }
-        held.by.insert(asker, own.saturating_add(1));
-        held.all = held.all.saturating_add(1);
-        Some(Share { held: Arc::clone(&self.held), asker })
+        held.by.insert(asker, own);
+        held.all = all;
+        Some(Share { held: Arc::clone(&self.held), asker, count })
     }
 }
 
 impl<K: Eq + Hash> Drop for Share<K> {
     fn drop(&mut self) {
         let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
-        held.all = held.all.saturating_sub(1);
+        held.all = held.all.saturating_sub(self.count);
         match held.by.get_mut(&self.asker) {
-            Some(own) if *own > 1 => *own -= 1,
+            Some(own) if *own > self.count => *own = own.saturating_sub(self.count),
             _ => drop(held.by.remove(&self.asker)),
         }
     }
@@ -78,6 +89,13 @@ mod tests {
         drop(held.remove(0));
         held.push(places.take(1).unwrap());
         assert!(places.take(1).is_none() && places.take(100).is_none());
+        held.clear();
+        held.push(places.take_many(1, 2).unwrap());
+        assert!(places.take_many(1, 2).is_none() && places.take_many(2, 4).is_none());
+        held.push(places.take_many(1, 1).unwrap());
+        drop(held.remove(0));
+        held.push(places.take_many(1, 2).unwrap());
+        assert!(places.take(1).is_none());
         held.clear();
         let left = places.held.lock().unwrap();
         assert!(left.all == 0 && left.by.is_empty());

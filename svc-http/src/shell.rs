@@ -27,11 +27,12 @@ use crate::docs::Pages;
 use crate::headers::{self, Site};
 use crate::host;
 use crate::log::{self, RequestLine};
+use crate::model_bodies::ModelBodies;
 use crate::path;
 use crate::rate_limit::{RateLimiter, Rates, Subject};
 use crate::router::{AmbiguousRoute, Matched, Router, Unmatched};
 use crate::routes::{self, Auth, BodyMax, Content, EVERYWHERE, Limit, NOWHERE, Route, Shape};
-use crate::signed::{Room, Taking};
+use crate::signed::{Room, Taking, is_unverified};
 use crate::trace::Trace;
 
 /// How many credentials from addresses that failed too often are looked for at once, from all of these together. Others wait for
@@ -119,6 +120,8 @@ pub struct Shell<S> {
     spent_looks: Semaphore,
     /// Bodies that a signature is to vouch for.
     signed: Room,
+    /// Bodies of model calls.
+    model_bodies: ModelBodies,
     pages: Pages,
     /// `{base_url}/docs/errors`
     docs: String,
@@ -136,6 +139,7 @@ impl<S: Service> Shell<S> {
             router: Router::new()?,
             limiter: RateLimiter::new(settings.rates),
             spent_looks: Semaphore::new(SPENT_LOOKS_MAX),
+            model_bodies: ModelBodies::new(settings.model_body_bytes_max),
             signed: Room::new(settings.body_bytes_max.max(settings.billing_body_bytes_max)),
             pages: Pages::new(site.path()).at(&settings.base_url),
             docs: format!("{}/docs/errors", settings.base_url),
@@ -235,7 +239,7 @@ impl<S: Service> Shell<S> {
         let named = Named { workspace: at("wid"), approval: at("apv"), application: at("app") };
         let caller = self.admit(route, &parts, address, named, reply).await?;
         // What is kept of a signed body has its room until it is answered.
-        let mut taking = self.taking(route, &parts, address, named, reply)?;
+        let mut taking = self.taking(route, &parts, address, (named, caller.as_ref()), reply)?;
         let body = match self.body(route, wire, &parts.headers, body, &mut taking, reply).await {
             Ok(body) => body,
             Err(fault) if route.auth == Auth::Signature => return Err(self.unverified(route, fault, address, reply)),
@@ -244,9 +248,7 @@ impl<S: Service> Shell<S> {
                 return Err(self.caller_or_body(route, &parts.headers, address, caller, fault, reply).await);
             }
         };
-        if let Taking::Passed(_, _, refusal) = taking {
-            return Err(self.unverified(route, refusal, address, reply));
-        }
+        let room = taking.taken().map_err(|refusal| self.unverified(route, refusal, address, reply))?;
         let call = Call {
             route,
             uri: parts.uri,
@@ -257,6 +259,7 @@ impl<S: Service> Shell<S> {
             trace: reply.trace,
             came: reply.started,
             ends: client.ends,
+            room,
             params,
         };
         let answer = dispatch(&self.service, &self.pages, caller, call).await;
@@ -374,9 +377,12 @@ impl<S: Service> Shell<S> {
         route: &'static Route,
         parts: &Parts,
         address: IpAddr,
-        named: Named<'_>,
+        (named, caller): (Named<'_>, Option<&S::Caller>),
         reply: &mut Reply,
     ) -> Result<Taking<'_>, Refusal> {
+        if let (BodyMax::Model, Some(caller)) = (route.body_max, caller) {
+            return Ok(Taking::Model(self.model_bodies.begin(S::workspace_bits(caller), S::rate_bits(caller))));
+        }
         if route.auth != Auth::Signature {
             return Ok(Taking::Kept);
         }
@@ -558,18 +564,6 @@ struct Wire {
 fn challenged(path: &str) -> &str {
     let name = path.strip_prefix("/mcp/proxy/");
     if name.is_none_or(|it| ServerName::parse(it).is_ok()) { path } else { "/mcp" }
-}
-
-/// Whether it says that a signed request is nobody's: it counts against its address as a wrong key does.
-const fn is_unverified(kind: Kind) -> bool {
-    matches!(
-        kind,
-        Kind::WrongSignature
-            | Kind::AuthenticationFailed
-            | Kind::InvalidAudience
-            | Kind::InvalidIssuer
-            | Kind::InvalidKey
-    )
 }
 
 /// A refusal that the route does not declare is a bug: debug builds stop at it, others tell of it.

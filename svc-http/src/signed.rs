@@ -4,12 +4,15 @@
 //! and nothing of one that nobody can have signed. Those are counted beside the others, so that who finds no room learns by it of no
 //! integration.
 
-use svc_core::refusal::Refusal;
+use std::sync::Arc;
+
+use svc_core::refusal::{Kind, Refusal};
 use svc_core::value::id::WorkspaceId;
 
 use crate::address::RateAddress;
 use crate::body::Fate;
 use crate::inbound::signature::Decoy;
+use crate::model_bodies::{Coming, Kept};
 use crate::shares::{Share, Shares};
 
 /// Bytes that one place stands for.
@@ -39,6 +42,8 @@ type For = Option<WorkspaceId>;
 pub(crate) enum Taking<'a> {
     /// It is kept: who sends it is known, or nobody has to be.
     Kept,
+    /// It is kept as far as its caller has room, for as long as its call takes.
+    Model(Coming<'a>),
     /// It is kept as far as there is room.
     Counted(Counted<'a>),
     /// It is read past: nobody can have signed it, which is told as of one that was looked at, and where there would be room for one.
@@ -91,11 +96,36 @@ impl Room {
     }
 }
 
+/// Whether it says that a signed request is nobody's: it counts against its address as a wrong key does.
+pub(crate) const fn is_unverified(kind: Kind) -> bool {
+    matches!(
+        kind,
+        Kind::WrongSignature
+            | Kind::AuthenticationFailed
+            | Kind::InvalidAudience
+            | Kind::InvalidIssuer
+            | Kind::InvalidKey
+    )
+}
+
 impl Taking<'_> {
+    /// The room of a model's body that has come, and what is told where it was only read past.
+    ///
+    /// # Errors
+    /// That refusal.
+    pub(crate) fn taken(&mut self) -> Result<Option<Arc<Kept>>, Refusal> {
+        match self {
+            Self::Model(it) => Ok(Some(Arc::new(it.kept()))),
+            Self::Passed(_, _, refusal) => Err(refusal.clone()),
+            Self::Kept | Self::Counted(_) => Ok(None),
+        }
+    }
+
     /// What becomes of its next piece.
     pub(crate) fn fate(&mut self, piece: &[u8]) -> Fate {
         match self {
             Self::Kept => Fate::Keep,
+            Self::Model(it) => it.fate(piece.len()),
             Self::Counted(it) => it.fate(piece.len()),
             Self::Passed(counted, decoy, _) => match counted.fate(piece.len()) {
                 Fate::Refuse => Fate::Refuse,

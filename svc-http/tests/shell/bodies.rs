@@ -75,6 +75,44 @@ async fn a_megabyte_and_one_byte_is_too_large() {
     assert_eq!(got.status, 200);
 }
 
+/// A caller's long requests to models have so much room and no more while they are under way, which leaves some to others; what is done
+/// gives it back.
+#[tokio::test]
+async fn model_bodies_have_so_much_room() {
+    const LONG: usize = 32 * 1024 * 1024;
+    let server = Server::start().await;
+    let asks = |agent: u32, body: &str| {
+        let length = body.len();
+        format!(
+            "POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ask_agent{agent}\r\ncontent-length: {length}\r\n\r\n{body}"
+        )
+    };
+    let long = format!("wait{}", "x".repeat(LONG - 4));
+    let mut held = Vec::new();
+    for _ in 0..4 {
+        let mut client = server.client().await;
+        client.send(&asks(7, &long)).await;
+        server.waiting.arrived().await;
+        held.push(client);
+    }
+    let mut next = server.client().await;
+    next.send(&asks(7, "short")).await;
+    let got = next.answer().await;
+    assert_eq!((got.status, got.error().as_str(), got.header("retry-after")), (503, "not_ready", Some("1")));
+    next.send(&asks(8, "short")).await;
+    assert_eq!(next.answer().await.status, 200, "another has room");
+    server.waiting.open();
+    let served = async {
+        loop {
+            next.send(&asks(7, "short")).await;
+            if next.answer().await.status == 200 {
+                break;
+            }
+        }
+    };
+    tokio::time::timeout(crate::server::PATIENCE, served).await.unwrap();
+}
+
 /// What is too large even to be read past is told at once, and ends the connection.
 #[tokio::test]
 async fn an_enormous_length_is_refused_at_once() {

@@ -198,6 +198,9 @@ impl Service for Gate {
     }
 
     async fn family(&self, caller: Option<u128>, call: Call) -> Result<Answer, Refusal> {
+        if call.body.starts_with(b"wait") {
+            self.waiting.pass().await;
+        }
         Ok(Answer::json(json!({ "caller": caller.map(|it| it.to_string()), "path": call.route.path }).to_string()))
     }
 }

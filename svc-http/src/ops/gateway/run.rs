@@ -26,6 +26,7 @@ use super::{Targets, notes, passed};
 use crate::answer::{self, Answer};
 use crate::dispatch::Call;
 use crate::health::{Health, Outcome};
+use crate::model_bodies::Kept;
 use crate::ops::{GateService, recorded};
 use crate::upstream::{
     self, Charged, Failed, Guard, How, Reason, Relay, Reply, Said, Stop, Switch, Target, Upstreams, What,
@@ -48,6 +49,8 @@ pub(super) struct Run {
     query: Option<Box<str>>,
     passed_on: Vec<(HeaderName, HeaderValue)>,
     came: Instant,
+    /// The room of the request, until the call has its answer or has none.
+    _room: Option<Arc<Kept>>,
 }
 
 /// What a client wants, as it was read.
@@ -124,6 +127,7 @@ impl Run {
             query: passed::query(&call.uri),
             passed_on: passed::headers(&call.headers),
             came: call.came,
+            _room: call.room.clone(),
         }
     }
 
