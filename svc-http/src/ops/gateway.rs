@@ -135,11 +135,12 @@ async fn carry(service: &GateService, dialect: Dialect, key: &CallKey, call: &Ca
     // Nothing is sent, and nothing charged, for whoever has gone by then.
     call.ends.set(true);
     let mut setting = service.data_loss.of(key.binding.workspace);
+    let reading = scan::Reading::of(&service.data_loss, key, call);
     loop {
         // Each look is at what came: under another setting what was taken out counts again.
-        let (seen, findings) = scan::look(setting, &body).await?;
+        let (seen, findings) = scan::look(&reading, setting, &body).await?;
         let sent = seen.map_or_else(|| Arc::clone(&body), Arc::new);
-        let demand = scan::demand(&sent).await?;
+        let demand = scan::demand(&reading, &sent).await?;
         let command = command(service, key, &asked, &demand, findings, setting);
         let now = if asked.dry {
             match rehearse(service, command, &sent, &asked).await? {
@@ -261,10 +262,11 @@ async fn count(service: &GateService, key: &CallKey, call: &Call) -> Result<Answ
         Err(fault) => return Err(service.fault_of(key, GatewayOp::CountTokens, fault).await),
     };
     let mut setting = service.data_loss.of(key.binding.workspace);
+    let reading = scan::Reading::of(&service.data_loss, key, call);
     loop {
-        let (seen, findings) = scan::look(setting, &body).await?;
+        let (seen, findings) = scan::look(&reading, setting, &body).await?;
         let sent = seen.map_or_else(|| Arc::clone(&body), Arc::new);
-        let demand = scan::demand(&sent).await?;
+        let demand = scan::demand(&reading, &sent).await?;
         let command = AdmitCall { count: true, ..command(service, key, &asked, &demand, findings, setting) };
         let admission = match service.read(|scope| admit_call(scope, &command))? {
             // What it is refused with is kept; what is admitted leaves nothing, so it is not worth a commit.

@@ -6,31 +6,50 @@ use std::sync::{Arc, Mutex, PoisonError};
 use svc_core::dialect::Body;
 use svc_core::dlp;
 use svc_core::refusal::Refusal;
+use svc_core::rules::gateway::payer::CallKey;
 use svc_core::state::gateway::Demand;
 use svc_core::state::people::DataLoss;
+use svc_core::value::Id as _;
 use svc_core::value::id::WorkspaceId;
 
+use crate::dispatch::Call;
+use crate::model_bodies::Kept;
+use crate::turns::Turns;
+
 /// Bodies above this are looked through beside the threads that serve requests.
-const INLINE_BYTES_MAX: usize = 16 * 1024;
+const INLINE_BYTES_MAX: usize = 8 * 1024;
+/// So many of them at once; others wait for their turn.
+const ASIDE_MAX: usize = 4;
+/// And of one key, so that one which sends long ones without end keeps the others waiting for a few of them and not for all.
+const OF_KEY_MAX: usize = 2;
 /// The request without what was found, where that is asked for, and how much was found of each kind.
 type Looked = (Option<Body>, BTreeMap<Box<str>, u32>);
 
 /// Workspaces whose setting is remembered.
 const REMEMBERED_MAX: usize = 10_000;
 
-/// The setting of each workspace as this server last heard of it. The admitting commit compares it with the setting in
-/// force, so one that is out of date costs a second look and nothing else.
-#[derive(Debug, Default)]
-pub(crate) struct DataLossSettings(Mutex<HashMap<WorkspaceId, DataLoss>>);
+/// The setting of each workspace as this server last heard of it, and turns at looking through what is long. The admitting commit
+/// compares it with the setting in force, so one that is out of date costs a second look and nothing else.
+#[derive(Debug)]
+pub(crate) struct DataLossSettings {
+    known: Mutex<HashMap<WorkspaceId, DataLoss>>,
+    turns: Turns<u128>,
+}
+
+impl Default for DataLossSettings {
+    fn default() -> Self {
+        Self { known: Mutex::default(), turns: Turns::new(ASIDE_MAX, OF_KEY_MAX) }
+    }
+}
 
 impl DataLossSettings {
     pub(super) fn of(&self, workspace: WorkspaceId) -> DataLoss {
-        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         known.get(&workspace).copied().unwrap_or(DataLoss::Off)
     }
 
     pub(super) fn set(&self, workspace: WorkspaceId, setting: DataLoss) {
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if known.len() >= REMEMBERED_MAX {
             known.clear();
         }
@@ -38,12 +57,26 @@ impl DataLossSettings {
     }
 }
 
+/// Whose request is read: in whose turn, and what room it has, which it keeps where its client leaves meanwhile.
+#[derive(Clone)]
+pub(super) struct Reading<'a> {
+    turns: &'a Turns<u128>,
+    key: u128,
+    room: Option<Arc<Kept>>,
+}
+
+impl<'a> Reading<'a> {
+    pub(super) fn of(settings: &'a DataLossSettings, key: &CallKey, call: &Call) -> Self {
+        Self { turns: &settings.turns, key: key.binding.counts_as().bits(), room: call.room.clone() }
+    }
+}
+
 /// What deciding on a request takes. A document in it may be long, and is read for its pages.
 ///
 /// # Errors
 /// `internal` where reading failed.
-pub(super) async fn demand(body: &Arc<Body>) -> Result<Arc<Demand>, Refusal> {
-    aside(body, |it| Arc::new(it.demand())).await
+pub(super) async fn demand(reading: &Reading<'_>, body: &Arc<Body>) -> Result<Arc<Demand>, Refusal> {
+    aside(reading, body, |it| Arc::new(it.demand())).await
 }
 
 /// Looks through every text of a request: the request without what was found, where the setting asks for that, and how much
@@ -51,23 +84,30 @@ pub(super) async fn demand(body: &Arc<Body>) -> Result<Arc<Demand>, Refusal> {
 ///
 /// # Errors
 /// `internal` where looking failed: what was not looked through does not go out, whatever the setting.
-pub(super) async fn look(setting: DataLoss, body: &Arc<Body>) -> Result<Looked, Refusal> {
+pub(super) async fn look(reading: &Reading<'_>, setting: DataLoss, body: &Arc<Body>) -> Result<Looked, Refusal> {
     if setting == DataLoss::Off {
         return Ok((None, BTreeMap::new()));
     }
-    aside(body, move |it| look_now(setting, it.clone())).await?
+    aside(reading, body, move |it| look_now(setting, it.clone())).await?
 }
 
-/// Does this with a request: beside the threads that serve requests where it is long.
+/// Does this with a request: beside the threads that serve requests where it is long, and in its key's turn.
 async fn aside<T: Send + 'static>(
+    reading: &Reading<'_>,
     body: &Arc<Body>,
     work: impl FnOnce(&Body) -> T + Send + 'static,
 ) -> Result<T, Refusal> {
     if body.as_bytes().len() <= INLINE_BYTES_MAX {
         return Ok(work(body));
     }
-    let body = Arc::clone(body);
-    tokio::task::spawn_blocking(move || work(&body)).await.map_err(|_| Refusal::internal())
+    let turn = reading.turns.take(reading.key).await?;
+    let (body, room) = (Arc::clone(body), reading.room.clone());
+    let read = tokio::task::spawn_blocking(move || {
+        let read = work(&body);
+        drop((turn, room));
+        read
+    });
+    read.await.map_err(|_| Refusal::internal())
 }
 
 fn look_now(setting: DataLoss, mut body: Body) -> Result<Looked, Refusal> {
@@ -106,8 +146,10 @@ mod tests {
     #[tokio::test]
     async fn long_requests_are_read_aside() {
         let (short, long) = (body(1_000), body(8 << 20));
+        let settings = DataLossSettings::default();
+        let whose = Reading { turns: &settings.turns, key: 1, room: None };
         for (body, is_aside) in [(&short, false), (&long, true)] {
-            let mut reading = pin!(demand(body));
+            let mut reading = pin!(demand(&whose, body));
             let first = reading.as_mut().poll(&mut Context::from_waker(Waker::noop()));
             assert_eq!(first.is_pending(), is_aside);
             let read = match first {
@@ -116,8 +158,32 @@ mod tests {
             };
             assert_eq!(*read.unwrap(), body.demand());
             let here = std::thread::current().id();
-            let there = aside(body, |_| std::thread::current().id()).await.unwrap();
+            let there = aside(&whose, body, |_| std::thread::current().id()).await.unwrap();
             assert_eq!(there != here, is_aside);
         }
+    }
+
+    /// One key has as many long requests read at once as leave others a place, and gives its places back.
+    #[tokio::test]
+    async fn a_key_leaves_places_to_others() {
+        let settings = DataLossSettings::default();
+        let whose = |key| Reading { turns: &settings.turns, key, room: None };
+        let (mut held, mut waiting) = (Vec::new(), Vec::new());
+        let mut context = Context::from_waker(Waker::noop());
+        for _ in 0..2 * ASIDE_MAX {
+            let mut turn = Box::pin(settings.turns.take(1));
+            match turn.as_mut().poll(&mut context) {
+                Poll::Ready(turn) => held.push(turn.unwrap()),
+                Poll::Pending => waiting.push(turn),
+            }
+        }
+        assert_eq!(held.len(), OF_KEY_MAX);
+        let long = body(1 << 20);
+        assert!(demand(&whose(2), &long).await.is_ok());
+        let one = whose(1);
+        let mut own = pin!(demand(&one, &long));
+        assert!(own.as_mut().poll(&mut context).is_pending());
+        drop((held, waiting));
+        assert!(own.await.is_ok());
     }
 }
