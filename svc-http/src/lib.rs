@@ -30,6 +30,7 @@ pub mod mail;
 pub mod metrics;
 pub mod mock;
 mod model_bodies;
+mod newcomers;
 pub mod openapi;
 pub mod ops;
 mod other_kind;

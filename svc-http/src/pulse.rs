@@ -24,6 +24,10 @@ pub(crate) struct Pulse {
     pub(crate) full: AtomicU64,
     /// Pieces that streams have given.
     pub(crate) given: AtomicU64,
+    /// Bodies of answers of which something is left to be given.
+    pub(crate) bodies: AtomicU64,
+    /// Whether something is left to be written that its client does not take.
+    pub(crate) stuck: AtomicBool,
     /// Bytes of answers that were written.
     pub(crate) written: AtomicU64,
     /// Whether what is worked on ends with the client; of HTTP/1, which has one request at a time.
@@ -38,6 +42,12 @@ impl Pulse {
         if !is_at_work && bytes.iter().any(|it| !matches!(it, b'\r' | b'\n')) {
             self.heard.store(true, Ordering::Relaxed);
         }
+    }
+
+    /// Whether it waits for its client: nothing is worked on, and nothing is left of any answer.
+    pub(crate) fn waits(&self) -> bool {
+        let count = |it: &AtomicU64| it.load(Ordering::Relaxed);
+        count(&self.begun) == count(&self.ended) && count(&self.bodies) == 0 && !self.stuck.load(Ordering::Relaxed)
     }
 }
 
@@ -63,6 +73,16 @@ struct Seen {
     taken: u64,
 }
 
+impl Seen {
+    fn of(pulse: &Pulse) -> Self {
+        let count = |it: &AtomicU64| it.load(Ordering::Relaxed);
+        let (begun, ended) = (count(&pulse.begun), count(&pulse.ended));
+        let in_head = begun == 0 || (pulse.heard.load(Ordering::Relaxed) && !pulse.h2.load(Ordering::Relaxed));
+        let (full, given, taken) = (count(&pulse.full), count(&pulse.given), count(&pulse.written) / TAKEN_BYTES);
+        Self { begun, ended, in_head, full, given, taken }
+    }
+}
+
 /// Notices that a connection makes no progress, by looking now and then.
 #[derive(Debug)]
 pub(crate) struct Watch {
@@ -77,12 +97,15 @@ impl Watch {
         Self { header_time, idle_time, seen: None }
     }
 
+    /// Since when it has waited for its client, where it did at the last look and nothing has happened since.
+    pub(crate) fn waits_since(&self, pulse: &Pulse) -> Option<Instant> {
+        let (seen, since) = self.seen?;
+        (pulse.waits() && seen == Seen::of(pulse)).then_some(since)
+    }
+
     pub(crate) fn look(&mut self, pulse: &Pulse, now: Instant) -> Verdict {
-        let count = |it: &AtomicU64| it.load(Ordering::Relaxed);
-        let (begun, ended) = (count(&pulse.begun), count(&pulse.ended));
-        let in_head = begun == 0 || (pulse.heard.load(Ordering::Relaxed) && !pulse.h2.load(Ordering::Relaxed));
-        let (full, given, taken) = (count(&pulse.full), count(&pulse.given), count(&pulse.written) / TAKEN_BYTES);
-        let found = Seen { begun, ended, in_head, full, given, taken };
+        let found = Seen::of(pulse);
+        let Seen { begun, ended, in_head, .. } = found;
         let since = match self.seen {
             Some((was, since)) if was == found => since,
             _ => {

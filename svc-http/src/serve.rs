@@ -20,7 +20,10 @@
 //! reset (`stalled.rs`).
 //!
 //! Times are looked at every quarter of the shortest, so a connection may last a quarter longer; that costs a request
-//! nothing. Past `connections_max` a connection is answered 503 `not_ready` once it has sent something, and closed.
+//! nothing.
+//!
+//! Past `connections_max` the connection that has waited longest for its client gives its place to a new one (`newcomers.rs`). Where
+//! all are at work the new one is answered 503 `not_ready` once it has sent something, and closed.
 //!
 //! A head over the [limits](crate::headers::head_is_within) is refused like anything else. What is no HTTP at all (a head without
 //! an end, chunks that are none), or beyond what hyper reads (over 100 headers on HTTP/1, a path of 64 KiB, a head of some
@@ -28,7 +31,8 @@
 //! ([`unread`]). hyper's number of headers is left as it is: with any other it allocates twice for the head of every request. On
 //! HTTP/2 a head beyond 160 KiB is answered 431 without a word, and the connection goes on.
 //!
-//! **Invariant:** no client holds a connection without making progress, and no client makes the server stop accepting.
+//! **Invariant:** no client holds a connection without making progress, and no client makes the server stop accepting by connections on
+//! which it asks for nothing.
 
 use std::convert::Infallible;
 use std::io;
@@ -55,6 +59,7 @@ use tokio::time::{Instant, MissedTickBehavior, interval, timeout, timeout_at};
 
 use crate::answer::Sent;
 use crate::dispatch::{Client, Service};
+use crate::newcomers::Seats;
 use crate::pulse::{Pulse, Verdict, Watch};
 use crate::shell::Shell;
 use crate::stalled::{Streams, Taking};
@@ -76,6 +81,8 @@ const H2_PIECE_BYTES: usize = 64 * 1024;
 /// it likes to hold, megabytes for a client that is near, would be for minutes that of nobody.
 #[cfg(target_os = "linux")]
 const SEND_AHEAD_BYTES: u32 = 64 * 1024;
+/// How long a connection that leaves for another may take to say so.
+const LEAVE_TIME: Duration = Duration::from_millis(250);
 /// How long accepting rests where the system has no more file handles.
 const ACCEPT_REST: Duration = Duration::from_millis(50);
 
@@ -104,6 +111,7 @@ pub async fn serve<S: Service>(listener: TcpListener, shell: Arc<Shell<S>>, stop
     let turned_away = Arc::new(Semaphore::new(TURNED_AWAY_MAX));
     let (phase, phases) = watch::channel(Phase::Serve);
     let builder = Arc::new(builder(shell.settings().idle_time));
+    let serving = Serving { shell, builder, phases, seats: Seats::new() };
     let mut stop = pin!(stop);
     let until = loop {
         let accepted = tokio::select! {
@@ -119,18 +127,17 @@ pub async fn serve<S: Service>(listener: TcpListener, shell: Arc<Shell<S>>, stop
             }
         };
         match Arc::clone(&slots).try_acquire_owned() {
-            Ok(slot) => {
-                tokio::spawn(connection(stream, peer, Arc::clone(&shell), Arc::clone(&builder), phases.clone(), slot));
-            }
+            Ok(slot) => drop(tokio::spawn(connection(stream, peer, serving.clone(), slot))),
             Err(_full) => {
                 if let Ok(place) = Arc::clone(&turned_away).try_acquire_owned() {
-                    tokio::spawn(turn_away(stream, shell.docs().to_owned(), place));
+                    let slots = serving.seats.make_room(Instant::now()).then(|| Arc::clone(&slots));
+                    tokio::spawn(newcomer(stream, peer, serving.clone(), slots, place));
                 }
             }
         }
     };
     drop(listener);
-    drop(phases);
+    drop(serving);
     phase.send_replace(Phase::Drain);
     // Every connection holds a receiver: when the last is gone, all are.
     if timeout_at(until, phase.closed()).await.is_err() {
@@ -145,6 +152,25 @@ enum Phase {
     Serve,
     Drain,
     Close,
+}
+
+/// What every connection is served with.
+struct Serving<S> {
+    shell: Arc<Shell<S>>,
+    builder: Arc<auto::Builder<Streams>>,
+    phases: watch::Receiver<Phase>,
+    seats: Arc<Seats>,
+}
+
+impl<S> Clone for Serving<S> {
+    fn clone(&self) -> Self {
+        Self {
+            shell: Arc::clone(&self.shell),
+            builder: Arc::clone(&self.builder),
+            phases: self.phases.clone(),
+            seats: Arc::clone(&self.seats),
+        }
+    }
 }
 
 fn builder(patience: Duration) -> auto::Builder<Streams> {
@@ -173,28 +199,12 @@ pub(crate) async fn rest_after(error: &io::Error) {
 }
 
 /// One connection, from its first byte to its end.
-async fn connection<S: Service>(
-    stream: TcpStream,
-    peer: SocketAddr,
-    shell: Arc<Shell<S>>,
-    builder: Arc<auto::Builder<Streams>>,
-    mut phases: watch::Receiver<Phase>,
-    slot: OwnedSemaphorePermit,
-) {
+async fn connection<S: Service>(stream: TcpStream, peer: SocketAddr, serving: Serving<S>, slot: OwnedSemaphorePermit) {
     let _slot = slot;
-    // Answers are whole when they are written, so there is nothing to gather.
-    let _ = stream.set_nodelay(true);
-    #[cfg(target_os = "linux")]
-    let _ = socket2::SockRef::from(&stream).set_tcp_notsent_lowat(SEND_AHEAD_BYTES);
+    let Serving { shell, builder, mut phases, seats } = serving;
     let pulse = Arc::new(Pulse::default());
-    let docs = shell.docs().into();
-    let io = TokioIo::new(Metered {
-        stream,
-        pulse: Arc::clone(&pulse),
-        docs,
-        written: Written::default(),
-        instead: Vec::new(),
-    });
+    let io = TokioIo::new(Metered::new(stream, &pulse, shell.docs()));
+    let seat = seats.enter(Arc::clone(&pulse));
     let mut watch = Watch::new(shell.settings().header_time, shell.settings().idle_time);
     let tick = watch.header_time.min(watch.idle_time) / 4;
     // Each request counts itself on what its own connection owns: on a count that all share, workers would meet.
@@ -227,14 +237,53 @@ async fn connection<S: Service>(
                 draining = true;
                 served.as_mut().graceful_shutdown();
             }
-            now = ticks.tick() => match watch.look(&pulse, now) {
-                Verdict::Keep => {}
-                Verdict::Wind if !draining => {
+            () = seat.asked_to_leave() => {
+                // Whoever has asked for something meanwhile stays.
+                if watch.waits_since(&pulse).is_some() {
                     draining = true;
                     served.as_mut().graceful_shutdown();
+                    if timeout(LEAVE_TIME, served.as_mut()).await.is_ok() || pulse.waits() {
+                        return;
+                    }
                 }
-                Verdict::Wind | Verdict::Close => return,
-            },
+            }
+            now = ticks.tick() => {
+                match watch.look(&pulse, now) {
+                    Verdict::Keep => {}
+                    Verdict::Wind if !draining => {
+                        draining = true;
+                        served.as_mut().graceful_shutdown();
+                    }
+                    Verdict::Wind | Verdict::Close => return,
+                }
+                seat.note(watch.waits_since(&pulse));
+            }
+        }
+    }
+}
+
+/// A connection past the limit: served where a place is given up for it, which is then one of these slots, else turned away.
+async fn newcomer<S: Service>(
+    stream: TcpStream,
+    peer: SocketAddr,
+    serving: Serving<S>,
+    slots: Option<Arc<Semaphore>>,
+    place: OwnedSemaphorePermit,
+) {
+    let slot = match slots {
+        Some(slots) => timeout(TURN_AWAY_TIME, slots.acquire_owned()).await.ok().and_then(Result::ok),
+        None => None,
+    };
+    match slot {
+        Some(slot) => {
+            drop(place);
+            connection(stream, peer, serving, slot).await;
+        }
+        None => {
+            let docs = serving.shell.docs().to_owned();
+            // It is none that the end of the server waits for.
+            drop(serving);
+            turn_away(stream, docs, place).await;
         }
     }
 }
@@ -293,6 +342,7 @@ struct Working<S> {
     /// What the client takes of it, on HTTP/2.
     taking: Option<Arc<Taking>>,
     at_work: Option<AtWork<S>>,
+    owned: Arc<Owned<S>>,
     /// Whether the last piece was given and nothing was asked for since: the client has to take what it was sent.
     full: bool,
 }
@@ -301,8 +351,10 @@ impl<S> Working<S> {
     fn of(body: Sent, at_work: AtWork<S>) -> Self {
         let is_stream = matches!(body, Either::Right(_));
         at_work.0.pulse.ends.set(is_stream);
+        at_work.0.pulse.bodies.fetch_add(1, Ordering::Relaxed);
+        let owned = Arc::clone(&at_work.0);
         let at_work = is_stream.then_some(at_work);
-        Self { body, left: Bytes::new(), taking: Taking::of_this_task(), at_work, full: false }
+        Self { body, left: Bytes::new(), taking: Taking::of_this_task(), at_work, owned, full: false }
     }
 
     /// The next piece. On HTTP/2 a whole answer comes in pieces, as what was given at once would be out of reach while it waits
@@ -371,6 +423,7 @@ impl<S> Body for Working<S> {
 impl<S> Drop for Working<S> {
     fn drop(&mut self) {
         self.set_full(false);
+        self.owned.pulse.bodies.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
@@ -386,6 +439,15 @@ struct Metered {
 }
 
 impl Metered {
+    fn new(stream: TcpStream, pulse: &Arc<Pulse>, docs: &str) -> Self {
+        // Answers are whole when they are written, so there is nothing to gather.
+        let _ = stream.set_nodelay(true);
+        #[cfg(target_os = "linux")]
+        let _ = socket2::SockRef::from(&stream).set_tcp_notsent_lowat(SEND_AHEAD_BYTES);
+        let (pulse, docs) = (Arc::clone(pulse), docs.into());
+        Self { stream, pulse, docs, written: Written::default(), instead: Vec::new() }
+    }
+
     /// Whether what is written is hyper's own answer to what is no head, and something else is written in its place. Where a
     /// request is worked on, it is that one's answer.
     fn takes_over(&mut self, written: &[u8]) -> bool {
@@ -450,7 +512,9 @@ impl AsyncWrite for Metered {
         if self.takes_over(from) {
             return Poll::Ready(Ok(from.len()));
         }
-        let length = ready!(Pin::new(&mut self.stream).poll_write(context, from))?;
+        let written = Pin::new(&mut self.stream).poll_write(context, from);
+        self.pulse.stuck.store(written.is_pending(), Ordering::Relaxed);
+        let length = ready!(written)?;
         self.count([from], length);
         Poll::Ready(Ok(length))
     }
@@ -481,7 +545,9 @@ impl AsyncWrite for Metered {
         {
             return Poll::Ready(Ok(first.len()));
         }
-        let length = ready!(Pin::new(&mut self.stream).poll_write_vectored(context, from))?;
+        let written = Pin::new(&mut self.stream).poll_write_vectored(context, from);
+        self.pulse.stuck.store(written.is_pending(), Ordering::Relaxed);
+        let length = ready!(written)?;
         self.count(from.iter().map(|it| &**it), length);
         Poll::Ready(Ok(length))
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use tokio::io::AsyncWriteExt as _;
 use tokio::net::TcpStream;
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
 use crate::server::{AGENT, PATIENCE, Server};
 
@@ -124,8 +124,11 @@ async fn connections_past_the_limit_are_told_so() {
     let server = Server::with(|it| it.connections_max = 2).await;
     let mut first = server.client().await;
     let mut second = server.client().await;
-    assert_eq!(first.ask("GET", "/healthz", "", "").await.status, 200);
-    assert_eq!(second.ask("GET", "/healthz", "", "").await.status, 200);
+    for client in [&mut first, &mut second] {
+        let body = format!("{AGENT}content-length: 4\r\n\r\nwait");
+        client.send(&format!("POST /v1/actions/authorize HTTP/1.1\r\nhost: x\r\n{body}")).await;
+        server.waiting.arrived().await;
+    }
     let mut third = server.client().await;
     let got = third.ask("GET", "/healthz", "", "").await;
     assert_eq!((got.status, got.error().as_str()), (503, "not_ready"));
@@ -134,10 +137,41 @@ async fn connections_past_the_limit_are_told_so() {
     assert!(got.header("traceparent").is_some());
     assert!(third.is_closed().await);
     // Those that are in go on, and a place that is given up is given to the next.
+    for client in [&mut first, &mut second] {
+        server.waiting.open();
+        assert_eq!(client.answer().await.status, 200);
+    }
     assert_eq!(first.ask("GET", "/healthz", "", "").await.status, 200);
     drop(second);
     let served = async { while server.client().await.ask("GET", "/healthz", "", "").await.status != 200 {} };
     timeout(PATIENCE, served).await.unwrap();
+}
+
+/// Where all places are taken, the connection that has waited longest for its client gives its own to a new one; those at work stay.
+#[tokio::test]
+async fn whoever_waits_longest_makes_room() {
+    let server = Server::with(|it| {
+        it.connections_max = 3;
+        it.header_time = SHORT;
+    })
+    .await;
+    let mut busy = server.client().await;
+    busy.send(&format!("POST /v1/actions/authorize HTTP/1.1\r\nhost: x\r\n{AGENT}content-length: 4\r\n\r\nwait")).await;
+    server.waiting.arrived().await;
+    let mut idle = Vec::new();
+    for _ in 0..2 {
+        let mut client = server.client().await;
+        assert_eq!(client.ask("GET", "/healthz", "", "").await.status, 200);
+        idle.push(client);
+        sleep(SHORT).await;
+    }
+    let mut new = server.client().await;
+    assert_eq!(new.ask("GET", "/healthz", "", "").await.status, 200);
+    let mut young = idle.pop().unwrap();
+    assert!(idle.pop().unwrap().is_closed().await);
+    assert_eq!(young.ask("GET", "/healthz", "", "").await.status, 200);
+    server.waiting.open();
+    assert_eq!(busy.answer().await.status, 200);
 }
 
 /// At the end running requests are answered, idle connections end, and nobody new is let in.
