@@ -7,7 +7,7 @@ use svc_core::refusal::{FieldError, Refusal};
 use svc_core::rules::gate::velocity::Used;
 use svc_core::rules::people::mandates::Content;
 use svc_core::rules::people::show::{AgentView, Lately};
-use svc_core::state::gate::{Standing, Tier};
+use svc_core::state::gate::{AGENT_MANDATES_MAX, Standing, Tier};
 use svc_core::value::currency::Currency;
 use svc_core::value::id::PrincipalId;
 use svc_core::value::json::Json;
@@ -15,9 +15,6 @@ use svc_core::value::text::{Email, Label};
 use svc_core::value::{Invalid, Timestamp};
 
 use super::{Fields, bounded, list_of, mandate, parse, parse_or_empty, stop, text};
-
-/// Mandates of one blueprint.
-const MANDATES_MAX: usize = 100;
 
 /// A wish for an agent.
 #[derive(Debug)]
@@ -64,7 +61,7 @@ pub(super) fn blueprint(fields: &mut Fields<'_>, now: Timestamp) -> Option<Bluep
     let kill_owner = fields.optional("killOwner", |it| PrincipalId::parse(text(it)?));
     let mandates = match fields.raw("mandates") {
         None => Some(Vec::new()),
-        Some(_) => fields.each("mandates", MANDATES_MAX, |it| mandate::content(it, now, &[])),
+        Some(_) => fields.each("mandates", AGENT_MANDATES_MAX, |it| mandate::content(it, now, &[])),
     };
     let (name, email, mandates) = (name?, email?, mandates?);
     Some(Blueprint { name, email, tier, sponsor, kill_owner, mandates })
@@ -80,7 +77,7 @@ pub fn read_of_token(body: &[u8]) -> Result<Blueprint, Refusal> {
     fields.only(&["name", "principalEmail", "mandates"]);
     let name = fields.required("name", |it| Label::parse(text(it)?));
     let email = fields.required("principalEmail", |it| Email::parse(text(it)?));
-    let items = fields.optional("mandates", |it| list_of(it, 0, MANDATES_MAX)).unwrap_or_default();
+    let items = fields.optional("mandates", |it| list_of(it, 0, AGENT_MANDATES_MAX)).unwrap_or_default();
     let (mut mandates, mut templates_alone) = (Vec::new(), true);
     for (place, item) in items.iter().enumerate() {
         match item {

@@ -3,14 +3,20 @@
 use std::sync::Arc;
 
 use svc_core::engine::Engine;
+use svc_core::refusal::Kind;
+use svc_core::rules::people::by::By;
+use svc_core::rules::people::keys::NewKey;
+use svc_core::rules::people::mandates::{Content, GrantMandate, RevokeMandate};
+use svc_core::rules::people::register_agent::RegisterAgent;
 use svc_core::state::evidence::Entry;
-use svc_core::state::gate::{Agent, Code, Details, Effect, Mandate, Verb};
+use svc_core::state::gate::{AGENT_MANDATES_MAX, Agent, Code, Details, Effect, Mandate, Verb};
 use svc_core::state::people::Outside;
 use svc_core::testing::world::{paying, payment, request, terms, tool_call};
 use svc_core::value::Span;
 use svc_core::value::id::MandateVersionId;
 use svc_core::value::json::Json;
 use svc_core::value::seed::Seed;
+use svc_core::value::text::Label;
 
 use super::{PAY, ask, calm, codes, fast, only, with};
 
@@ -29,6 +35,37 @@ fn outside_every_mandate_asks_or_denies() {
     settings.outside_mandate = Outside::Deny;
     world.change_settings(settings);
     assert_eq!(ask(&mut world, &agent, request("crm.update")), (Verb::Deny, vec![Code::OutsideMandate]));
+}
+
+/// An agent has so many mandates in force, paused ones among them, and no more: one that was revoked makes room, and so does one whose
+/// time is up. It comes with no more either.
+#[test]
+fn an_agent_has_so_many_mandates() {
+    let (mut world, agent) = calm(&[]);
+    let (workspace, agent) = (agent.workspace, agent.agent);
+    let grant = |text: &str| GrantMandate {
+        confirm_broaden: true,
+        ..GrantMandate::new(workspace, agent, Content::Whole(Box::new(terms(text))))
+    };
+    let end = world.now().plus(Span::hours(1));
+    let ending = format!(r#"{{"name":"Ending","actions":["crm.read"],"expiresAt":"{end}"}}"#);
+    world.run(grant(&ending)).unwrap();
+    let made: Vec<_> = (1..AGENT_MANDATES_MAX).map(|_| world.run(grant(WIDE)).unwrap()).collect();
+    let refused = world.run(grant(WIDE)).unwrap_err();
+    assert_eq!((refused.kind(), refused.errors().len()), (Kind::InvalidMandate, 1));
+    let mandate = made[0].id.mandate;
+    world.run(RevokeMandate { workspace, by: By::Program, agent, mandate }).unwrap();
+    world.run(grant(WIDE)).unwrap();
+    assert_eq!(world.run(grant(WIDE)).unwrap_err().kind(), Kind::InvalidMandate);
+    world.advance(Span::hours(1));
+    world.run(grant(WIDE)).unwrap();
+    assert_eq!(world.run(grant(WIDE)).unwrap_err().kind(), Kind::InvalidMandate);
+    let mut register = RegisterAgent::new(workspace, Label::parse("Other").unwrap(), NewKey::of("ask_other"));
+    register.mandates = vec![Content::Whole(Box::new(terms(WIDE))); AGENT_MANDATES_MAX + 1];
+    assert_eq!(world.run(register.clone()).unwrap_err().kind(), Kind::InvalidMandate);
+    register.mandates.pop();
+    world.run(register).unwrap();
+    world.audit();
 }
 
 /// A prefix covers every type below it, at any depth, and not the prefix alone.

@@ -6,11 +6,11 @@ use std::sync::Arc;
 use super::by::{By, entitled};
 use super::recount::Recount;
 use super::settings::differing;
-use crate::refusal::Refusal;
+use crate::refusal::{FieldError, Refusal};
 use crate::rules::gate::freeze::own_agent;
 use crate::rules::gateway::routing::as_json;
 use crate::state::evidence::{Fact, Subject};
-use crate::state::gate::{Agent, Grant, Mandate, Template, Terms, TermsChange, WorkspaceTemplate};
+use crate::state::gate::{AGENT_MANDATES_MAX, Agent, Grant, Mandate, Template, Terms, TermsChange, WorkspaceTemplate};
 use crate::state::people::{Allowance, Plans, Right, Roster, Workspace};
 use crate::store::Row;
 use crate::turn::{Halt, Scope};
@@ -64,7 +64,8 @@ impl GrantMandate {
 ///
 /// # Errors
 /// Those of [`entitled`]; `not_found` where the workspace has no such agent, `invalid_mandate` naming every fault,
-/// `unknown_template`, `plan_limit_reached`, `confirm_broaden` naming the narrower mandate.
+/// `unknown_template`, `plan_limit_reached`, `confirm_broaden` naming the narrower mandate. Where the agent has [`AGENT_MANDATES_MAX`] in
+/// force that is such a fault too.
 pub fn grant_mandate(scope: &mut Scope<'_>, asked: &GrantMandate) -> Result<Arc<Mandate>, Halt> {
     entitled(scope, &asked.by, asked.workspace, Right::ManageMandates)?;
     scope.want(&[Agent::key(asked.agent), Workspace::key(asked.workspace), Roster::key(asked.workspace)])?;
@@ -73,7 +74,10 @@ pub fn grant_mandate(scope: &mut Scope<'_>, asked: &GrantMandate) -> Result<Arc<
     let workspace = scope.get::<Workspace>(asked.workspace)?.ok_or_else(Refusal::not_found)?;
     let roster = scope.get::<Roster>(asked.workspace)?.ok_or_else(Refusal::internal)?;
     let meant = read(scope, &workspace, &asked.content)?;
-    let faults = meant.terms.faults(scope.now());
+    let mut faults = meant.terms.faults(scope.now());
+    if agent.mandates_held(scope.now()) >= AGENT_MANDATES_MAX {
+        faults.push(full("revoke one that is not used"));
+    }
     if !faults.is_empty() {
         return Err(Refusal::invalid_mandate(faults).into());
     }
@@ -91,6 +95,11 @@ pub fn grant_mandate(scope: &mut Scope<'_>, asked: &GrantMandate) -> Result<Arc<
     scope.put(agent);
     scope.put(Roster { epoch: roster.epoch.saturating_add(1), mandates, ..Roster::clone(&roster) });
     Ok(mandate)
+}
+
+/// An agent has as many mandates as it may.
+pub(super) fn full(clause: &str) -> FieldError {
+    FieldError::whole(format!("an agent has at most {AGENT_MANDATES_MAX} mandates in force: {clause}"))
 }
 
 /// A drill's canary keeps the mandates that it was made with, in which nothing is left.

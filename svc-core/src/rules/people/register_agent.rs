@@ -5,14 +5,14 @@ use std::sync::Arc;
 use super::accounts::principal_for;
 use super::by::{By, entitled};
 use super::keys::{CreateKey, NewKey, is_new, keep};
-use super::mandates::{Content, Meant, grant, read};
+use super::mandates::{Content, Meant, full, grant, read};
 use crate::refusal::Refusal;
 use crate::rules::connect::end::end_all;
 use crate::rules::gate::freeze::{own_agent, recorded};
 use crate::rules::gateway::routing::unbind;
 use crate::state::connect::EndedBy;
 use crate::state::evidence::{Actor, Fact, Subject};
-use crate::state::gate::{Activity, Agent, AgentKey, Standing, Tier};
+use crate::state::gate::{AGENT_MANDATES_MAX, Activity, Agent, AgentKey, Standing, Tier};
 use crate::state::gateway::BoundKeys;
 use crate::state::people::{Allowance, Binding, Credential, KeyScope, Plans, Principal, Right, Roster, Workspace};
 use crate::store::Row;
@@ -228,6 +228,9 @@ fn mandates(scope: &mut Scope<'_>, workspace: &Workspace, contents: &[Content]) 
         meant.push(read(scope, workspace, content)?);
     }
     let mut faults = Vec::new();
+    if meant.len() > AGENT_MANDATES_MAX {
+        faults.push(full("name fewer"));
+    }
     for (place, it) in meant.iter().enumerate() {
         let found = it.terms.faults(scope.now()).into_iter();
         faults.extend(found.map(|fault| fault.within(&format!("mandates.{place}"))));

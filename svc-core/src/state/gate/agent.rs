@@ -164,6 +164,12 @@ impl Agent {
         self.keys.iter().filter_map(|it| it.via.as_ref().map(|via| via.connection))
     }
 
+    /// How many mandates it holds that have not expired.
+    #[must_use]
+    pub fn mandates_held(&self, now: Timestamp) -> usize {
+        self.mandates.iter().filter(|it| it.expires_at.is_none_or(|end| now < end)).count()
+    }
+
     /// The versions in force that could speak at `now`: active and not expired.
     pub fn mandates_in_force(&self, now: Timestamp) -> impl Iterator<Item = MandateVersionId> {
         self.mandates
@@ -175,6 +181,8 @@ impl Agent {
 
 /// How many keys of an agent may be in force at once, those of its connections aside.
 pub const AGENT_KEYS_MAX: usize = 100;
+/// How many mandates of an agent may be in force at once, paused ones among them: each is asked about each action.
+pub const AGENT_MANDATES_MAX: usize = 100;
 /// How many stops of an agent are remembered by their instant.
 pub const STOPS_KEPT: usize = 64;
 

@@ -30,7 +30,9 @@ pub use activity::{
     Activity, CONFLICT_QUIET, DENIALS_KEPT, Line, Nth, RUNS_KEPT, RUNS_QUIET, SeenSource, Tally, Term, ToldConflict,
     ToldRun,
 };
-pub use agent::{AGENT_KEYS_MAX, Agent, AgentKey, Frozen, FrozenBy, Grant, STOPS_KEPT, Standing, Through, Tier};
+pub use agent::{
+    AGENT_KEYS_MAX, AGENT_MANDATES_MAX, Agent, AgentKey, Frozen, FrozenBy, Grant, STOPS_KEPT, Standing, Through, Tier,
+};
 pub use approval::{
     ASKED_APPLICATIONS_MAX, Approval, ApprovalKind, ApprovalState, ApprovalSubject, AskedAction, AskedBudget,
     AskedFreeze, AskedLift, AskedOwner, Consent, OwnerChange, Requester, Via,
