@@ -5,6 +5,8 @@ use svc_http::config::Config;
 
 /// The part of all handles that connections do not get: the database, its readers and calls to the outside need some too.
 const OTHERS: u64 = 4;
+/// And no fewer than these: what the server opens before anybody has connected is most of them.
+const OTHERS_MIN: u64 = 128;
 
 /// Lets this process have as many files open as the system allows it, and no more connections than that has room for: one beyond it would
 /// neither be answered nor refused.
@@ -34,5 +36,19 @@ pub(crate) fn lacking(config: &Config) -> Option<String> {
 }
 
 fn connections_of(handles: u64) -> usize {
-    usize::try_from(handles.saturating_sub(handles.div_ceil(OTHERS))).unwrap_or(usize::MAX).max(1)
+    let others = handles.div_ceil(OTHERS).max(OTHERS_MIN);
+    usize::try_from(handles.saturating_sub(others)).unwrap_or(usize::MAX).max(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A quarter of all handles is left to the rest, and never so few that a connection takes what the database needs.
+    #[test]
+    fn the_rest_has_enough() {
+        for (handles, connections) in [(64, 1), (200, 72), (512, 384), (1_024, 768), (13_334, 10_000)] {
+            assert_eq!(connections_of(handles), connections, "{handles}");
+        }
+    }
 }

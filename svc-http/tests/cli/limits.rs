@@ -319,7 +319,7 @@ fn connections_leave_file_handles_to_the_rest() {
     };
     let told = doctor((48, 200), &[]);
     assert!(
-        told.contains("look  file handles: a process may have 200 files open here, which is room for 150"),
+        told.contains("look  file handles: a process may have 200 files open here, which is room for 72"),
         "{told}"
     );
     let told = doctor((48, 200), &[("SVC_LIMITS_CONNECTIONS", "150")]);
