@@ -278,3 +278,16 @@ fn no_text_takes_more_than_its_length_allows() {
     let (looks, _) = looks(&whole);
     assert!(looks <= LOOKS_A_BYTE, "{looks} looks a byte");
 }
+
+/// Words before numbers are looked for once, however many numbers ask about the same bytes.
+#[test]
+fn a_byte_is_searched_for_words_once() {
+    for text in ["0 ".repeat(10_000), "tel ".repeat(5_000), "e 0 ".repeat(5_000)] {
+        let read = Text::new(&text);
+        for place in (0..text.len()).step_by(2) {
+            read.told(place, super::told::Told::Phone);
+        }
+        let looks = read.reads() / u64::try_from(text.len()).unwrap();
+        assert!(looks <= 8, "{looks} looks a byte");
+    }
+}
