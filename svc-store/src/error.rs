@@ -281,9 +281,7 @@ impl StoreError {
             Self::Locked(_) => "end it, or wait until it is done",
             Self::File { .. } => "see that it is there, and that this user may read and write it",
             Self::Undecodable(_) => "run the newest release that ran on it, or restore a backup",
-            Self::Database(_) => {
-                "see whether its disk is full or fails, and restore the last backup if it stays so with a disk that is well"
-            }
+            Self::Database(_) => "see whether its disk is full or fails, and restore the last backup if neither",
             Self::MasterKeyMissing { .. } => "put it back, or set SVC_MASTER_KEY",
             Self::MasterKeyMalformed | Self::Sealed => "put back the master key that this database was begun with",
             Self::Resealing { .. } => {

@@ -1,7 +1,6 @@
 //! A server on a free port over a stand-in for the gate, and a client that sees every byte.
 
 use std::collections::VecDeque;
-use std::convert::Infallible;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -104,9 +103,9 @@ struct Endless {
 
 impl Body for Endless {
     type Data = Bytes;
-    type Error = Infallible;
+    type Error = answer::Broken;
 
-    fn poll_frame(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+    fn poll_frame(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, answer::Broken>>> {
         if self.left == 0 {
             return Poll::Pending;
         }

@@ -46,7 +46,10 @@ impl Shown {
     fn member(&mut self, name: String, value: Value) -> (String, Value) {
         let normal = match (name.as_str(), &value) {
             ("receipt", Value::String(receipt)) => self.receipt(receipt),
-            ("actionDigest" | "digestSalt" | "requestId" | "kid" | "x", Value::String(_)) => json!(format!("<{name}>")),
+            // Keys are listed by their names, so their uses come in any order.
+            ("actionDigest" | "digestSalt" | "requestId" | "kid" | "x" | "svc_use", Value::String(_)) => {
+                json!(format!("<{name}>"))
+            }
             _ => self.normal(value),
         };
         (name, normal)
