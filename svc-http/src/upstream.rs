@@ -122,7 +122,7 @@ pub enum Reply {
     /// All of it.
     Whole(Whole),
     /// A stream whose first bytes are there.
-    Stream(Incoming),
+    Stream(Box<Incoming>),
 }
 
 /// A whole answer: a JSON object, as far as its first byte says so.
@@ -288,7 +288,7 @@ impl Upstreams {
         }
         if call.stream {
             incoming.begin().await.map_err(|reason| status(reason, &head))?;
-            return Ok(Reply::Stream(incoming));
+            return Ok(Reply::Stream(Box::new(incoming)));
         }
         let first_ms = millis(attempt.started);
         let read = incoming.read_counting(ANSWER_BYTES_MAX, target.times.idle, &attempt.received).await;

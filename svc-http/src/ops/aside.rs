@@ -172,7 +172,7 @@ mod tests {
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
     async fn a_workspace_leaves_a_place() {
         let aside = Arc::new(Aside::default());
-        let (go, gone) = std::sync::mpsc::channel::<()>();
+        let (go, gone) = std::sync::mpsc::sync_channel::<()>(0);
         let gone = Arc::new(std::sync::Mutex::new(gone));
         let mut asked = Vec::new();
         for own in 0..2 * ASIDE_MAX {

@@ -58,7 +58,7 @@ async fn whole(upstreams: &Upstreams, target: &Target, call: &Call<'_>) -> Whole
 
 async fn stream(upstreams: &Upstreams, target: &Target, call: &Call<'_>) -> Incoming {
     match upstreams.send(target, call).await.unwrap() {
-        Reply::Stream(incoming) => incoming,
+        Reply::Stream(incoming) => *incoming,
         Reply::Whole(_) => panic!("no stream"),
     }
 }

@@ -318,7 +318,7 @@ impl Run {
                     .naming(self.body.names(target.dialect()))
                     .of_provider(provider)
                     .signed_by(apart);
-                let begun = Relay::begin(incoming, Heard::stream(stream), reported).await?;
+                let begun = Relay::begin(*incoming, Heard::stream(stream), reported).await?;
                 Ok(Answered::Stream(Box::new(begun)))
             }
         }
