@@ -23,7 +23,7 @@ fn reason() -> Value {
             "mandateId": with_description(id("mnd_"), "The mandate that said it."),
             "field": { "type": "string", "description": "What it is about: a field, a domain, a tool, a line." },
             "limit": { "type": "integer", "description": "The bound: minor units of the payment's currency, or a number of actions." },
-            "used": { "type": "integer", "description": "What had filled it before this action, which `requested` would add to." },
+            "used": { "type": "integer", "description": "What had filled it before; of `split_payments`, what the payments come to with this one." },
             "requested": { "type": "integer", "description": "What this action would have added." },
             "window": { "type": "string", "description": "Over what time: a calendar period (`day`, `month`), or minutes or hours (`10m`, `24h`)." },
             "clearsAt": with_description(time(), "When the bound has room again if nothing else happens."),

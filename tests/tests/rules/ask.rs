@@ -39,7 +39,7 @@ fn split_payments_ask() {
     assert_eq!(ask(&mut world, &agent, payment(3_000, "EUR", "a.shop.example")).0, Verb::Allow);
     assert_eq!(ask(&mut world, &agent, payment(2_000, "EUR", "b.shop.example")).0, Verb::Allow);
     let split = world.authorize(&agent, payment(1, "EUR", "shop.example"));
-    assert_eq!((split.verb(), only(&split).code, only(&split).used), (Verb::Ask, Code::SplitPayments, Some(5_000)));
+    assert_eq!((split.verb(), only(&split).code, only(&split).used), (Verb::Ask, Code::SplitPayments, Some(5_001)));
     assert_eq!(ask(&mut world, &agent, payment(1, "EUR", "other.example")).0, Verb::Allow);
     world.advance(Span::hours(24));
     assert_eq!(ask(&mut world, &agent, payment(5_000, "EUR", "shop.example")).0, Verb::Allow, "a day is over");
@@ -62,7 +62,7 @@ fn a_split_adds_up_what_was_paid() {
     world.settle(&agent, less, OutcomeStatus::Completed, Some(1_000));
     assert_eq!(ask(&mut world, &agent, payment(4_000, "EUR", "shop.example")).0, Verb::Allow);
     let split = world.authorize(&agent, payment(1, "EUR", "shop.example"));
-    assert_eq!((only(&split).code, only(&split).used), (Code::SplitPayments, Some(5_000)));
+    assert_eq!((only(&split).code, only(&split).used), (Code::SplitPayments, Some(5_001)));
     let again = codes(&world.authorize(&agent, payment(4_500, "EUR", "shop.example")));
     assert!(again.contains(&Code::PossibleDuplicate), "{again:?}");
 }
@@ -78,10 +78,10 @@ fn what_was_paid_is_told_to_a_block() {
     }
     world.settle(&agent, made[0], OutcomeStatus::Completed, Some(100));
     let split = world.authorize(&agent, payment(2_101, "EUR", "shop.example"));
-    assert_eq!(only(&split).used, Some(7_900));
+    assert_eq!(only(&split).used, Some(10_001));
     world.advance(Span::minutes(24 * 60 - 39 * 11));
     let later = world.authorize(&agent, payment(100, "EUR", "shop.example"));
-    assert_eq!(only(&later).used, Some(39 * 200 + 2_101));
+    assert_eq!(only(&later).used, Some(39 * 200 + 2_101 + 100));
 }
 
 /// What a stop revoked neither repeats nor adds up, unless it is settled as done after all.
@@ -95,7 +95,7 @@ fn what_a_stop_revoked_is_not_looked_at() {
     assert_eq!(ask(&mut world, &agent, payment(4_000, "EUR", "shop.example")), (Verb::Allow, vec![]));
     world.settle(&agent, revoked, OutcomeStatus::Completed, None);
     let split = world.authorize(&agent, payment(1, "EUR", "shop.example"));
-    assert_eq!((only(&split).code, only(&split).used), (Code::SplitPayments, Some(8_000)));
+    assert_eq!((only(&split).code, only(&split).used), (Code::SplitPayments, Some(8_001)));
 }
 
 /// Fifty payments to one payee go through the sealed blocks of its row: the sum is exact, and exact again a day later.
@@ -108,13 +108,13 @@ fn a_split_is_exact_over_many_payments() {
         assert_eq!(ask(&mut world, &agent, payment(200, "EUR", "shop.example")).0, Verb::Allow, "payment {n}");
     }
     let split = world.authorize(&agent, payment(1, "EUR", "shop.example"));
-    assert_eq!(only(&split).used, Some(10_000));
+    assert_eq!(only(&split).used, Some(10_001));
     world.advance(Span::hours(15));
     let later = world.authorize(&agent, payment(10_000, "EUR", "shop.example"));
     let used = later.reasons().iter().find(|it| it.code == Code::SplitPayments).unwrap().used.unwrap();
     // 24 hours back lie the payments of the last nine hours of the nine and a bit that the fifty took.
     let inside = (0..50).filter(|n| 50 * 11 - (n + 1) * 11 + 15 * 60 < 24 * 60).count();
-    assert_eq!(used, 1 + 200 * i64::try_from(inside).unwrap());
+    assert_eq!(used, 10_000 + 1 + 200 * i64::try_from(inside).unwrap());
 }
 
 /// However many payments have aged at once, the sum is that of 24 hours: of hundreds made together a day ago none counts any more, and
@@ -135,7 +135,7 @@ fn a_split_is_exact_when_many_have_aged() {
         world.advance(Span::hours(1));
         let split = world.authorize(&agent, payment(10_000_000, "EUR", "shop.example"));
         let used = split.reasons().iter().find(|it| it.code == Code::SplitPayments).unwrap().used.unwrap();
-        assert_eq!(used, paid, "{before} a day ago, {since} since");
+        assert_eq!(used, 10_000_000 + paid, "{before} a day ago, {since} since");
         world.audit();
     }
 }

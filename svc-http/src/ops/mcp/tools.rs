@@ -176,7 +176,11 @@ fn way_of(reason: &Reason) -> Option<Way> {
     let later = reason.clears_at.map(Way::Time);
     match reason.code {
         Code::OverLimit | Code::AboveAskThreshold => reason.limit.filter(|it| *it > 0).map(Way::Amount),
-        Code::SplitPayments => room.filter(|it| *it > 0).map(Way::Amount),
+        // What is used there includes this payment.
+        Code::SplitPayments => {
+            let room = room.map(|it| it.saturating_add(reason.requested.unwrap_or(0)));
+            room.filter(|it| *it > 0).map(Way::Amount)
+        }
         // What is more than a whole period has room for has none in the next one either.
         Code::OverPeriodLimit => match room.filter(|it| *it > 0) {
             Some(room) => Some(Way::Amount(room)),

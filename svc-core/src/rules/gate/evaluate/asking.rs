@@ -53,7 +53,7 @@ fn thresholds(facts: &Facts<'_>, charge: Option<&Charge>, reasons: &mut Vec<Reas
     }
     let together = facts.payee.sum.saturating_add(payment.amount);
     if facts.payee.sum > 0 && together > line {
-        let split = Reason { used: Some(facts.payee.sum), window: Some("24h".into()), ..reason(Code::SplitPayments) };
+        let split = Reason { used: Some(together), window: Some("24h".into()), ..reason(Code::SplitPayments) };
         reasons.push(split.about(payment.domain.registrable()));
     }
 }
