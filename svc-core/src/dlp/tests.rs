@@ -285,7 +285,7 @@ fn a_byte_is_searched_for_words_once() {
     for text in ["0 ".repeat(10_000), "tel ".repeat(5_000), "e 0 ".repeat(5_000)] {
         let read = Text::new(&text);
         for place in (0..text.len()).step_by(2) {
-            read.told(place, super::told::Told::Phone);
+            read.told(place, told::Told::Phone);
         }
         let looks = read.reads() / u64::try_from(text.len()).unwrap();
         assert!(looks <= 8, "{looks} looks a byte");
