@@ -179,9 +179,12 @@ def gone_with_sign_out(chromium, dev):
             ends_and_begins(page, dev, path)
             heading(page, asked)
             assert "left-behind" in page.evaluate("JSON.stringify(sessionStorage)")
-            page.get_by_role("button", name=button, exact=True).click()
-            page.get_by_label("Password", exact=True).wait_for()
-            assert "left-behind" not in page.evaluate("JSON.stringify(sessionStorage)")
+            if path == "/agents":
+                press(page, "Menu")
+            press(page, button)
+            page.wait_for_url("**/sign-in")
+            left = page.evaluate("JSON.stringify(sessionStorage)")
+            assert "left-behind" not in left, f"{path}: {left}"
 
 
 def confirmed_anew(chromium, dev):
