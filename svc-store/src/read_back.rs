@@ -72,7 +72,7 @@ pub fn newest(store: &mut Stored<'_>, patience: Duration) -> Result<ReadBack, St
 ///
 /// # Errors
 /// As [`newest`].
-pub(crate) fn all(store: &mut Stored<'_>, told: &mut dyn FnMut(u64, u64) -> bool) -> Result<ReadBack, StoreError> {
+pub fn all(store: &mut Stored<'_>, told: &mut dyn FnMut(u64, u64) -> bool) -> Result<ReadBack, StoreError> {
     let chains = chains(store)?;
     let total = chains.iter().map(|it| it.size).fold(0, u64::saturating_add);
     let mut read = ReadBack { records: 0, is_all: true };
