@@ -181,7 +181,9 @@ impl Backend for SqliteStore {
 }
 
 /// What is said where a backup is opened for the first time, and is to be done before anybody is let in.
-pub const OF_A_BACKUP: &str = "this is a backup that is opened for the first time: receipts that were used since it was made are good again,      stops and revocations since are undone; before anybody is let in, run `svc key rotate --use receipt --compromised` and freeze all agents      (README, \"Restoring a backup\")";
+pub const OF_A_BACKUP: &str = "this is a backup that is opened for the first time: receipts that were used since it was made are good again, \
+     stops and revocations since are undone; before anybody is let in, run `svc key rotate --use receipt --compromised` and freeze all agents \
+     (README, \"Restoring a backup\")";
 
 /// Whether the database in `directory` is a backup that was never opened. Nothing is changed.
 ///
