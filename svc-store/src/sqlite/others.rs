@@ -60,7 +60,8 @@ impl Lookout {
     /// Looks over `database` from now on.
     pub(super) fn new(database: &Path, commits: Arc<Commits>) -> Result<Self, StoreError> {
         let mut all = Self { conn: super::pool::connect(database)?, version: None, commits };
-        all.look()?;
+        // What this look fails by, such as a newer schema, whoever looks next is told.
+        drop(all.look());
         Ok(all)
     }
 
@@ -84,5 +85,27 @@ impl Others for Lookout {
             thread::park_timeout(patience);
         }
         self.look()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+    use super::super::{DATABASE, SCHEMA, SqliteStore};
+    use super::*;
+
+    /// A newer release may be quicker than the first look: then the look after it tells of that.
+    #[test]
+    fn a_schema_that_was_newer_before_the_first_look_is_told() {
+        let directory = tempfile::tempdir().unwrap();
+        let _store = SqliteStore::open(directory.path()).unwrap();
+        let file = directory.path().join(DATABASE);
+        let other = Connection::open(&file).unwrap();
+        other.execute_batch(&format!("PRAGMA user_version={}", SCHEMA + 1)).unwrap();
+        let mut lookout = Lookout::new(&file, Arc::default()).unwrap();
+        for _ in 0..2 {
+            assert!(matches!(lookout.hear(Duration::ZERO), Err(StoreError::NewerSchema { .. })));
+        }
     }
 }
