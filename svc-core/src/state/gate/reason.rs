@@ -257,7 +257,8 @@ impl Reason {
             Code::SplitPayments => format!(
                 "payments to `{}` within 24 hours together reach {}, above {}",
                 about(),
-                self.amount(self.used.zip(self.requested).map(|(used, more)| used.saturating_add(more))),
+                // The sum that is judged: this payment is in it.
+                self.amount(self.used),
                 bound()
             ),
             Code::TierRestricted => "this agent's tier asks a person about everything".into(),
@@ -321,5 +322,13 @@ mod tests {
             let message = Reason::new(code, Effect::Ask).message();
             assert!(message.contains("names none") && !message.contains('`'), "{message}");
         }
+    }
+
+    /// The sum that `split_payments` tells has this payment in it (CONTRACT part 4), so its message counts it once.
+    #[test]
+    fn a_split_is_told_as_it_is_judged() {
+        let mut split = Reason::new(Code::SplitPayments, Effect::Ask).about("shop.example");
+        (split.used, split.requested, split.limit) = (Some(20_702), Some(20_002), Some(20_000));
+        assert!(split.message().contains("together reach 20702, above 20000"), "{}", split.message());
     }
 }
