@@ -202,14 +202,15 @@ fn counts_text(counts: &Counts) -> String {
 }
 
 fn ratios_text(counts: &Counts) -> String {
-    use Counted::{Allowed, Approved, Asked, Denied, OverSettled, ProvenanceMismatch, Settled};
+    use Counted::{Allowed, Approved, Asked, Failed, OverSettled, ProvenanceMismatch, Settled};
     let sum = |of: &[Counted]| of.iter().fold(0_u64, |sum, it| sum.saturating_add(counts.of(*it)));
-    let decided = sum(&[Allowed, Asked, Denied]);
+    let decided = counts.decided();
     let ratios = [
         ("allowedByRule", counts.of(Allowed), decided),
         ("approvedOfAsked", counts.of(Approved), counts.of(Asked)),
         ("settledOfAllowed", counts.of(Settled), sum(&[Allowed, Approved])),
-        ("overSettledOfSettled", counts.of(OverSettled), counts.of(Settled)),
+        // Also what was told as failed may have taken more than was allowed.
+        ("overSettledOfSettled", counts.of(OverSettled), sum(&[Settled, Failed])),
         ("provenanceMismatch", counts.of(ProvenanceMismatch), decided),
     ];
     let items = ratios.map(|(name, numerator, denominator)| {
@@ -233,6 +234,8 @@ fn amounts_text(counts: &Counts) -> String {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test may panic")]
+
     use super::*;
 
     /// A correction of an earlier window takes back what was posted in this one, and no more.
@@ -245,5 +248,15 @@ mod tests {
         counts.lapse("USD", -100);
         let told = r#"[{"allowed":0,"currency":"EUR","settled":0},{"allowed":0,"currency":"USD","settled":200}]"#;
         assert_eq!(amounts_text(&counts), told);
+    }
+    /// What was told as failed may have taken more than was allowed: no ratio is above one for it.
+    #[test]
+    fn over_settlements_are_among_all_settlements() {
+        let mut n = [0; Counted::ALL.len()];
+        n[Counted::Failed as usize] = 1;
+        n[Counted::OverSettled as usize] = 1;
+        let counts = serde_json::from_value(serde_json::json!({ "n": n })).unwrap();
+        let told = r#"{"denominator":1,"name":"overSettledOfSettled","numerator":1}"#;
+        assert!(ratios_text(&counts).contains(told), "{}", ratios_text(&counts));
     }
 }

@@ -268,6 +268,24 @@ fn a_day_keeps_what_is_still_reserved_of_it() {
     assert_eq!(told(&shop, day + 1..=day + 1), lapsed);
 }
 
+/// An action that waited for a person before a stop denied it was decided on once, whatever else was decided.
+#[test]
+fn what_a_stop_ends_was_decided_on_once() {
+    let store = MemoryStore::new();
+    let mut shop = Shop::open(&store, false);
+    let (agent, today) = (shop.agent.agent, Zone::utc().day(shop.world.now()));
+    shop.pay(1_000);
+    shop.pay(4_000);
+    shop.world.freeze(agent);
+    shop.pay(2_000);
+    shop.world.advance(Span::seconds(1));
+    let gate = gate(store, &mut shop.world);
+    let tallied = gate.tallied(shop.world.workspace(), today..=today).unwrap();
+    let counts = &tallied[&(today, Some(agent))];
+    assert_eq!([Counted::Allowed, Counted::Asked, Counted::Denied].map(|it| counts.of(it)), [1, 1, 2]);
+    assert_eq!(counts.decided(), 3);
+}
+
 /// What was kept by earlier rules of counting is counted again, once.
 #[test]
 fn a_tally_by_earlier_rules_is_counted_again() {

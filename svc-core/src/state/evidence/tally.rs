@@ -16,7 +16,7 @@ use crate::value::period::Zone;
 /// Records of one tally.
 pub const TALLIED: u64 = 4_096;
 /// By which rules records are counted now. What was kept under earlier ones is counted again.
-pub const COUNTED_BY: u8 = 4;
+pub const COUNTED_BY: u8 = 5;
 
 /// The n-th stretch of a ledger.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -58,6 +58,10 @@ const fn is_first(by: &u8) -> bool {
     *by == 0
 }
 
+const fn is_none(n: &u64) -> bool {
+    *n == 0
+}
+
 impl Linked for Tally {
     fn links(&self) -> Vec<Link> {
         Vec::new()
@@ -69,6 +73,9 @@ impl Linked for Tally {
 pub struct Counts {
     /// By [`Counted::ALL`].
     n: [u64; Counted::ALL.len()],
+    /// How many of those denied had waited for a person before: they were decided on twice.
+    #[serde(default, skip_serializing_if = "is_none")]
+    ended: u64,
     /// By currency: allowed and posted, in minor units.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     money: BTreeMap<Box<str>, (i64, i64)>,
@@ -120,7 +127,7 @@ counted! {
     Lapsed "lapsed";
     /// Stops of an agent: `agent.frozen`.
     Frozen "frozen";
-    /// Decisions that name `provenance_mismatch` among their codes or signals.
+    /// First decisions that name `provenance_mismatch` among their codes or signals.
     ProvenanceMismatch "provenanceMismatch";
     /// Receipts that were used up: `receipt.consumed`.
     Verified "verified";
@@ -131,6 +138,13 @@ impl Counts {
     #[must_use]
     pub fn of(&self, what: Counted) -> u64 {
         self.n.get(what as usize).copied().unwrap_or(0)
+    }
+
+    /// How many actions were decided on: those denied after they had waited for a person count once, as asked.
+    #[must_use]
+    pub fn decided(&self) -> u64 {
+        let of = [Counted::Allowed, Counted::Asked, Counted::Denied].map(|it| self.of(it));
+        of.into_iter().fold(0, u64::saturating_add).saturating_sub(self.ended)
     }
 
     /// By currency: what was allowed, and what was posted, each by the day of its record. A later word corrects an earlier one on its own day, so the second may
@@ -172,6 +186,7 @@ impl Counts {
         for (to, from) in self.n.iter_mut().zip(&other.n) {
             *to = to.saturating_add(*from);
         }
+        self.ended = self.ended.saturating_add(other.ended);
         for (currency, allowed, posted) in other.money() {
             self.move_money(currency, allowed, posted);
         }
@@ -224,8 +239,11 @@ impl Counts {
         self.one(decided);
         let named = |list| data.get(list).and_then(Json::as_list).unwrap_or_default();
         let mut words = named("codes").iter().chain(named("signals")).filter_map(Json::as_str);
-        let first = matches!(decided, Counted::Asked | Counted::Allowed | Counted::Denied);
-        if first && words.any(|it| it == "provenance_mismatch") {
+        // A stop, or a change of the rules, ends what has waited.
+        let has_ended = decided == Counted::Denied && data.get("approvalId").is_some();
+        self.ended = self.ended.saturating_add(has_ended.into());
+        let is_first = matches!(decided, Counted::Asked | Counted::Allowed | Counted::Denied) && !has_ended;
+        if is_first && words.any(|it| it == "provenance_mismatch") {
             self.one(Counted::ProvenanceMismatch);
         }
     }
