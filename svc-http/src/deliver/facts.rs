@@ -40,6 +40,18 @@ pub(super) struct Facts {
     pub(super) more: usize,
 }
 
+impl Facts {
+    /// That more like it waits, where it does. It is of the same kind and, where it is paid, for the same payee: its amounts and its words are
+    /// its own.
+    pub(super) fn others(&self) -> Option<String> {
+        match self.under.len().saturating_add(self.more) {
+            0 => None,
+            1 => Some("One more like it waits too, which may be of another amount.".to_owned()),
+            more => Some(format!("{more} more like it wait too, each of which may be of another amount.")),
+        }
+    }
+}
+
 /// The page of an approval.
 pub(super) fn page(base: &str, workspace: WorkspaceId, approval: ApprovalId) -> String {
     format!("{}/w/{workspace}/approvals/{approval}", base.trim_end_matches('/'))
@@ -259,5 +271,22 @@ mod tests {
         assert_eq!(marked("a\nb"), "> a\n> b");
         let marked = marked("a\r\u{2028}Waits until: never\u{85}b\u{b}c");
         assert_eq!(marked, "> a‹U+000D›‹U+2028›Waits until: never‹U+0085›b‹U+000B›c");
+    }
+    /// What else waits is like it, and not said to be the same.
+    #[test]
+    fn what_else_waits_is_counted() {
+        let facts = |under: usize, more| Facts {
+            headline: "It waits.",
+            summary: String::new(),
+            quoted: Vec::new(),
+            is_whole: true,
+            own: Vec::new(),
+            url: String::new(),
+            under: vec![String::new(); under],
+            more,
+        };
+        assert_eq!(facts(0, 0).others(), None);
+        assert!(facts(1, 0).others().unwrap().starts_with("One more like it waits too"));
+        assert!(facts(2, 3).others().unwrap().starts_with("5 more like it wait too"));
     }
 }

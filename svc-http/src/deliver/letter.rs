@@ -78,8 +78,8 @@ fn waits(asked: &Asked, base: &str) -> String {
     let facts = Facts::of(asked, base);
     let mut text = told(&facts);
     add(&mut text, format_args!("\nLook at it and decide:\n{}\nOpening the page decides nothing.\n", facts.url));
-    if !facts.under.is_empty() {
-        text.push_str("\nThe same was asked again, and waits too:\n");
+    if let Some(others) = facts.others() {
+        add(&mut text, format_args!("\n{others}\n"));
         for page in &facts.under {
             add(&mut text, format_args!("{page}\n"));
         }

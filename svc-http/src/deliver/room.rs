@@ -105,9 +105,7 @@ fn told(facts: &Facts) -> Vec<String> {
 fn text(facts: &Facts) -> String {
     let mut lines = told(facts);
     lines.push(format!("Decide: {}", facts.url));
-    if !facts.under.is_empty() {
-        lines.push(format!("The same was asked {} more times and waits too.", facts.under.len() + facts.more));
-    }
+    lines.extend(facts.others());
     lines.join("\n")
 }
 

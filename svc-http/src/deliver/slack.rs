@@ -79,9 +79,7 @@ fn told(facts: &Facts) -> Vec<Value> {
 
 fn blocks(asked: &Asked, facts: &Facts) -> Vec<Value> {
     let mut blocks = told(facts);
-    let under = facts.under.len() + facts.more;
-    if under > 0 {
-        let text = format!("The same was asked {under} more times and waits too.");
+    if let Some(text) = facts.others() {
         blocks.push(json!({ "type": "context", "elements": [plain_text(&text)] }));
     }
     if !is_whole(facts) && asked.question.stands == Stands::Waiting {

@@ -230,7 +230,8 @@ async fn a_person_approves_more_of_a_budget() {
     let id = ApprovalId::from_bits(site.fresh_bits());
     let used = row::<BudgetUse>(&site, budget);
     let more = MicroUsd::new(2_500_000);
-    let subject = AskedBudget { budget, period: used.start, more, agent: None, principal: PrincipalId::from_bits(7) };
+    let (period, principal) = (used.start, PrincipalId::from_bits(7));
+    let subject = AskedBudget { budget, period, more, for_good: false, agent: None, principal };
     site.plant(Approval {
         id,
         workspace: site.workspace(),

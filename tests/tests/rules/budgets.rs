@@ -280,6 +280,22 @@ fn one_question_waits_a_budget_and_period() {
     assert_eq!(kinds(&mut world), ["budget.created", "budget.raised", "approval.approved"]);
 }
 
+/// What is asked for is said as it is: a budget that has no end is raised for good.
+#[test]
+fn a_question_says_for_how_long_more_may_be_spent() {
+    for (period, said) in [
+        (BudgetPeriod::Day, "spend USD 0.001 more in this period"),
+        (BudgetPeriod::Total, "spend USD 0.001 more, for good"),
+    ] {
+        let mut world = World::new();
+        let id = world.run(CreateBudget { period, ..create(&world, By::Program, 1_000) }).unwrap().budget.id;
+        world.edit::<BudgetUse>(id, |it| it.spent = MicroUsd::new(1_000));
+        let (approval, workspace) = (asked(&mut world, id), world.workspace());
+        let question = world.engine().read(|scope| get_approval(scope, &By::Program, workspace, approval)).unwrap();
+        assert!(question.summary().ends_with(said), "{}", question.summary());
+    }
+}
+
 /// Whoever may not raise a budget does not decide about it; its owner reads and decides, whatever their role.
 #[test]
 fn the_budgets_owner_decides() {

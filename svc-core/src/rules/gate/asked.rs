@@ -156,7 +156,10 @@ impl Question {
                 OwnerChange::Remove => "Remove an owner".to_owned(),
                 OwnerChange::Become(role) => format!("Make an owner a workspace's {}", role.as_str()),
             },
-            ApprovalSubject::Budget(it) => format!("Let a budget spend {} more in this period", dollars(it.more)),
+            ApprovalSubject::Budget(it) => {
+                let until = if it.for_good { ", for good" } else { " in this period" };
+                format!("Let a budget spend {} more{until}", dollars(it.more))
+            }
         }
     }
 }

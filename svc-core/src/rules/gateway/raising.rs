@@ -11,7 +11,7 @@ use crate::rules::gate::decide::consent;
 use crate::rules::people::by::By;
 use crate::state::evidence::{Actor, Fact, Subject};
 use crate::state::gate::{Approval, ApprovalState, ApprovalSubject, AskedBudget, Via};
-use crate::state::gateway::{Budget, BudgetUse, Payer};
+use crate::state::gateway::{Budget, BudgetPeriod, BudgetUse, Payer};
 use crate::state::people::Workspace;
 use crate::turn::{Halt, Scope};
 use crate::value::MicroUsd;
@@ -44,7 +44,8 @@ pub fn ask_for_raise(
     }
     let longest = now.plus(workspace.settings.approval_life());
     let (agent, principal) = (payer.agent, payer.principal);
-    let subject = AskedBudget { budget: budget.id, period: used.start, more: budget.amount, agent, principal };
+    let (period, for_good) = (used.start, budget.period == BudgetPeriod::Total);
+    let subject = AskedBudget { budget: budget.id, period, more: budget.amount, for_good, agent, principal };
     let approval = Approval {
         id: scope.fresh(),
         workspace: workspace.id,

@@ -136,6 +136,9 @@ pub struct AskedBudget {
     pub period: Timestamp,
     /// How much more the period may spend once it is approved.
     pub more: MicroUsd,
+    /// Whether that is for good, as of a budget whose period never ends.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub for_good: bool,
     /// The agent whose call was refused first, where an agent's was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<AgentId>,
