@@ -8,12 +8,12 @@ use crate::rules::gate::{Caller, caller_agent};
 use crate::rules::people::by::{By, entitled, reaches};
 use crate::rules::people::keys;
 use crate::state::gate::{Action, Agent, Approval, Code, DecidedBy, Effect, Payload, Reason, State, Status, Verb};
-use crate::state::people::{Binding, Credential, KeyScope, Principal, Right, Workspace};
+use crate::state::people::{Account, Binding, Credential, KeyScope, Member, MemberState, Principal, Right, Workspace};
 use crate::store::{Key, Row};
 use crate::turn::{Halt, Scope};
 use crate::value::Timestamp;
 use crate::value::digest::Digest;
-use crate::value::id::{ActionId, ApprovalId, WorkspaceId};
+use crate::value::id::{ActionId, ApprovalId, PrincipalId, WorkspaceId};
 
 /// An action with the rows that say how it reads.
 #[derive(Clone, Debug)]
@@ -156,12 +156,22 @@ pub(in crate::rules) fn view_of(
         Some(approval) => approval.needed,
         None => 1,
     };
-    let client_may_ask = approval.is_some() && needed == 1 && {
-        scope.get::<Principal>(action.principal)?.is_some_and(|it| it.decides_own())
-    };
+    let client_may_ask = approval.is_some() && needed == 1 && may_answer(scope, workspace, action.principal)?;
     let payload = if action.payload { scope.get::<Payload>(action.id)? } else { None };
     let hold = held_by(scope, workspace, agent.id)?;
     Ok(View { action, agent, hold, approval, needed, client_may_ask, payload, now: scope.now(), replayed: false })
+}
+
+/// Whether the person whom an agent acts for could decide now what it asks: then whoever sits at the keyboard is the one to ask.
+/// Somebody who was invited and has never come is nobody yet.
+fn may_answer(scope: &mut Scope<'_>, workspace: &Workspace, id: PrincipalId) -> Result<bool, Halt> {
+    let principal = scope.get::<Principal>(id)?.filter(|it| it.decides_own());
+    let come = |it: &&Member| it.state == MemberState::Active;
+    let Some(member) = principal.as_ref().and_then(|it| it.membership()).filter(come) else { return Ok(false) };
+    if !workspace.settings.sign_in.require_two_factor {
+        return Ok(true);
+    }
+    Ok(scope.get::<Account>(member.account)?.is_some_and(|it| it.second_factor.is_some()))
 }
 
 fn view_keys(action: &Action) -> Vec<Key> {
@@ -180,7 +190,21 @@ pub fn views(scope: &mut Scope<'_>, actions: &[Arc<Action>]) -> Result<Vec<View>
     // All at once: one after the other they would be looked for as many times as there are actions.
     let keys: Vec<Key> = actions.iter().flat_map(|it| view_keys(it)).collect();
     scope.want(&keys)?;
+    want_accounts(scope, actions)?;
     actions.iter().map(|it| view(scope, Arc::clone(it))).collect()
+}
+
+/// The accounts by which it is known whether somebody may answer, where a workspace asks for second factors.
+fn want_accounts(scope: &mut Scope<'_>, actions: &[Arc<Action>]) -> Result<(), Halt> {
+    let mut keys = Vec::new();
+    for action in actions.iter().filter(|it| it.approval.is_some()) {
+        let workspace = scope.get::<Workspace>(action.workspace)?;
+        if workspace.is_some_and(|it| it.settings.sign_in.require_two_factor) {
+            let principal = scope.get::<Principal>(action.principal)?;
+            keys.extend(principal.as_ref().and_then(|it| it.membership()).map(|it| Account::key(it.account)));
+        }
+    }
+    scope.want(&keys)
 }
 
 /// The same of actions as they are now.

@@ -3,11 +3,15 @@
 use svc_core::rules::gate::Caller;
 use svc_core::rules::gate::restart::RestartAgent;
 use svc_core::rules::people::by::By;
+use svc_core::rules::people::keys::NewKey;
+use svc_core::rules::people::register_agent::{ActsFor, RegisterAgent};
 use svc_core::rules::people::show;
+use svc_core::rules::read::views;
 use svc_core::state::gate::{Agent, ApprovalState, Code, DecidedBy, Effect, OutcomeStatus, Status, Tier, Verb};
+use svc_core::state::people::{MemberState, Principal, Role};
 use svc_core::testing::world::{World, payment, request, terms, tool_call};
 use svc_core::value::Span;
-use svc_core::value::text::Note;
+use svc_core::value::text::{Email, Label, Note};
 
 use super::{PAY, ask, calm, codes, fast, only};
 
@@ -355,10 +359,6 @@ fn an_approval_waits_as_long_as_the_settings_say() {
 /// Where the agent acts for somebody who cannot sign in, nobody at the keyboard may be asked.
 #[test]
 fn a_principal_without_a_sign_in_is_not_asked() {
-    use svc_core::rules::people::keys::NewKey;
-    use svc_core::rules::people::register_agent::{ActsFor, RegisterAgent};
-    use svc_core::value::text::{Email, Label};
-
     let mut world = World::with(fast());
     let made = RegisterAgent {
         principal: ActsFor::Email(Email::parse("nobody@example.com").unwrap()),
@@ -369,4 +369,32 @@ fn a_principal_without_a_sign_in_is_not_asked() {
     let asked = world.authorize(&agent, request("crm.read"));
     let view = asked.view();
     assert_eq!((view.approval.as_ref().unwrap().needed, view.client_may_ask), (1, false));
+}
+
+/// Nor is the person at the keyboard asked for somebody who was invited and has never come, or who would have to set a second factor
+/// up before they decide.
+#[test]
+fn nobody_answers_for_who_could_not_decide() {
+    let mut world = World::with(fast());
+    let person = world.person(Role::Member);
+    let made = RegisterAgent {
+        principal: ActsFor::Principal(person.principal),
+        ..RegisterAgent::new(world.workspace(), Label::parse("Robot").unwrap(), NewKey::of("ask_of_a_test"))
+    };
+    let made = world.run(made).unwrap();
+    let agent = Caller::of(&made.binding).unwrap();
+    let may_ask = |world: &mut World| {
+        let asked = world.authorize(&agent, request("crm.read"));
+        let read = world.engine().read(|scope| views(scope, &[asked.view().action.clone()])).unwrap();
+        assert_eq!(read[0].client_may_ask, asked.view().client_may_ask, "alone and among others");
+        asked.view().client_may_ask
+    };
+    assert!(may_ask(&mut world));
+    world.edit::<Principal>(person.principal, |it| it.member.as_mut().unwrap().state = MemberState::Invited);
+    assert!(!may_ask(&mut world), "they have never come");
+    world.edit::<Principal>(person.principal, |it| it.member.as_mut().unwrap().state = MemberState::Active);
+    let mut settings = fast();
+    settings.sign_in.require_two_factor = true;
+    world.change_settings(settings);
+    assert!(!may_ask(&mut world), "they have no second factor");
 }
