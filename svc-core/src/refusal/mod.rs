@@ -292,10 +292,11 @@ impl Refusal {
         Self::plain(Kind::InvalidAmount)
     }
 
-    /// 402: the plan's agents or mandates are used.
+    /// 402: the plan's agents or mandates are used; `what` says which, and `most` how many there may be.
     #[must_use]
-    pub fn plan_agents() -> Self {
-        Self::plain(Kind::PlanAgents)
+    pub fn plan_agents(what: &str, most: u32) -> Self {
+        let message = format!("the plan's allowance of {most} {what} is used");
+        Self { message: message.into(), ..Self::plain(Kind::PlanAgents) }
     }
 
     /// 409: the idempotency key belongs to another request.

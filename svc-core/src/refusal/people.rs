@@ -91,7 +91,8 @@ impl Refusal {
     /// 409: nobody would be an owner any more, so that there is no approval for another one to agree to.
     #[must_use]
     pub fn last_owner() -> Self {
-        Self { message: "the last owner cannot leave".into(), ..Self::plain(Kind::SecondOwnerRequired) }
+        let plain = Self::plain(Kind::SecondOwnerRequired);
+        Self { message: "the last owner cannot leave".into(), ..plain }.with(|it| it.fix = Some(table::FIX_LAST_OWNER))
     }
 
     /// 409: another person has to do this as things stand; `why` says which state makes it so.
@@ -114,6 +115,7 @@ mod tests {
     fn advice_that_a_kind_does_not_know_is_told() {
         let cases = [
             (Refusal::must_enroll(), "forbidden", "`POST /api/me/totp`"),
+            (Refusal::last_owner(), "second_owner_required", "another member an owner first"),
             (Refusal::member_already(), "not_allowed", "`svc sign-in-link EMAIL`"),
             (Refusal::policy_conflict(None, Vec::new()), "policy_conflict", "several constraints together"),
         ];

@@ -62,6 +62,8 @@ pub(super) const FIX_ENROLL: &str =
     "Set a second factor up first, in the console or by `POST /api/me/totp` and `POST /api/me/totp/confirm`.";
 /// The advice where whoever is invited has signed in before.
 pub(super) const FIX_MEMBER: &str = "Change their role or teams instead; where they cannot sign in, whoever runs the server makes them a link: `svc sign-in-link EMAIL`.";
+/// The advice where nobody would be an owner any more.
+pub(super) const FIX_LAST_OWNER: &str = "Make another member an owner first.";
 /// The advice where no single change of the policy admits a model.
 pub(super) const FIX_TOGETHER: &str = "Change several constraints together: `rejectedBy` of each of the `candidates` of `POST /v1/route/preview` tells which.";
 

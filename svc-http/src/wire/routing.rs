@@ -132,11 +132,24 @@ fn capability(word: &str) -> Result<Capability, Invalid> {
     Capability::parse(word).ok_or_else(|| Invalid::new(why))
 }
 
-/// Reads a law: ISO 3166 in lower case, or `eu`.
+/// The countries of ISO 3166-1, alpha-2.
+const COUNTRIES: &str = "ad ae af ag ai al am ao aq ar as at au aw ax az ba bb bd be bf bg bh bi bj bl bm bn bo bq br bs bt bv bw by bz ca cc cd \
+    cf cg ch ci ck cl cm cn co cr cu cv cw cx cy cz de dj dk dm do dz ec ee eg eh er es et fi fj fk fm fo fr ga gb gd ge gf \
+    gg gh gi gl gm gn gp gq gr gs gt gu gw gy hk hm hn hr ht hu id ie il im in io iq ir is it je jm jo jp ke kg kh ki km kn \
+    kp kr kw ky kz la lb lc li lk lr ls lt lu lv ly ma mc md me mf mg mh mk ml mm mn mo mp mq mr ms mt mu mv mw mx my mz na \
+    nc ne nf ng ni nl no np nr nu nz om pa pe pf pg ph pk pl pm pn pr ps pt pw py qa re ro rs ru rw sa sb sc sd se sg sh si \
+    sj sk sl sm sn so sr ss st sv sx sy sz tc td tf tg th tj tk tl tm tn to tr tt tv tw tz ua ug um us uy uz va vc ve vg vi \
+    vn vu wf ws ye yt za zm zw";
+
+/// Reads a law: ISO 3166 in lower case, or `eu`. A code that no country has would name a law that no model is under.
 fn law(law: &str) -> Result<Box<str>, Invalid> {
-    let is_code = law.len() == 2 && law.bytes().all(|it| it.is_ascii_lowercase());
-    let why = "must be an ISO 3166 code in lower case, `eu`, or `unknown`";
-    (is_code || law == "unknown").then(|| law.into()).ok_or_else(|| Invalid::new(why))
+    if matches!(law, "eu" | "unknown") || COUNTRIES.split(' ').any(|it| it == law) {
+        return Ok(law.into());
+    }
+    Err(Invalid::new(match law {
+        "uk" => "must be `gb`, which is the United Kingdom in ISO 3166",
+        _ => "must be an ISO 3166 code in lower case, `eu`, or `unknown`",
+    }))
 }
 
 /// Reads a whole number within bounds.
@@ -160,6 +173,17 @@ mod tests {
     fn fields(body: &str) -> Vec<String> {
         let refusal = read(body.as_bytes()).unwrap_err();
         refusal.errors().iter().map(|it| it.field.as_deref().unwrap_or_default().to_owned()).collect()
+    }
+
+    /// A code that no country has is a fault: no model would ever be under it.
+    #[test]
+    fn a_jurisdiction_is_one() {
+        for good in ["gb", "ad", "zw", "eu", "unknown"] {
+            assert!(law(good).is_ok_and(|it| &*it == good), "{good}");
+        }
+        for bad in ["uk", "xx", "zz", "GB", "g", "", " ", "ad ae"] {
+            assert!(law(bad).is_err(), "{bad:?}");
+        }
     }
 
     /// Every fault is named by its path, and unknown members are faults.

@@ -412,7 +412,8 @@ fn a_plan_bounds_agents_and_mandates() {
         by: person.clone(),
         ..GrantMandate::new(workspace, first, Content::Template("crm-read".into()))
     };
-    assert_eq!(world.run(grant.clone()).unwrap_err().kind(), Kind::PlanAgents);
+    let refused = world.run(grant.clone()).unwrap_err();
+    assert_eq!((refused.kind(), refused.message()), (Kind::PlanAgents, "the plan's allowance of 10 mandates is used"));
     let mut raised = Plans::default();
     raised.free.mandates = 0;
     world.run(GrantMandate { plans: raised, ..grant.clone() }).unwrap();

@@ -82,8 +82,9 @@ pub fn grant_mandate(scope: &mut Scope<'_>, asked: &GrantMandate) -> Result<Arc<
         return Err(Refusal::invalid_mandate(faults).into());
     }
     let mandates = roster.mandates.saturating_add(1);
-    if !Allowance::admits(asked.plans.of(workspace.plan).mandates, mandates) {
-        return Err(Refusal::plan_agents().into());
+    let allowed = asked.plans.of(workspace.plan).mandates;
+    if !Allowance::admits(allowed, mandates) {
+        return Err(Refusal::plan_agents("mandates", allowed).into());
     }
     if !asked.confirm_broaden {
         narrower(scope, &agent, &meant.terms, None)?;

@@ -107,8 +107,11 @@ pub fn register_agent(scope: &mut Scope<'_>, asked: &RegisterAgent) -> Result<Re
     let (agents, granted) = (roster.agents.saturating_add(1), u32::try_from(meant.len()).unwrap_or(u32::MAX));
     let mandates = roster.mandates.saturating_add(granted);
     let allowed = asked.plans.of(workspace.plan);
-    if !Allowance::admits(allowed.agents, agents) || (granted > 0 && !Allowance::admits(allowed.mandates, mandates)) {
-        return Err(Refusal::plan_agents().into());
+    if !Allowance::admits(allowed.agents, agents) {
+        return Err(Refusal::plan_agents("agents", allowed.agents).into());
+    }
+    if granted > 0 && !Allowance::admits(allowed.mandates, mandates) {
+        return Err(Refusal::plan_agents("mandates", allowed.mandates).into());
     }
     let principal = principal(scope, &workspace, &asked.principal)?;
     scope.put(Roster { epoch: roster.epoch.saturating_add(1), agents, mandates, ..Roster::clone(&roster) });
