@@ -8,7 +8,7 @@ import { Who, useApi, useList } from "./list.js";
 import { Others, isSame, usePinned } from "./meanwhile.js";
 import { Named, useNames } from "./named.js";
 import { query as asQuery, wrongFields } from "./server.js";
-import { count, dollars, micros, typed } from "./text.js";
+import { dollars, micros, typed } from "./text.js";
 
 /** @type {[string, string][]} */
 const OVER = [["workspace", "The whole workspace"], ["team", "A team"], ["principal", "A person"], ["agent", "An agent"], ["key", "A key"], ["taskClass", "A class of tasks"]];
@@ -123,9 +123,9 @@ export function Brief({ of }) {
 /** @param {{ of: any, open: (it: any) => void }} props */
 function One({ of, open }) {
   const { may, workspace } = usePlace();
-  const { ladder, spentMicros, reservedMicros, allocationMicros, amount, period, reservations } = of;
+  const { ladder, spentMicros, reservedMicros, allocationMicros, amount, period } = of;
   const part = partOf(of);
-  const shownPart = `${part < 10 && part > 0 ? part.toFixed(1) : Math.round(part)} %`;
+  const shownPart = `${part < 10 && part > 0 ? (Math.floor(part * 10) / 10).toFixed(1) : Math.floor(part)} %`;
   const last = Math.max(100, ...ladder.map((/** @type {any} */ it) => it.at));
   const marks = ladder.filter((/** @type {any} */ it) => it.at > 0).map((/** @type {any} */ it) => ({ kind: it.step, value: (allocationMicros * it.at) / 100 }));
   const [kind, said] = STANDS[reached(of)];
@@ -136,7 +136,7 @@ function One({ of, open }) {
       <h2><${Over} of=${of} /> <${Badge} kind=${kind}>${said}<//>${!of.enforcing && html` <${Badge}>Only counted<//>`}${!of.refuses && html` <${Badge}>Never refuses<//>`}</h2>
       <${Parts} label=${`${shownPart} used: ${dollars(spentMicros)} spent, ${dollars(reservedMicros)} reserved, of ${dollars(allocationMicros)}`} whole=${(allocationMicros * last) / 100}
         parts=${[{ kind: part >= 100 ? "past" : "used", value: spentMicros }, { kind: "reserved", value: reservedMicros }]} marks=${marks} />
-      <p><span class="sum"><${Dollars} micros=${spentMicros} /></span> of <${Dollars} micros=${allocationMicros} /> ${RUNNING[period]}, <span class="number">${shownPart}</span>${reservedMicros > 0 && html`; of it <${Dollars} micros=${reservedMicros} /> reserved by ${count(reservations.length, "running call")}`}</p>
+      <p><span class="sum"><${Dollars} micros=${spentMicros} /></span> spent${reservedMicros > 0 && html` and <${Dollars} micros=${reservedMicros} /> reserved for running calls`}, of <${Dollars} micros=${allocationMicros} /> ${RUNNING[period]}: <span class="number">${shownPart}</span></p>
       ${allocationMicros !== amount && html`<p><small>${period === "total" ? html`Raised for good; without that it has <${Dollars} micros=${amount} />.` : html`Raised for this period; <${Dollars} micros=${amount} /> after it.`}</small></p>`}
       <p class="meta">${stepped(of).map((it) => html`<span key=${it}>${it}</span>`)}</p>
       <p class="meta"><span>Owner: <${Who} id=${of.owner} /></span>${of.periodEnd && html`<span>until <${Time} at=${of.periodEnd} /></span>`}<span>made <${Time} at=${of.createdAt} /> by <${Who} id=${of.createdBy} /></span></p>

@@ -124,7 +124,7 @@ function Bundle({ agents, close }) {
   const { from, to } = instants(wish.from, wish.to, zone);
   const address = (/** @type {string} */ path, /** @type {object} */ more) => new URL(`api/w/${wid}/${path}`, ROOT).pathname + asQuery({ from, to, agentId: wish.agentId, ...more });
   const isTurned = wish.from && wish.to && wish.to < wish.from;
-  const name = ["evidence", wid, wish.from || "last-day", wish.to].filter(Boolean).join("-");
+  const of = (/** @type {string} */ what, /** @type {string} */ usual) => [what, wid, wish.from || (wish.to ? "" : usual), wish.to].filter(Boolean).join("-") + ".json";
   return html`<${Dialog} title="Download evidence" close=${close}>
     <p>A bundle holds the records, their proofs, the signed checkpoint and the keys. Anyone can check it without this server: <code>svc evidence verify FILE</code>. One of an agent shows that agent's records alone, and cannot show that none is missing.</p>
     <div class="filters">
@@ -135,8 +135,8 @@ function Bundle({ agents, close }) {
     <div class="field check"><input id="redact" type="checkbox" checked=${wish.redact} onChange=${(/** @type {any} */ it) => change({ redact: it.currentTarget.checked })} /><label for="redact">Without names, summaries and other texts</label><small>The records keep their hashes either way. Texts that were erased are in no bundle.</small></div>
     <p><small>${wish.from || wish.to ? "Days are the workspace's." : "Without a day: the last 24 hours."} At most 100,000 records; a longer one names where the next begins.</small></p>
     ${isTurned && html`<p class="trouble" role="alert">The last day is before the first.</p>`}
-    <p><small>The scorecard holds signed counts of what happened in that time, without a name or a merchant.</small></p>
-    <p class="acts">${!isTurned && html`<a class="button main" href=${address("evidence", { redact: wish.redact || null })} download=${`${name}.json`} target="_blank">Download the bundle</a><a class="button" href=${address("scorecard", {})} download=${`scorecard-${name}.json`} target="_blank">Download the scorecard</a>`}<button type="button" onClick=${close}>Close</button></p>
+    <p><small>The scorecard holds signed counts of what happened in that time${!wish.from && ", without a first day in 30 days"}, without a name or a merchant.</small></p>
+    <p class="acts">${!isTurned && html`<a class="button main" href=${address("evidence", { redact: wish.redact || null })} download=${of("evidence", "last-day")} target="_blank">Download the bundle</a><a class="button" href=${address("scorecard", {})} download=${of("scorecard-evidence", "last-30-days")} target="_blank">Download the scorecard</a>`}<button type="button" onClick=${close}>Close</button></p>
   <//>`;
 }
 

@@ -114,6 +114,9 @@ function Spend({ query }) {
     <${Shown} of=${read} filters=${FILTERS}>${(/** @type {any} */ report) => (report.rows.length ? html`<${Spent} of=${report} by=${by} query=${query} />` : html`<${NothingSpent} />`)}<//>`;
 }
 
+const NothingCalled = () => html`<${Empty} title="No model was called in this period.">
+  <p>What calls to models through this server cost, and what came of it, appears here. What agents paid stands under Spend.</p><//>`;
+
 const NothingSpent = () => html`<${Empty} title="Nothing was spent in this period.">
   <p>Calls to models through this server and payments of agents appear here. A program calls models with a key of the workspace at <code>/v1</code> or <code>/anthropic</code>; what it costs follows from the prices of the models.</p><//>`;
 
@@ -165,14 +168,14 @@ function Yield({ query }) {
   const read = useReport("yield", query, ["by"]);
   return html`<${By} view="yield" of=${read} query=${query} />
     <p class="lead">What came of the tasks that calls served, where somebody reported it: <code>POST /v1/outcomes</code>, or a pull request that was merged.</p>
-    <${Shown} of=${read} filters=${FILTERS}>${(/** @type {any} */ report) => html`${report.rows.length ? html`<${Yielded} rows=${report.rows} by=${by} />` : html`<${NothingSpent} />`}${may("ReadEvidence") && html`<${Came} from=${report.from} to=${report.to} />`}`}<//>`;
+    <${Shown} of=${read} filters=${FILTERS}>${(/** @type {any} */ report) => html`${report.rows.length ? html`<${Yielded} rows=${report.rows} by=${by} />` : html`<${NothingCalled} />`}${may("ReadEvidence") && html`<${Came} from=${report.from} to=${report.to} />`}`}<//>`;
 }
 
 /** @param {{ rows: any[], by: string }} props */
 function Yielded({ rows, by }) {
   const sum = (/** @type {string} */ name) => rows.reduce((all, it) => all + it[name], 0);
   const columns = [
-    { title: title(by), cell: (/** @type {any} */ it) => html`<${Of} by=${by} of=${{ ...it, name: it.name ?? null }} />` },
+    { title: title(by), cell: (/** @type {any} */ it) => html`<${Of} by=${by} of=${it} />` },
     { title: "Accepted", cell: (/** @type {any} */ it) => html`<span class="number">${it.reported ? `${it.accepted} of ${it.reported} reported` : "nothing reported"}</span><${Share} value=${it.accepted} most=${it.reported} kind="good" />` },
     { title: "Otherwise", cell: (/** @type {any} */ it) => OTHERWISE.filter((name) => it[name] > 0).map((name) => `${it[name].toLocaleString("en")} ${name}`).join(", ") || "–" },
     { title: "Tasks", kind: "end", cell: (/** @type {any} */ it) => html`<span class="number">${it.tasks.toLocaleString("en")}</span>` },

@@ -64,7 +64,11 @@ pub(super) async fn answer(
         let place = Place { gate, workspace, asked, own };
         match op {
             ReportsOp::Spend | ReportsOp::AdminSpend => place.spend(&zone),
-            ReportsOp::Yield | ReportsOp::AdminYield => Ok(report::write_yield(&asked, &zone, &place.groups()?)),
+            ReportsOp::Yield | ReportsOp::AdminYield => {
+                let rows = place.groups()?;
+                let names = place.names(rows.keys().flatten())?;
+                Ok(report::write_yield(&asked, &zone, &rows, &names))
+            }
             _ => {
                 let mut sums = Sums::default();
                 place.each(|cell| sums.add(&cell.sums))?;

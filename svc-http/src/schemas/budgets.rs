@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use svc_core::state::gateway::WasteKind;
 
-use super::{id, reference, time};
+use super::{id, reference, time, with_description};
 use crate::wire::report::ReportBy;
 
 /// The schemas of this family, each with its name.
@@ -154,9 +154,14 @@ fn report(row: Value, more: &[(&str, Value)]) -> Value {
     object(&own.into_iter().chain(more.iter().cloned()).collect::<Vec<_>>())
 }
 
+/// Whose what was spent is: model traffic is told as it was counted, payments follow from the ledger and who acts for whom now.
+const BY: &str =
+    "By `principal`, model traffic counts for whom it was for then, payments for whom their agents act for now.";
+
 /// By what a report is grouped.
 fn by() -> (&'static str, Value) {
-    ("by", json!({ "type": "string", "enum": ReportBy::words().collect::<Vec<_>>() }))
+    let enumerated = json!({ "type": "string", "enum": ReportBy::words().collect::<Vec<_>>() });
+    ("by", with_description(enumerated, BY))
 }
 
 fn count() -> Value {
@@ -193,7 +198,7 @@ fn yielded() -> Value {
     let counts = ["tasks", "reported", "accepted", "partial", "rejected", "abandoned"].map(|it| (it, count()));
     let each =
         json!({ "type": ["integer", "null"], "minimum": 0, "description": "`null` where nothing was accepted." });
-    let rest = [("key", group()), ("costMicros", micros(0)), ("costPerAcceptedMicros", each)];
+    let rest = [("key", group()), ("name", group()), ("costMicros", micros(0)), ("costPerAcceptedMicros", each)];
     object(&counts.into_iter().chain(rest).collect::<Vec<_>>())
 }
 

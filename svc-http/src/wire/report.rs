@@ -183,6 +183,10 @@ fn usage(usage: &Usage) -> Value {
 /// What a group is called, where it has a name.
 pub type Names = BTreeMap<String, String>;
 
+fn name<'a>(key: Option<&'a String>, names: &'a Names) -> Option<&'a String> {
+    key.map(|it| names.get(it).unwrap_or(it))
+}
+
 /// A report of spend.
 #[must_use]
 pub fn write_spend(asked: &Asked, zone: &Zone, rows: &BTreeMap<Option<String>, SpendRow>, names: &Names) -> Value {
@@ -191,9 +195,8 @@ pub fn write_spend(asked: &Asked, zone: &Zone, rows: &BTreeMap<Option<String>, S
     let shown = ordered(rows, asked.by, |it| it.sums.cost).into_iter().map(|(key, row)| {
         let mut shown = row.write();
         if let Some(members) = shown.as_object_mut() {
-            let name = key.as_ref().map(|it| names.get(it).unwrap_or(it));
             members.insert("key".to_owned(), json!(key));
-            members.insert("name".to_owned(), json!(name));
+            members.insert("name".to_owned(), json!(name(key.as_ref(), names)));
         }
         shown
     });
@@ -203,10 +206,11 @@ pub fn write_spend(asked: &Asked, zone: &Zone, rows: &BTreeMap<Option<String>, S
 
 /// A report of yield.
 #[must_use]
-pub fn write_yield(asked: &Asked, zone: &Zone, rows: &BTreeMap<Option<String>, Sums>) -> Value {
+pub fn write_yield(asked: &Asked, zone: &Zone, rows: &BTreeMap<Option<String>, Sums>, names: &Names) -> Value {
     let shown = ordered(rows, asked.by, |it| it.cost).into_iter().map(|(key, sums)| {
         json!({
             "key": key,
+            "name": name(key.as_ref(), names),
             "tasks": sums.tasks,
             "reported": sums.reported(),
             "accepted": sums.outcome(TaskStatus::Accepted),

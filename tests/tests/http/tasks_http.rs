@@ -159,6 +159,7 @@ async fn outcomes_turn_spend_into_yield() {
         let told =
             ["tasks", "reported", "accepted", "rejected", "partial", "abandoned"].map(|it| row[it].as_u64().unwrap());
         assert_eq!(told, [3, 2, 1, 1, 0, 0], "{by}: {row}");
+        assert_eq!(row["name"] == row["key"], matches!(by, "model" | "taskClass"), "{by}: {row}");
         let sum: u64 = spent.iter().sum();
         assert_eq!(row["costMicros"], json!(sum), "{by}: {row}");
     }
