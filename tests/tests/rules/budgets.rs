@@ -369,7 +369,34 @@ fn a_question_follows_an_amount_that_is_lowered() {
     }
     let admin = world.person(Role::Admin);
     decide(&mut world, &admin, approval, Choice::Approve).unwrap();
-    assert_eq!(world.row::<BudgetUse>(id).raised, Some(MicroUsd::new(400)));
+    assert_eq!(world.row::<BudgetUse>(id).raised, Some(MicroUsd::new(1_100)));
+}
+
+/// However far beyond its allocation a period is, spent in shadow or by calls that began below the line: one yes lets the next call
+/// through, wherever the ladder asks, and lets no more be spent than it says before the next question.
+#[test]
+fn one_yes_lets_the_next_call_through() {
+    for (at, spent, reserved, more) in
+        [(100, 5_490, 0, 1_000), (100, 400, 5_000, 1_000), (50, 5_490, 0, 500), (150, 5_490, 0, 1_500)]
+    {
+        let mut world = World::new();
+        let id = made(&mut world, 1_000).budget.id;
+        let ladder = Ladder::of(vec![Rung { at, step: Step::Approval }]).unwrap();
+        world.edit::<Budget>(id, |it| it.ladder = ladder.clone());
+        world.edit::<BudgetUse>(id, |it| {
+            (it.spent, it.reserved) = (MicroUsd::new(spent), MicroUsd::new(reserved));
+        });
+        let approval = asked(&mut world, id);
+        let admin = world.person(Role::Admin);
+        decide(&mut world, &admin, approval, Choice::Approve).unwrap();
+        let (budget, mut used) = (world.row::<Budget>(id), BudgetUse::clone(&world.row::<BudgetUse>(id)));
+        let refuses = |used: &BudgetUse| used.admit(&budget, MicroUsd::new(10), Mode::Enforce).refuses;
+        assert!(!refuses(&used), "{at}");
+        used.spent = MicroUsd::new(spent + more - 1);
+        assert!(!refuses(&used), "{at}");
+        used.spent = MicroUsd::new(spent + more);
+        assert!(refuses(&used), "{at}");
+    }
 }
 
 /// A no stands for the rest of the period; a question that nobody answered may be asked again.

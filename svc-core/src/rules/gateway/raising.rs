@@ -106,7 +106,7 @@ pub(super) fn raise(scope: &mut Scope<'_>, budget: &Budget, mut used: BudgetUse,
     used
 }
 
-/// Does what a person has agreed to: the period may spend the budget's amount once more.
+/// Does what a person has agreed to: the period may spend the budget's amount once more, beyond what is spent and reserved.
 ///
 /// # Errors
 /// `not_allowed` where the budget is gone or its period has ended.
@@ -124,7 +124,7 @@ pub(in crate::rules) fn raise_asked(
     if used.start != asked.period {
         return Err(Refusal::not_allowed("expired").into());
     }
-    let to = used.allocation(&budget).plus(asked.more);
+    let to = used.allocation_with(&budget, asked.more);
     raise(scope, &budget, used, &Raise { to, actor: Actor::Person(by), approval: Some(approval), note: None });
     Ok(())
 }

@@ -134,6 +134,14 @@ impl Ladder {
         below.take_while(|it| hundredfold(used) >= share(allocation, it.at)).last().map(|it| it.step)
     }
 
+    /// The largest allocation of which `used` has come to the step `approval`; `used` itself where no such step is above 0.
+    #[must_use]
+    pub fn asks_at(&self, used: MicroUsd) -> MicroUsd {
+        let at = self.at(Step::Approval).filter(|at| *at > 0).unwrap_or(100);
+        let most = hundredfold(used).checked_div(at.into()).unwrap_or(u128::MAX);
+        MicroUsd::new(u64::try_from(most).unwrap_or(u64::MAX))
+    }
+
     /// Whether `used` of an allocation would pass `stop`; what comes to it exactly does not.
     #[must_use]
     pub fn stops(&self, used: MicroUsd, allocation: MicroUsd) -> bool {

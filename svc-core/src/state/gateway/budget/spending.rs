@@ -166,6 +166,13 @@ impl BudgetUse {
         self.raised.map_or(budget.amount, |it| it.max(budget.amount))
     }
 
+    /// This period's allocation where `more` may be spent than until now. In shadow, and by a call that began below the line, more is
+    /// used than was allotted: that takes nothing of it, or a person would say yes and the next call would be refused again.
+    #[must_use]
+    pub fn allocation_with(&self, budget: &Budget, more: MicroUsd) -> MicroUsd {
+        self.allocation(budget).max(budget.ladder.asks_at(self.used())).plus(more)
+    }
+
     /// What is spent and reserved together.
     #[must_use]
     pub const fn used(&self) -> MicroUsd {
