@@ -6,7 +6,7 @@ use serde_json::Value;
 use svc_core::refusal::{Kind, Refusal};
 use svc_core::rules::gate::asked::{Question, Stands, get_approval, names, questions};
 use svc_core::rules::gate::decide::{Choice, DecideApproval};
-use svc_core::rules::gate::suggest::{SUGGEST_FROM, Suggestion, suggestions};
+use svc_core::rules::gate::suggest::{SUGGEST_FROM, SUGGEST_WINDOW, Suggestion, suggestions};
 use svc_core::rules::people::by::By;
 use svc_core::rules::people::members::MailedLink;
 use svc_core::state::edge::News;
@@ -33,6 +33,9 @@ const LOOKED_AT_MAX: usize = 2_000;
 /// Agents that one request for suggestions looks at in a turn, and the turns that it goes on for while it finds nothing.
 const AGENTS_MAX: usize = 50;
 const AGENTS_TURNS: usize = 20;
+/// Approvals that one turn looks at before it looks at no further agent, and those that are read of an agent at once.
+const TURN_MAX: usize = 10_000;
+const ASKED_AT_ONCE: usize = 200;
 
 /// In the place of a suggestion's id in a cursor: the agent has no more.
 const DONE: u128 = u128::MAX;
@@ -211,9 +214,9 @@ fn suggested(service: &GateService, by: &By, workspace: WorkspaceId, page: &Page
         let range =
             Range { until, newest_first: true, ..Range::all(Index::AgentsOf, workspace.bits(), AGENTS_MAX + 1) };
         let agents = service.scan(&range)?;
-        let mut after = None;
+        let (mut after, turned_at) = (None, looked_at);
         for found in agents.iter().take(AGENTS_MAX) {
-            if data.len() >= page.limit {
+            if data.len() >= page.limit || looked_at.saturating_sub(turned_at) >= TURN_MAX {
                 break;
             }
             let Key::Agent(agent) = found.row.key else { continue };
@@ -254,10 +257,27 @@ fn suggested_of(
     if matches!(agent.standing, Standing::Removed { .. }) {
         return Ok((Vec::new(), 0));
     }
-    let asked = Range { newest_first: true, ..Range::all(Index::AskedOf, agent.id.bits(), SUGGEST_FROM) };
-    let asked = ids(&service.scan(&asked)?);
+    let asked = asked_lately(service, agent.id)?;
     let made = service.read(|scope| suggestions(scope, by, workspace, agent.id, &asked))?;
     Ok((made, asked.len()))
+}
+
+/// The approvals of an agent from which rules may follow, the newest first.
+fn asked_lately(service: &GateService, agent: AgentId) -> Result<Vec<ApprovalId>, Refusal> {
+    let since = service.gate.now().minus(SUGGEST_WINDOW);
+    let mut range = Range { newest_first: true, ..Range::all(Index::AskedOf, agent.bits(), ASKED_AT_ONCE) };
+    let mut asked = Vec::new();
+    while asked.len() < SUGGEST_FROM {
+        let found = service.scan(&range)?;
+        asked.extend(ids(&found));
+        let Some(last) = found.last().filter(|_| found.len() == ASKED_AT_ONCE) else { break };
+        range.after = Some((last.order, last.row.key));
+        // Where the row is not at hand it is looked at further.
+        if matches!(&last.row.record, Some(Record::Approval(it)) if it.created_at < since) {
+            break;
+        }
+    }
+    Ok(asked)
 }
 
 fn ids(found: &[Found]) -> Vec<ApprovalId> {

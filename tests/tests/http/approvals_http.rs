@@ -511,6 +511,32 @@ async fn rules_are_suggested_and_never_applied() {
     asked.end().await;
 }
 
+/// Of an agent that asks often all of the thirty days is looked at: an old no of a person counts against what was approved since.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_old_no_counts_against_a_suggestion() {
+    let mut settings = Settings::default();
+    settings.agent_velocity.tool_count = 10_000;
+    let mut asked = Asked::with(Some(settings)).await;
+    let owner = asked.site.member(Role::Owner);
+    let token = asked.site.token(&[TokenScope::ApprovalsRead]);
+    let call = |name: &str| {
+        json!({ "type": "mcp.call", "summary": "Call", "tool": { "server": "srv", "name": name },
+            "provenance": [{ "source": "user" }] })
+    };
+    for number in 0..206 {
+        asked.site.shift(Span::seconds(1));
+        let word = if number == 0 { "/deny" } else { "/approve" };
+        let name = if number < 203 { "wipe" } else { "read" };
+        asked.decision = asked.client.authorize(&asked.agent.key, &call(name)).await.ok();
+        asked.say(&owner, word, &json!({})).await.ok();
+    }
+    let headers = [("authorization", &*bearer(&token))];
+    let got = asked.client.ask("GET", "/v1/admin/suggested-rules", &headers, b"").await.ok();
+    assert_eq!(got["data"].as_array().unwrap().len(), 1, "{got}");
+    assert_eq!(got["data"][0]["because"], "persons approved `srv/read` 3 times in 30 days");
+    asked.end().await;
+}
+
 /// The link of an approval leads to a page, at the deployment's own host alone, that runs its own script and is the same for
 /// everybody and every approval: it tells a stranger nothing.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

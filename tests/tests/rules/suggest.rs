@@ -2,9 +2,9 @@
 
 use svc_core::rules::gate::Caller;
 use svc_core::rules::gate::decide::Choice;
-use svc_core::rules::gate::suggest::{SUGGEST_WINDOW, Suggestion, SuggestionKind, suggestions};
+use svc_core::rules::gate::suggest::{SUGGEST_FROM, SUGGEST_WINDOW, Suggestion, SuggestionKind, suggestions};
 use svc_core::rules::people::by::{By, Person};
-use svc_core::state::gate::{Action, Declared, Request};
+use svc_core::state::gate::{Action, Approval, Declared, Request};
 use svc_core::testing::World;
 use svc_core::testing::world::{payment, request, tool_call};
 use svc_core::value::Span;
@@ -94,6 +94,25 @@ fn refusals_make_no_allow() {
     let [rule] = past.suggested().try_into().unwrap();
     assert_eq!((rule.kind, rule.would_have_allowed), (SuggestionKind::Tighten, 0));
     assert!(rule.replaces.is_some() && rule.terms.merchants.unwrap().deny.unwrap()[0].to_string() == "no.example");
+}
+
+/// Of an agent that asks more than is looked at, the window is what was looked at, and no allow follows: a person may have said no
+/// before it.
+#[test]
+fn what_was_not_looked_at_is_not_told_of() {
+    let mut past =
+        Past::new(&[&PAY.replace("10000", "50").replace("\"perAction\"", "\"onLimit\":\"ask\",\"perAction\"")]);
+    for amount in [100, 200, 300] {
+        past.ask(payment(amount, "EUR", "shop.example"), Choice::Approve);
+        past.ask(payment(amount, "EUR", "no.example"), Choice::Deny);
+    }
+    assert!(past.suggested().iter().all(|it| it.because.ends_with(" 3 times in 30 days")));
+    assert_eq!(past.suggested().len(), 2);
+    let oldest = past.world.row::<Approval>(past.asked[0]).created_at;
+    past.asked = past.asked.iter().copied().cycle().take(SUGGEST_FROM).collect();
+    let [rule] = past.suggested().try_into().unwrap();
+    assert_eq!((rule.kind, rule.window), (SuggestionKind::Tighten, (oldest, past.world.now())));
+    assert!(rule.because.ends_with(&format!(" times since {oldest}")), "{}", rule.because);
 }
 
 /// A tool is suggested by its exact name; what names neither merchant nor tool is suggested never.

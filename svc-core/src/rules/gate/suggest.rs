@@ -29,8 +29,9 @@ use crate::value::{Id, Span, Timestamp};
 
 /// How far back decisions count.
 pub const SUGGEST_WINDOW: Span = Span::hours(30 * 24);
-/// Approvals of one agent that are looked at, the newest first.
-pub const SUGGEST_FROM: usize = 200;
+/// Approvals of one agent that are looked at, the newest first: where there are more within [`SUGGEST_WINDOW`], those before them are
+/// not looked at.
+pub const SUGGEST_FROM: usize = 1_000;
 /// From how many decisions of persons a rule follows.
 const DECISIONS_MIN: usize = 3;
 
@@ -79,7 +80,7 @@ impl SuggestionKind {
     }
 }
 
-/// What is suggested for an agent, from these of its approvals.
+/// What is suggested for an agent, from these of its approvals: all within [`SUGGEST_WINDOW`], or the newest [`SUGGEST_FROM`].
 ///
 /// # Errors
 /// `forbidden` and `missing_scope` where `by` may read no approvals, `not_found` where it is not about an agent of theirs.
@@ -100,9 +101,10 @@ pub fn suggestions(
     for id in ids {
         mandates.push(scope.get::<Mandate>(id)?.ok_or_else(Refusal::internal)?);
     }
-    let mut asked = Vec::with_capacity(approvals.len());
+    let (mut asked, mut oldest) = (Vec::with_capacity(approvals.len()), scope.now());
     for id in approvals {
         let approval = own_approval(scope, workspace, *id)?;
+        oldest = oldest.min(approval.created_at);
         if let Some(of) = approval.asked_action().filter(|it| it.agent == agent.id) {
             asked.push((Arc::clone(&approval), of.action));
         }
@@ -112,18 +114,25 @@ pub fn suggestions(
     for (approval, id) in asked {
         decided.push((approval, scope.get::<Action>(id)?.ok_or_else(Refusal::internal)?));
     }
-    Ok(suggest(agent.id, scope.now(), &decided, &mandates))
+    let mut since = scope.now().minus(SUGGEST_WINDOW);
+    if approvals.len() >= SUGGEST_FROM {
+        since = since.max(oldest);
+    }
+    Ok(suggest(agent.id, (since, scope.now()), &decided, &mandates))
 }
 
-/// What follows for `agent` from what was asked and how it was decided. `mandates` are those in force.
+/// What follows for `agent` from what was asked and how it was decided in `window`. `mandates` are those in force. Of a window that is
+/// shorter than [`SUGGEST_WINDOW`] no allow follows: a person may have said no before it.
 #[must_use]
 pub fn suggest(
     agent: AgentId,
-    now: Timestamp,
+    window: (Timestamp, Timestamp),
     asked: &[(Arc<Approval>, Arc<Action>)],
     mandates: &[Arc<Mandate>],
 ) -> Vec<Suggestion> {
-    let since = now.minus(SUGGEST_WINDOW);
+    let (since, now) = window;
+    let is_whole = since <= now.minus(SUGGEST_WINDOW);
+    let over = if is_whole { "in 30 days".to_owned() } else { format!("since {since}") };
     let mut about: BTreeMap<About, Vec<Case<'_>>> = BTreeMap::new();
     for (approval, action) in asked {
         let counts = approval.created_at >= since && !action.provenance.effective.is_untrusted();
@@ -135,13 +144,13 @@ pub fn suggest(
     for (subject, cases) in &about {
         let refused = cases.iter().filter(|it| it.is_refused()).count();
         let made = if refused == 0 {
-            subject.allow(cases, mandates)
+            if is_whole { subject.allow(cases, mandates, &over) } else { None }
         } else if refused >= DECISIONS_MIN && !cases.iter().any(|it| it.is_approved()) {
-            subject.tighten(cases, mandates)
+            subject.tighten(cases, mandates, &over)
         } else {
             None
         };
-        found.extend(made.map(|it| it.told(agent, (since, now))));
+        found.extend(made.map(|it| it.told(agent, window)));
     }
     found
 }
@@ -207,7 +216,7 @@ impl About {
     }
 
     /// A mandate for what persons approved, and no more.
-    fn allow(&self, cases: &[Case<'_>], mandates: &[Arc<Mandate>]) -> Option<Made> {
+    fn allow(&self, cases: &[Case<'_>], mandates: &[Arc<Mandate>], over: &str) -> Option<Made> {
         let saved: Vec<&Case<'_>> = cases.iter().filter(|it| it.is_approved() && it.is_about_mandates()).collect();
         if saved.len() < DECISIONS_MIN {
             return None;
@@ -220,7 +229,7 @@ impl About {
             confirm_broaden: mandates.iter().any(|it| terms.broadens(it.terms())),
             terms,
             replaces: None,
-            because: format!("persons approved `{}` {} times in 30 days", self.name(), saved.len()),
+            because: format!("persons approved `{}` {} times {over}", self.name(), saved.len()),
             saved: saved.iter().map(|it| it.approval.id).collect(),
             allowed,
         })
@@ -256,7 +265,7 @@ impl About {
     }
 
     /// A mandate in force with an entry more on its deny list, for what persons kept refusing.
-    fn tighten(&self, cases: &[Case<'_>], mandates: &[Arc<Mandate>]) -> Option<Made> {
+    fn tighten(&self, cases: &[Case<'_>], mandates: &[Arc<Mandate>], over: &str) -> Option<Made> {
         let refused: Vec<&Case<'_>> = cases.iter().filter(|it| it.is_refused()).collect();
         let charged = refused.iter().find_map(|it| it.action.mandate).map(|it| it.mandate);
         let kind = refused.first()?.action.kind.clone();
@@ -278,7 +287,7 @@ impl About {
             kind: SuggestionKind::Tighten,
             terms,
             replaces: Some(of.id.mandate),
-            because: format!("persons denied `{}` {} times in 30 days", self.name(), refused.len()),
+            because: format!("persons denied `{}` {} times {over}", self.name(), refused.len()),
             saved: refused.iter().map(|it| it.approval.id).collect(),
             allowed: 0,
             confirm_broaden: false,
