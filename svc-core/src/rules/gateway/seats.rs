@@ -27,7 +27,7 @@ pub(super) fn count(
         scope.put(month);
     }
     Ok(match counted {
-        Ok(ends) => Ok(ends.map(grace_advisory)),
+        Ok(ends) => Ok(ends.map(|it| grace_advisory(it, now, zone))),
         Err(PlanLimit::Requests) => Err(Refusal::plan_requests(until_next_month(now, zone))),
         Err(PlanLimit::Seats) => Err(Refusal::seat_limit_reached()),
     })

@@ -117,10 +117,17 @@ impl Month {
     }
 }
 
-/// What answers say while people past the plan's limit may still call.
+/// What answers say while people past the plan's limit may still call. Once the month is over people are counted anew, so nobody is
+/// refused at an end that lies behind it.
 #[must_use]
-pub fn grace_advisory(ends: Timestamp) -> String {
-    format!("the plan's people of this month are used; calls of further people are refused from {ends}")
+pub fn grace_advisory(ends: Timestamp, now: Timestamp, zone: &Zone) -> String {
+    let (_, next) = Period::Month.bounds(now, zone);
+    let then = if ends < next {
+        format!("calls of further people are refused from {ends}")
+    } else {
+        format!("further people may call until a new month begins at {next}")
+    };
+    format!("the plan's people of this month are used; {then}")
 }
 
 /// Whole seconds until the month of `now` ends, at least 1.
@@ -164,6 +171,16 @@ mod tests {
         assert_eq!(month.count(person(5), ends, &plenty), Err(PlanLimit::Seats));
         assert_eq!(month.count(person(2), ends, &plenty), Ok(None), "who came in time goes on");
         assert_eq!(month.requests, 6);
+    }
+
+    /// An advisory names an end at which somebody is refused: not one behind the month, where people are counted anew.
+    #[test]
+    fn an_advisory_names_no_end_behind_its_month() {
+        let told = |ends| grace_advisory(ends, at(24), &Zone::utc());
+        assert!(told(at(30)).ends_with(&format!("refused from {}", at(30))), "{}", told(at(30)));
+        for ends in [at(31), at(35)] {
+            assert!(told(ends).ends_with(&format!("until a new month begins at {}", at(31))), "{}", told(ends));
+        }
     }
 
     /// The month's requests are used when they are, and a refused call is none.
