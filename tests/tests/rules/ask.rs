@@ -221,6 +221,26 @@ fn sixty_denials_make_everything_ask() {
     assert_eq!(ask(&mut world, &agent, request("crm.read")).0, Verb::Allow);
 }
 
+/// When probing is over is told as it is: what is denied is one more denial, what is asked about is none.
+#[test]
+fn probing_is_over_when_it_says() {
+    for (asked, verb) in [(request("crm.read"), Verb::Ask), (payment(10_001, "EUR", "a.example"), Verb::Deny)] {
+        let (mut world, agent) = calm(&[PAY, r#"{"name":"Crm","actions":["crm.read"]}"#]);
+        for _ in 0..60 {
+            world.advance(Span::seconds(1));
+            assert_eq!(ask(&mut world, &agent, payment(10_001, "EUR", "a.example")).0, Verb::Deny);
+        }
+        let decided = world.authorize(&agent, asked);
+        let probing = decided.reasons().into_iter().find(|it| it.code == Code::Probing).unwrap();
+        assert_eq!((decided.verb(), probing.message().starts_with("at least 60 of")), (verb, true));
+        let left = probing.clears_at.unwrap().since(world.now()).as_millis();
+        world.advance(Span::millis(left - 1));
+        assert_eq!(ask(&mut world, &agent, request("crm.read")).0, Verb::Ask, "{verb:?}");
+        world.advance(Span::millis(1));
+        assert_eq!(ask(&mut world, &agent, request("crm.read")).0, Verb::Allow, "{verb:?}");
+    }
+}
+
 /// With as many approvals waiting as may wait, a further ask is a deny that reserves nothing; a plain allow still passes.
 #[test]
 fn a_full_backlog_denies() {

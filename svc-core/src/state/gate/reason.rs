@@ -64,7 +64,7 @@ codes! {
     PolicyChanged "policy_changed";
     /// The same agent asked for the same amount to the same payee within the last 10 minutes.
     PossibleDuplicate "possible_duplicate";
-    /// 60 of the agent's actions were denied within the last 10 minutes.
+    /// At least 60 of the agent's actions were denied within the last 10 minutes.
     Probing "probing";
     /// Content less trusted than what was declared was seen entering the agent's context.
     ProvenanceMismatch "provenance_mismatch";
@@ -247,7 +247,8 @@ impl Reason {
                 (None, None) => "the rules have changed since this was asked".into(),
             },
             Code::PossibleDuplicate => "the same payment was asked for in the last 10 minutes".into(),
-            Code::Probing => format!("{} of this agent's actions were denied in the last 10 minutes", bound()),
+            // Denials beyond the bound are not counted.
+            Code::Probing => format!("at least {} of this agent's actions were denied in the last 10 minutes", bound()),
             Code::ProvenanceMismatch => {
                 "content less trusted than declared was seen entering the agent's context".into()
             }

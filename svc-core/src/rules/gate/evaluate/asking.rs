@@ -31,10 +31,17 @@ pub(super) fn rules(facts: &Facts<'_>, charge: Option<&Charge>, reasons: &mut Ve
     }
 }
 
-/// What is denied takes no place on its line, which has room the sooner.
-pub(super) fn takes_no_place(facts: &Facts<'_>, reasons: &mut [Reason]) {
-    for reason in reasons.iter_mut().filter(|it| it.code == Code::VelocityExceeded) {
-        reason.clears_at = facts.velocity.map(|it| it.clears_at);
+/// What is denied takes no place on its line, which has room the sooner, and one among the denials, which are few enough the later.
+pub(super) fn is_denied(facts: &Facts<'_>, reasons: &mut [Reason]) {
+    for reason in reasons {
+        match reason.code {
+            Code::VelocityExceeded => reason.clears_at = facts.velocity.map(|it| it.clears_at),
+            Code::Probing => {
+                let oldest = facts.activity.denials.get(1).copied().unwrap_or(facts.now);
+                reason.clears_at = Some(oldest.plus(PROBING_WINDOW));
+            }
+            _ => {}
+        }
     }
 }
 

@@ -107,7 +107,7 @@ pub fn evaluate(facts: &Facts<'_>) -> Evaluation {
         verdict.effect = Effect::Deny;
     }
     if verdict.effect == Effect::Deny {
-        asking::takes_no_place(facts, &mut verdict.reasons);
+        asking::is_denied(facts, &mut verdict.reasons);
     }
     verdict
 }
