@@ -216,7 +216,7 @@ impl Reason {
                 format!("{} is above {}, from which a person is asked", self.amount(self.requested), bound())
             }
             Code::AgentFrozen => "the agent is stopped; only a person can start it again".into(),
-            Code::ApprovalBacklog => format!("{} approvals of this agent wait already", bound()),
+            Code::ApprovalBacklog => self.backlog(),
             Code::ApprovalExpired => "nobody decided in time".into(),
             Code::CurrencyNotCovered => "the mandate does not cover this currency".into(),
             Code::EvaluationError => "a rule could not be evaluated, so the answer is no".into(),
@@ -273,6 +273,16 @@ impl Reason {
         }
     }
 
+    /// What waits already. The setting may have been lowered since that was asked for.
+    fn backlog(&self) -> String {
+        match (self.used, self.limit) {
+            (Some(used), Some(limit)) if used > limit => {
+                format!("{used} approvals of this agent wait already, and no more than {limit} may")
+            }
+            _ => format!("{} approvals of this agent wait already", self.amount(self.limit)),
+        }
+    }
+
     fn amount(&self, value: Option<i64>) -> String {
         let value = value.unwrap_or(0);
         let Some(currency) = self.currency else { return value.to_string() };
@@ -322,6 +332,16 @@ mod tests {
         for code in [Code::FieldNotAllowed, Code::MerchantNotAllowed, Code::ToolNotAllowed] {
             let message = Reason::new(code, Effect::Ask).message();
             assert!(message.contains("names none") && !message.contains('`'), "{message}");
+        }
+    }
+
+    /// As many wait as wait, whatever the setting is by now.
+    #[test]
+    fn a_backlog_tells_what_waits_and_what_may() {
+        let told = |used, limit| Reason { used, limit, ..Reason::new(Code::ApprovalBacklog, Effect::Deny) }.message();
+        assert_eq!(told(Some(5), Some(3)), "5 approvals of this agent wait already, and no more than 3 may");
+        for used in [Some(3), None] {
+            assert_eq!(told(used, Some(3)), "3 approvals of this agent wait already");
         }
     }
 
