@@ -2,17 +2,16 @@
 
 use super::authorize::weigh;
 use super::evaluate::Evaluation;
-use super::freeze::give_back;
 use super::hold::held_by;
 use crate::refusal::Refusal;
-use crate::state::gate::{Action, Agent, Details, Payload, Request, State};
+use crate::state::gate::{Action, Agent, Details, Payload, Request};
 use crate::state::people::Workspace;
 use crate::turn::{Halt, Scope};
 use crate::value::json::Json;
 
-/// What would be said of the same action now, with this amount in the place of its own where one is given. Where it still waits it
-/// counts as taken back, so that it is not in its own way. Nothing where its agent is stopped, or where what was asked is
-/// not known any more. Run it where nothing is kept.
+/// What would be said of the same action now, with this amount in the place of its own where one is given, beside all that counts: the
+/// action too while it waits, which nobody can take back. Nothing where its agent is stopped, or where what was asked is not known any
+/// more. Run it where nothing is kept.
 ///
 /// # Errors
 /// `internal` where a row that is always there is not.
@@ -25,9 +24,6 @@ pub fn would(scope: &mut Scope<'_>, action: &Action, amount: Option<i64>) -> Res
     let mut request = request_again(scope, action)?;
     if let (Some(payment), Some(amount)) = (&mut request.payment, amount) {
         payment.amount = amount;
-    }
-    if matches!(action.state, State::Pending { .. }) {
-        give_back(scope, action)?;
     }
     Ok(Some(weigh(scope, &agent, &workspace, &request, None)?.verdict))
 }

@@ -97,7 +97,8 @@ fn explain(service: &GateService, decided: &Decided) -> Result<Value, Refusal> {
     let reasons = decided.reasons();
     let spoke: Vec<&Reason> = reasons.iter().filter(|it| it.effect != Effect::Info).collect();
     let rule = spoke.iter().find_map(|it| it.mandate).or_else(|| decided.action().mandate.map(|it| it.mandate));
-    let allowed = if decided.verb() == Verb::Allow { None } else { would_be_allowed(service, decided)? };
+    // What waits is waited for: asked for beside it, another amount would be paid as well.
+    let allowed = if decided.verb() == Verb::Deny { would_be_allowed(service, decided)? } else { None };
     let mut told = json!({
         "decision": decided.verb().as_str(),
         "why": whole.get("reasons").cloned().unwrap_or_default(),
