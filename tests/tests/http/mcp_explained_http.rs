@@ -70,10 +70,11 @@ async fn what_would_be_allowed_is_allowed() {
 async fn a_change_is_told_by_the_gates_own_word() {
     let site = Site::start().await;
     let (mut client, mut other) = (site.client().await, site.client().await);
-    let [narrow, wide, plain] = [
+    let [narrow, wide, plain, larger] = [
         r#""perAction":250,"askAbove":40,"onLimit":"deny""#,
         r#""perAction":1000,"askAbove":100,"onLimit":"deny""#,
         r#""perAction":250,"onLimit":"deny""#,
+        r#""perAction":1000,"onLimit":"deny""#,
     ]
     .map(|it| format!(r#"{{"name":"Pay","actions":["payment"],"limits":{{"currency":"EUR",{it}}}}}"#));
     let ending = format!(
@@ -88,6 +89,11 @@ async fn a_change_is_told_by_the_gates_own_word() {
     for (amount, domain, verb) in [(41, "shop.example.org", "approval_required"), (40, "shop.example.net", "allow")] {
         assert_eq!(client.authorize(&both, &payment_to(amount, domain)).await.ok()["decision"], verb, "{amount}");
     }
+    // One of them has to permit it, and the other one binds it to nothing.
+    let either = site.agent(&[&*plain, &*larger]).key;
+    let denied = client.authorize(&either, &payment(3_000)).await.ok();
+    assert_eq!(explained(&mut other, &either, &denied).await["wouldBeAllowed"]["value"], 1_000);
+    assert_eq!(client.authorize(&either, &payment(1_000)).await.ok()["decision"], "allow");
     for (terms, before, more) in [(&plain, 250, 300), (&ending, 1_000, 500)] {
         let key = site.agent(&[&**terms]).key;
         assert_eq!(client.authorize(&key, &payment(before)).await.ok()["decision"], "allow");

@@ -1,6 +1,7 @@
 //! The server's own tools, each of which sees the calling agent alone.
 
-use std::collections::HashSet;
+use std::cmp::Reverse;
+use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 
 use serde_json::{Value, json};
@@ -38,7 +39,7 @@ const LOOK: usize = 1_000;
 /// Pages of a workspace's keys that are looked at.
 const PAGES_MAX: usize = 100;
 /// Changes of one action that are tried before none is told.
-const TRIES_MAX: usize = 8;
+const TRIES_MAX: usize = 16;
 /// Keys that are told.
 const TOLD_MAX: usize = 100;
 
@@ -111,11 +112,11 @@ fn explain(service: &GateService, decided: &Decided) -> Result<Value, Refusal> {
     Ok(told)
 }
 
-/// A change that rules would have let through.
-#[derive(Clone, Copy, Debug)]
+/// A change that rules would have let through. The one that lets the most through comes first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Way {
     /// Another amount.
-    Amount(i64),
+    Amount(Reverse<i64>),
     /// Another time.
     Time(Timestamp),
 }
@@ -124,30 +125,31 @@ impl Way {
     /// Whether this goes further than what was tried before.
     fn is_beyond(self, tried: Self) -> bool {
         match (self, tried) {
-            (Self::Amount(one), Self::Amount(other)) => one < other,
-            (Self::Time(one), Self::Time(other)) => one > other,
+            (Self::Amount(_), Self::Amount(_)) | (Self::Time(_), Self::Time(_)) => self > tried,
             (Self::Amount(_), Self::Time(_)) | (Self::Time(_), Self::Amount(_)) => false,
         }
     }
 
     fn write(self) -> Value {
         match self {
-            Self::Amount(amount) => json!({ "changed": "payment.amount", "value": amount }),
+            Self::Amount(Reverse(amount)) => json!({ "changed": "payment.amount", "value": amount }),
             Self::Time(at) => json!({ "changed": "time", "value": at.to_string() }),
         }
     }
 }
 
-/// A change with which the gate would allow the action, by its own word. What rules say of one change may lead to another: of a
-/// smaller amount another mandate may speak.
+/// A change with which the gate would allow the action, by its own word: of those that it finds the one that lets the most through.
+/// What rules say of one change may lead to another: of a smaller amount another mandate may speak.
 fn would_be_allowed(service: &GateService, decided: &Decided) -> Result<Option<Way>, Refusal> {
     let action = decided.action();
-    let mut way = way_through(&decided.reasons());
-    for _ in 0..TRIES_MAX {
-        let Some(tried) = way else { break };
+    let mut ways = ways_through(&decided.reasons());
+    for tries in 1..=TRIES_MAX {
+        // However many mandates there are: what goes furthest is tried as well.
+        let next = if tries < TRIES_MAX { ways.pop_first() } else { ways.pop_last() };
+        let Some(tried) = next else { break };
         let now = service.gate.now();
         let (at, amount) = match tried {
-            Way::Amount(amount) => (now, Some(amount)),
+            Way::Amount(Reverse(amount)) => (now, Some(amount)),
             Way::Time(at) => (at.max(now), None),
         };
         let said = service.gate.read_at(at, |scope| would(scope, action, amount)).map_err(refusal)?;
@@ -155,18 +157,31 @@ fn would_be_allowed(service: &GateService, decided: &Decided) -> Result<Option<W
         if said.effect == Effect::Info {
             return Ok(Some(tried));
         }
-        way = way_through(&said.reasons).filter(|it| it.is_beyond(tried));
+        ways.extend(ways_through(&said.reasons).into_iter().filter(|it| it.is_beyond(tried)));
     }
     Ok(None)
 }
 
-/// The one change that every rule that spoke would have let through.
-fn way_through(reasons: &[Reason]) -> Option<Way> {
-    let mut ways = reasons.iter().filter(|it| it.effect != Effect::Info).map(way_of);
+/// For each mandate that spoke the one change that it would have let through with all that is said beside mandates: one of them has to
+/// permit an action, so what another one permits does not bind it.
+fn ways_through(reasons: &[Reason]) -> BTreeSet<Way> {
+    let spoke = || reasons.iter().filter(|it| it.effect != Effect::Info);
+    let mut mandates: BTreeSet<_> = spoke().map(|it| it.mandate).collect();
+    if mandates.len() > 1 {
+        mandates.remove(&None);
+    }
+    let of = |mandate| way_through(spoke().filter(|it| it.mandate.is_none() || it.mandate == mandate));
+    mandates.into_iter().filter_map(of).collect()
+}
+
+/// The one change that every one of these rules would have let through.
+fn way_through<'a>(spoke: impl Iterator<Item = &'a Reason>) -> Option<Way> {
+    let mut ways = spoke.map(way_of);
     let first = ways.next()??;
-    ways.try_fold(first, |narrowest, way| match (narrowest, way?) {
-        (Way::Amount(one), Way::Amount(other)) => Some(Way::Amount(one.min(other))),
-        (Way::Time(one), Way::Time(other)) => Some(Way::Time(one.max(other))),
+    ways.try_fold(first, |furthest, way| match (furthest, way?) {
+        (one @ Way::Amount(_), other @ Way::Amount(_)) | (one @ Way::Time(_), other @ Way::Time(_)) => {
+            Some(one.max(other))
+        }
         (Way::Amount(_), Way::Time(_)) | (Way::Time(_), Way::Amount(_)) => None,
     })
 }
@@ -175,16 +190,17 @@ fn way_through(reasons: &[Reason]) -> Option<Way> {
 fn way_of(reason: &Reason) -> Option<Way> {
     let room = reason.limit.map(|limit| limit.saturating_sub(reason.used.unwrap_or(0)));
     let later = reason.clears_at.map(Way::Time);
+    let amount = |it| Way::Amount(Reverse(it));
     match reason.code {
-        Code::OverLimit | Code::AboveAskThreshold => reason.limit.filter(|it| *it > 0).map(Way::Amount),
+        Code::OverLimit | Code::AboveAskThreshold => reason.limit.filter(|it| *it > 0).map(amount),
         // What is used there includes this payment.
         Code::SplitPayments => {
             let room = room.map(|it| it.saturating_add(reason.requested.unwrap_or(0)));
-            room.filter(|it| *it > 0).map(Way::Amount)
+            room.filter(|it| *it > 0).map(amount)
         }
         // What is more than a whole period has room for has none in the next one either.
         Code::OverPeriodLimit => match room.filter(|it| *it > 0) {
-            Some(room) => Some(Way::Amount(room)),
+            Some(room) => Some(amount(room)),
             None => later.filter(|_| reason.requested <= reason.limit),
         },
         Code::OverCountLimit | Code::VelocityExceeded | Code::PossibleDuplicate => later,
