@@ -237,6 +237,15 @@ impl fmt::Display for Candidate<'_> {
     }
 }
 
+/// The size of a call that is only thought of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Size {
+    /// Tokens that go in.
+    pub input: u64,
+    /// Tokens that come out at most, where that is bounded.
+    pub output: Option<u64>,
+}
+
 /// What routing says.
 #[derive(Clone, Debug)]
 pub struct Choice<'a> {
@@ -244,6 +253,8 @@ pub struct Choice<'a> {
     pub mode: Mode,
     /// What was favoured.
     pub objective: Objective,
+    /// The size of a call that is only thought of, which costs are told for; a call that is made has its own.
+    pub thought_of: Option<Size>,
     /// What the requested name means and is switched on, where to send first: the models of this name, whatever policy
     /// says of them. Empty where no name was asked for.
     pub resolved: Vec<Candidate<'a>>,
@@ -296,7 +307,8 @@ pub fn choose<'a>(ask: &Ask<'a>) -> Result<Choice<'a>, NotServed> {
     } else {
         (None, Vec::new())
     };
-    Ok(Choice { mode: ask.mode, objective, resolved, ranked, rejected, binding, relaxations })
+    let thought_of = ask.input_tokens.map(|input| Size { input, output: ask.demand.output.tokens });
+    Ok(Choice { mode: ask.mode, objective, thought_of, resolved, ranked, rejected, binding, relaxations })
 }
 
 /// What is favoured.

@@ -1,6 +1,6 @@
 //! Why routing says what it says, in a few sentences for people.
 
-use super::{Candidate, Choice, Constraint, NotServed, yields};
+use super::{Candidate, Choice, Constraint, NotServed, Size, yields};
 use crate::refusal::{Refusal, RelaxationText};
 use crate::state::gateway::routing::Objective;
 
@@ -56,7 +56,8 @@ impl Choice<'_> {
         let mut why =
             vec![format!("{best} ranks first of {} that qualify, of {all}, by `{objective}`", self.ranked.len())];
         if let Some(cost) = best.cost {
-            why.push(format!("the call costs at most {cost} micros there"));
+            let call = self.thought_of.map_or_else(|| "the call".to_owned(), told);
+            why.push(format!("{call} costs at most {cost} micros there"));
         }
         why.push(format!("its quality here is {} of 100", best.quality));
         if let Some(ms) = best.latency_ms {
@@ -66,6 +67,15 @@ impl Choice<'_> {
             why.push(format!("its yield multiplies the score by {}", thousandths(best.multiplier)));
         }
         why
+    }
+}
+
+/// A call of this size, which nobody may have named.
+fn told(size: Size) -> String {
+    let Size { input, output } = size;
+    match output {
+        Some(output) => format!("a call of {input} tokens in and {output} out"),
+        None => format!("a call of {input} tokens in, and as many out as the model gives,"),
     }
 }
 

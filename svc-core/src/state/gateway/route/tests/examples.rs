@@ -269,3 +269,23 @@ fn two_thousand_models_are_chosen_from() {
     assert_eq!(case.ranked().len(), 200);
     assert_eq!(case.ranked()[0], "one/m1800");
 }
+
+/// What a call costs is told of a call that is made; of one that is only thought of, its size is told with it.
+#[test]
+fn a_cost_is_told_with_the_size_that_it_is_of() {
+    let mut case = Case::new(vec![model("a")]);
+    let told = |case: &Case, what: &str| {
+        let why = choose(&case.ask()).unwrap().why();
+        assert_eq!(
+            why.iter().filter(|it| it.starts_with(what) && it.contains(" costs at most ")).count(),
+            1,
+            "{why:?}"
+        );
+    };
+    told(&case, "the call ");
+    case.input_tokens = Some(7);
+    case.demand.output = OutputBound { tokens: Some(5) };
+    told(&case, "a call of 7 tokens in and 5 out ");
+    case.demand.output = OutputBound { tokens: None };
+    told(&case, "a call of 7 tokens in, and as many out as the model gives, ");
+}
