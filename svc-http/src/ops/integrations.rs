@@ -81,16 +81,19 @@ impl Place<'_> {
 
     async fn create(&self, call: &Call) -> Result<Answer, Refusal> {
         let asked = wire::read_new(&call.body, self.guards())?;
-        if asked.kind == IntegrationKind::Mail && self.service.mailer.is_none() {
-            return Err(Refusal::not_allowed(
-                "this server sends no mail: whoever runs it sets `mail.url` and `mail.from`",
-            ));
-        }
         let slot = IntegrationSlot { workspace: self.workspace, kind: asked.kind };
         let (drawn, kept) = self.secret(slot, asked.secret)?;
         let (by, workspace, kind) = (self.by.clone(), self.workspace, asked.kind);
         let config = self.configured(slot, asked.config)?;
-        let made = self.service.run(CreateIntegration { by, workspace, kind, secret: kept, config }).await?;
+        let create = CreateIntegration { by, workspace, kind, secret: kept, config };
+        if kind == IntegrationKind::Mail && self.service.mailer.is_none() {
+            // What is at fault in it is told of before what the server lacks.
+            self.service.read(|scope| rules::create_integration(scope, &create))?;
+            return Err(Refusal::not_allowed(
+                "this server sends no mail: whoever runs it sets `mail.url` and `mail.from`",
+            ));
+        }
+        let made = self.service.run(create).await?;
         Ok(Answer::json(self.shown(&made, drawn.as_ref())?).created())
     }
 

@@ -501,6 +501,9 @@ async fn nothing_is_said_in_clear_where_tls_is_refused() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn without_mail_nothing_is_mailed() {
     let mut office = Office::open().await;
+    let nobody = json!({ "kind": "mail", "config": { "to": ["prp_00000000000000000000000000"] } });
+    let got = office.post("integrations", nobody).await;
+    assert_eq!((got.status, got.fields()), (400, vec!["config.to.0".to_owned()]), "before what the server lacks");
     let got = office.post("integrations", json!({ "kind": "mail" })).await;
     assert_eq!((got.status, got.kind().as_str()), (409, "not_allowed"));
     assert!(got.text().contains("mail.url"));
