@@ -248,8 +248,10 @@ fn what_was_charged_before_stays() {
             to,
             pace: 0,
             total_ms: TOTAL_MS,
+            oversight: false,
+            scanned_under: DataLoss::Off,
         };
-        let Retry::Moved(call) = office.world.run(retry).unwrap() else { unreachable!("no budget") };
+        let Retry::Moved(call, None) = office.world.run(retry).unwrap() else { unreachable!("no budget") };
         // A quarter of forty bytes.
         assert_eq!((call.cost.get(), call.usage.input, call.attempts.len()), (10, 10, 1));
         if lapses {

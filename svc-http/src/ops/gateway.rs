@@ -1,6 +1,7 @@
 //! Model calls: read, looked through for what must not go out, admitted, sent, metered.
 
 mod asked;
+mod counted;
 mod metered;
 mod noted;
 mod notes;
@@ -30,8 +31,9 @@ use svc_core::value::link::Index;
 use svc_core::value::text::ModelName;
 
 use self::asked::Asked;
+use self::counted::Count;
 use self::metered::Ready;
-use self::run::{Count, Run, Wanted};
+use self::run::{Run, Wanted};
 pub(crate) use self::running::RunningCalls;
 pub(super) use self::running::Seat;
 pub(crate) use self::scan::DataLossSettings;
@@ -157,7 +159,7 @@ async fn carry(service: &GateService, dialect: Dialect, key: &CallKey, call: &Ca
                 Ready::Admitted(admitted, guard) => {
                     // A whole answer is read to its end, whoever is there to hear it.
                     call.ends.set(demand.stream);
-                    let wanted = Wanted { asked, body: sent, demand };
+                    let wanted = Wanted { asked, body: sent, demand, scanned_under: setting };
                     return Ok(Run::new(service, key.clone(), wanted, *admitted, call).answer(*guard).await);
                 }
             }
@@ -280,7 +282,7 @@ async fn count(service: &GateService, key: &CallKey, call: &Call) -> Result<Answ
                 setting = now;
             }
             Admission::Admitted(admitted) => {
-                let why = match run::count(service, &sent, &demand, &admitted, call).await? {
+                let why = match counted::count(service, &sent, &demand, &admitted, call).await? {
                     Count::Told(tokens) => return Ok(Answer::json(format!("{{\"input_tokens\":{tokens}}}"))),
                     Count::Untold(why) => why,
                 };

@@ -164,10 +164,16 @@ impl Place<'_> {
     /// Asks a provider which models it has.
     async fn test_upstream(&self, call: &Call) -> Result<Answer, Refusal> {
         nothing(&call.body)?;
-        let (routing, id) = (self.read()?, call.param_id::<UpstreamId>("ups")?);
-        let upstream = routing.upstream(id).ok_or_else(Refusal::not_found)?;
+        let id: UpstreamId = call.param_id("ups")?;
+        // At one moment: a key goes nowhere but where it was stored for.
+        let (upstream, key) = self.service.read(|scope| {
+            scope.want(&[Routing::key(self.workspace), UpstreamKey::key(id)])?;
+            let routing = read_routing(scope, &self.by, self.workspace)?;
+            let upstream = routing.upstream(id).cloned().ok_or_else(Refusal::not_found)?;
+            Ok((upstream, scope.get::<UpstreamKey>(id)?))
+        })?;
         let started = Instant::now();
-        let failed = self.try_out(upstream).await.err();
+        let failed = self.try_out(&upstream, key.as_deref()).await.err();
         let ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
         let mut said = json!({ "ok": failed.is_none(), "latencyMs": ms });
         if let (Some(error), Some(members)) = (failed, said.as_object_mut()) {
@@ -177,10 +183,9 @@ impl Place<'_> {
     }
 
     /// One short call; what went wrong is a clause without secrets.
-    async fn try_out(&self, upstream: &Upstream) -> Result<(), String> {
-        let key = self.service.read(|scope| scope.get::<UpstreamKey>(upstream.id)).map_err(|it| it.to_string())?;
+    async fn try_out(&self, upstream: &Upstream, key: Option<&UpstreamKey>) -> Result<(), String> {
         let unopened = || "the key cannot be opened".to_owned();
-        let credentials = opened(&self.service.gate, key.as_deref()).ok_or_else(unopened)?;
+        let credentials = opened(&self.service.gate, key).ok_or_else(unopened)?;
         let caller = &self.service.upstreams;
         let target = Target::of(caller, upstream, credentials).map_err(|it| it.to_string())?;
         let asked = Asked { what: What::Models, body: Bytes::new(), stream: false, query: None, headers: &[] };

@@ -99,6 +99,8 @@ pub enum Reason {
     Told,
     /// It has failed of late, and another call tries whether it still does.
     Circuit,
+    /// It was changed or removed since the call was admitted.
+    Changed,
 }
 
 impl Reason {
@@ -126,6 +128,7 @@ impl Reason {
             Self::Unreadable => "the answer cannot be read",
             Self::Told => "the upstream told of an error in its answer",
             Self::Circuit => "it has failed of late, another call tries it",
+            Self::Changed => "the provider has changed since the call was admitted",
         }
     }
 

@@ -47,6 +47,7 @@ mod mcp_streams_http;
 mod members_http;
 mod metrics_http;
 mod money_http;
+mod moved_http;
 mod oauth_clients_http;
 mod oauth_documents_http;
 mod oauth_http;

@@ -7,14 +7,14 @@ use std::time::Instant;
 use bytes::Bytes;
 use http::header::TRAILER;
 use http::{HeaderName, HeaderValue};
-use serde::Deserialize;
 use svc_core::dialect::{self, Answer as Read, Body, Stream, StreamOptions};
 use svc_core::refusal::{AttemptedModel, Kind, Refusal};
 use svc_core::rules::gateway::admit::{Admitted, Place};
 use svc_core::rules::gateway::finish::Tried;
 use svc_core::rules::gateway::payer::{CallKey, may_call};
 use svc_core::rules::gateway::retry::{Retry, RetryCall};
-use svc_core::state::gateway::{Attempt, Call as CallRow, CallEnd, Demand, Dialect, Model, Upstream, Usage};
+use svc_core::state::gateway::{Attempt, Call as CallRow, CallEnd, Demand, Model, Upstream, Usage};
+use svc_core::state::people::DataLoss;
 use svc_core::value::id::HoldId;
 use svc_store::Gate;
 
@@ -22,6 +22,7 @@ use super::asked::Asked;
 use super::metered::{Heard, Sink};
 use super::noted::{Notebook, Noted, Notes, OwnTools};
 use super::running::Seat;
+use super::targets::Present;
 use super::{Targets, notes, passed};
 use crate::answer::{self, Answer};
 use crate::dispatch::Call;
@@ -46,6 +47,7 @@ pub(super) struct Run {
     body: Arc<Body>,
     demand: Arc<Demand>,
     admitted: Admitted,
+    scanned_under: DataLoss,
     query: Option<Box<str>>,
     passed_on: Vec<(HeaderName, HeaderValue)>,
     came: Instant,
@@ -61,6 +63,8 @@ pub(super) struct Wanted {
     pub(super) body: Arc<Body>,
     /// What deciding on it took.
     pub(super) demand: Arc<Demand>,
+    /// The setting that it was looked through under.
+    pub(super) scanned_under: DataLoss,
 }
 
 /// A try that answered.
@@ -113,7 +117,7 @@ enum Next {
 
 impl Run {
     pub(super) fn new(service: &GateService, caller: CallKey, wanted: Wanted, admitted: Admitted, call: &Call) -> Self {
-        let Wanted { asked, body, demand } = wanted;
+        let Wanted { asked, body, demand, scanned_under } = wanted;
         Self {
             gate: service.gate.clone(),
             upstreams: service.upstreams.clone(),
@@ -124,6 +128,7 @@ impl Run {
             body,
             demand,
             admitted,
+            scanned_under,
             query: passed::query(&call.uri),
             passed_on: passed::headers(&call.headers),
             came: call.came,
@@ -193,7 +198,7 @@ impl Run {
                 sink.failed.push(Tried { attempt: attempt.clone(), used });
             }
             let is_busy = failed.reason == Reason::Busy;
-            let was_tried = fits && !is_busy && failed.reason != Reason::Circuit;
+            let was_tried = fits && !is_busy && !matches!(failed.reason, Reason::Circuit | Reason::Changed);
             let is_barred = matches!(failed.reason, Reason::Address | Reason::Refused);
             tried.push(Missed { attempt, retry_after_s: failed.retry_after_s, was_tried, is_busy, is_barred });
             match self.next(&mut ahead, &mut guard, &mut tried).await {
@@ -228,13 +233,19 @@ impl Run {
                 to,
                 pace: self.pace(&to),
                 total_ms: u64::try_from(self.upstreams.times().total.as_millis()).unwrap_or(u64::MAX),
+                oversight: self.asked.oversight,
+                scanned_under: self.scanned_under,
             };
-            match self.gate.submit(command).await {
+            let barred: Box<str> = match self.gate.submit(command).await {
                 Ok(Retry::Refused(refusal)) => return Next::Refused(refusal),
-                Ok(Retry::Moved(call)) => {
+                Ok(Retry::Barred(why)) => why.into(),
+                Ok(Retry::Moved(call, now)) => {
                     // The call's row has them now.
                     sink.failed.clear();
                     sink.told = call.attempts.len();
+                    if let Some(now) = now {
+                        self.moved(&to, *now);
+                    }
                     (self.admitted.call, self.admitted.place) = (call, to);
                     return Next::Go(to);
                 }
@@ -244,31 +255,41 @@ impl Run {
                     if !refusal.kind().is_told_as(Kind::BudgetExhausted) {
                         return Next::Refused(recorded(&self.gate, &self.caller, refusal).await);
                     }
-                    let attempt = Attempt { error: Some(refusal.type_().into()), ..self.named(&to) };
-                    sink.failed.push(Tried { attempt: attempt.clone(), used: None });
-                    tried.push(Missed {
-                        attempt,
-                        retry_after_s: None,
-                        was_tried: false,
-                        is_busy: false,
-                        is_barred: false,
-                    });
+                    refusal.type_().into()
                 }
-            }
+            };
+            let attempt = Attempt { error: Some(barred), ..self.named(&to) };
+            sink.failed.push(Tried { attempt: attempt.clone(), used: None });
+            tried.push(Missed { attempt, retry_after_s: None, was_tried: false, is_busy: false, is_barred: false });
         }
         Next::Over
     }
 
     /// What is sent to a place after these were tried.
-    fn request(&self, place: &Place, tried: &[Missed]) -> Result<(Arc<Target>, Vec<u8>), Unsendable> {
+    fn request(&mut self, place: &Place, tried: &[Missed]) -> Result<(Arc<Target>, Vec<u8>), Unsendable> {
         let (upstream, model) = self.admitted.at(place).ok_or(Unsendable::Failed(Failed::new(Reason::Address)))?;
         let is_other = |it: &Missed| it.was_tried && it.attempt.provider != upstream.name;
         let is_elsewhere = tried.iter().any(is_other);
-        let wanted = dialect::Target { is_elsewhere, ..self.wanted(upstream, model) };
-        let sent = self.body.to_upstream(wanted).map_err(Unsendable::Unfit)?;
+        let form = |upstream: &Upstream| {
+            let wanted = dialect::Target { is_elsewhere, ..self.wanted(upstream, model) };
+            self.body.to_upstream(wanted).map_err(Unsendable::Unfit)
+        };
+        let sent = form(upstream)?;
         let whose = (self.admitted.call.workspace, upstream);
-        let target = self.targets.of(&self.gate, &self.upstreams, whose).map_err(Unsendable::Failed)?;
+        let found = self.targets.of(&self.gate, &self.upstreams, whose).map_err(Unsendable::Failed)?;
+        let Present { target, moved: Some(now) } = found else { return Ok((found.target, sent)) };
+        let sent = form(&now)?;
+        self.moved(place, *now);
         Ok((target, sent))
+    }
+
+    /// A place's provider is this by now.
+    fn moved(&mut self, place: &Place, now: Upstream) {
+        let routing = Arc::make_mut(&mut self.admitted.routing);
+        if let Some(then) = routing.upstreams.get_mut(place.upstream) {
+            // Under the name that the call's records have it by.
+            *then = Upstream { name: then.name.clone(), ..now };
+        }
     }
 
     fn wanted<'a>(&self, upstream: &'a Upstream, model: &'a Model) -> dialect::Target<'a> {
@@ -522,66 +543,8 @@ enum Unsendable {
     Failed(Failed),
 }
 
-/// How many tokens a request has, as far as its provider tells.
-pub(super) enum Count {
-    /// So many.
-    Told(u64),
-    /// It cannot tell, or does not now: what is said of that beside an estimate.
-    Untold(&'static str),
-}
-
-/// What a provider says of a request's tokens; what it says beside their number stays here.
-#[derive(Deserialize)]
-struct Counted {
-    input_tokens: u64,
-}
-
-/// Counts a request's tokens at its provider, where that is of the messages shape and tells a number.
-///
-/// # Errors
-/// `upstream_rejected` where it says that the request is at fault.
-pub(super) async fn count(
-    service: &GateService,
-    body: &Body,
-    demand: &Demand,
-    admitted: &Admitted,
-    call: &Call,
-) -> Result<Count, Refusal> {
-    const NOW: Count = Count::Untold("the provider has told no count now: this is an estimate");
-    let Some((upstream, model)) = admitted.at(&admitted.place) else { return Ok(NOW) };
-    if upstream.dialect != Dialect::Messages {
-        return Ok(Count::Untold("the provider does not count tokens: this is an estimate"));
-    }
-    let whose = (admitted.call.workspace, upstream);
-    let Ok(target) = service.targets.of(&service.gate, &service.upstreams, whose) else { return Ok(NOW) };
-    let sent = body.to_upstream(dialect::Target::of_call(upstream, model, &admitted.call, demand, false))?;
-    let (query, headers) = (passed::query(&call.uri), passed::headers(&call.headers));
-    let asked = upstream::Call {
-        what: What::Count,
-        body: Bytes::from(sent),
-        stream: false,
-        query: query.as_deref(),
-        headers: &headers,
-    };
-    match service.upstreams.send(&target, &asked).await {
-        Ok(Reply::Whole(whole)) => {
-            Ok(serde_json::from_slice::<Counted>(&whole.body).map_or(NOW, |it| Count::Told(it.input_tokens)))
-        }
-        Err(failed) if failed.is_the_clients() => {
-            let attempted = AttemptedModel {
-                model: model.name.as_str().into(),
-                provider: upstream.name.as_str().into(),
-                status: failed.status,
-                error: failed.error().into(),
-            };
-            Err(rejection(&failed, vec![attempted]))
-        }
-        Ok(Reply::Stream(_)) | Err(_) => Ok(NOW),
-    }
-}
-
 /// What a client is told whose request is at fault, in its provider's own words.
-fn rejection(failed: &Failed, attempted: Vec<AttemptedModel>) -> Refusal {
+pub(super) fn rejection(failed: &Failed, attempted: Vec<AttemptedModel>) -> Refusal {
     let Said { message, code, field, .. } = &failed.said;
     let said = message.as_deref().unwrap_or_default();
     Refusal::upstream_rejected(failed.fault().unwrap_or(400), said, attempted)

@@ -1,10 +1,12 @@
 //! Providers as this server calls them: address, key and headers put together once and kept.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use svc_core::refusal::Refusal;
-use svc_core::state::gateway::{Upstream, UpstreamKey};
+use svc_core::rules::gateway::routing::routing_of;
+use svc_core::state::gateway::{Routing, Upstream, UpstreamKey};
+use svc_core::store::Row as _;
+use svc_core::turn::Scope;
 use svc_core::value::id::{UpstreamId, WorkspaceId};
 use svc_core::value::secret::Secret;
 use svc_store::Gate;
@@ -21,38 +23,75 @@ pub(crate) struct Targets(Mutex<HashMap<UpstreamId, Kept>>);
 #[derive(Clone, Debug)]
 struct Kept {
     upstream: Upstream,
-    key: Option<Arc<UpstreamKey>>,
+    key: Arc<UpstreamKey>,
     target: Arc<Target>,
 }
 
+/// A provider as it is called now.
+pub(super) struct Present {
+    /// What is called.
+    pub(super) target: Arc<Target>,
+    /// The provider, where it is elsewhere by now than the call was admitted with.
+    pub(super) moved: Option<Box<Upstream>>,
+}
+
 impl Targets {
-    /// The provider as it is called now. Its key is looked up each time: one that was changed or removed is used no more.
+    /// The provider as it is called now. Its key is looked up each time, and goes where it was stored for: of a provider that has
+    /// another key than the one that is kept here, both are read at one moment.
     ///
     /// # Errors
-    /// The key cannot be opened, or the address may not be called.
+    /// It is gone, off, or speaks another shape or under another law than when the call was admitted; the key cannot be opened, or
+    /// the address may not be called.
     pub(super) fn of(
         &self,
         gate: &Gate,
         upstreams: &Upstreams,
         (workspace, upstream): (WorkspaceId, &Upstream),
-    ) -> Result<Arc<Target>, Failed> {
-        let unusable = |_: Refusal| Failed::new(Reason::Address);
-        let key = gate
-            .read(|scope| scope.get::<UpstreamKey>(upstream.id))
-            .map_err(|failure| unusable(crate::ops::refusal(failure)))?;
-        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(known) = kept.get(&upstream.id).filter(|it| it.upstream == *upstream && it.key == key) {
-            return Ok(Arc::clone(&known.target));
+    ) -> Result<Present, Failed> {
+        let unread = |_| Failed::new(Reason::Address);
+        let changed = || Failed::new(Reason::Changed);
+        let key = gate.read(|scope| scope.get::<UpstreamKey>(upstream.id)).map_err(unread)?.ok_or_else(changed)?;
+        if let Some(target) = self.known(upstream, &key) {
+            return Ok(Present { target, moved: None });
         }
-        let credentials = opened(gate, key.as_deref()).ok_or_else(|| Failed::new(Reason::Address))?;
-        let target = Target::of(upstreams, upstream, credentials).map_err(|_| Failed::new(Reason::Address))?;
-        let target = Arc::new(target.leaving_room(workspace, upstream.id));
+        let both = |scope: &mut Scope<'_>| {
+            scope.want(&[Routing::key(workspace), UpstreamKey::key(upstream.id)])?;
+            Ok((routing_of(scope, workspace)?, scope.get::<UpstreamKey>(upstream.id)?))
+        };
+        let (routing, key) = gate.read(both).map_err(unread)?;
+        let (now, key) = same_in(&routing, upstream).zip(key).ok_or_else(changed)?;
+        let moved = (*now != *upstream).then(|| Box::new(now.clone()));
+        if let Some(target) = self.known(now, &key) {
+            return Ok(Present { target, moved });
+        }
+        let credentials = opened(gate, Some(&key)).ok_or_else(|| Failed::new(Reason::Address))?;
+        let target = Target::of(upstreams, now, credentials).map_err(|_| Failed::new(Reason::Address))?;
+        let target = Arc::new(target.leaving_room(workspace, now.id));
+        let mut kept = self.kept();
         if kept.len() >= KEPT_MAX {
             kept.clear();
         }
-        kept.insert(upstream.id, Kept { upstream: upstream.clone(), key, target: Arc::clone(&target) });
-        Ok(target)
+        kept.insert(now.id, Kept { upstream: now.clone(), key, target: Arc::clone(&target) });
+        drop(kept);
+        Ok(Present { target, moved })
     }
+
+    /// What is kept of a provider that is this, with this key.
+    fn known(&self, upstream: &Upstream, key: &UpstreamKey) -> Option<Arc<Target>> {
+        let kept = self.kept();
+        let known = kept.get(&upstream.id).filter(|it| it.upstream == *upstream && *it.key == *key);
+        known.map(|it| Arc::clone(&it.target))
+    }
+
+    fn kept(&self) -> MutexGuard<'_, HashMap<UpstreamId, Kept>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A provider as a workspace has it now, where a call that was admitted with `then` may still go to it.
+fn same_in<'a>(routing: &'a Routing, then: &Upstream) -> Option<&'a Upstream> {
+    let now = routing.upstream(then.id)?;
+    (now.enabled && now.dialect == then.dialect && now.jurisdiction == then.jurisdiction).then_some(now)
 }
 
 /// What is sealed of a provider, opened; nothing where some of it cannot be.

@@ -26,6 +26,8 @@ use super::catalogue::{Model, Upstream};
 use super::demand::Demand;
 use super::routing::{Mode, Objective, Profile, Routing, TaskClass};
 use crate::value::MicroUsd;
+use crate::value::id::UpstreamId;
+use crate::value::text::ModelName;
 
 /// The name that asks for whichever model policy chooses.
 pub const AUTO: &str = "auto";
@@ -309,6 +311,12 @@ pub fn choose<'a>(ask: &Ask<'a>) -> Result<Choice<'a>, NotServed> {
     };
     let thought_of = ask.input_tokens.map(|input| Size { input, output: ask.demand.output.tokens });
     Ok(Choice { mode: ask.mode, objective, thought_of, resolved, ranked, rejected, binding, relaxations })
+}
+
+/// One model as [`choose`] would judge it; `None` where the workspace has none of this id at this provider.
+#[must_use]
+pub fn judged<'a>(ask: &Ask<'a>, upstream: UpstreamId, model: &ModelName) -> Option<Candidate<'a>> {
+    judge::all(ask).into_iter().find(|it| it.upstream.id == upstream && it.model.name == *model)
 }
 
 /// What is favoured.
