@@ -236,6 +236,32 @@ fn a_model_takes_after_its_provider_and_the_catalogue() {
     assert_eq!(&*routing.model("one", "a").unwrap().0.jurisdiction, "eu");
 }
 
+/// A provider's law that is put right is that of its models, too, which had the one before from it; a model with one of its own
+/// keeps that.
+#[test]
+fn a_providers_law_is_that_of_its_models() {
+    let (mut world, _) = calm(&[PAY]);
+    let (id, other) = (create_upstream(&mut world, "one"), create_upstream(&mut world, "two"));
+    for (at, name, law) in [(id, "a", None), (id, "own", Some("de")), (other, "b", None)] {
+        let law = law.map(|it: &str| models::Set::Jurisdiction(Some(it.into())));
+        edit(&mut world, Edit::CreateModel(NewModel { set: law.into_iter().collect(), ..new_model(at, name) }))
+            .unwrap();
+    }
+    for (law, had) in [(Some("eu"), "unknown"), (Some("us"), "eu"), (None, "us")] {
+        let before = told(&mut world).len();
+        let set = vec![upstreams::Set::Jurisdiction(law.map(Into::into))];
+        let routing = edit(&mut world, Edit::ChangeUpstream(id, set)).unwrap().routing;
+        let laws: Vec<&str> = routing.models.iter().map(|it| &*it.jurisdiction).collect();
+        let law = law.unwrap_or("unknown");
+        assert_eq!(laws, [law, "de", "unknown"]);
+        let told = told(&mut world);
+        assert_eq!(told.len(), before + 2, "the provider and one model");
+        let changed = format!(r#"{{"new":{{"jurisdiction":"{law}"}},"old":{{"jurisdiction":"{had}"}}}}"#);
+        assert!(told[before..].contains(&("model.changed".to_owned(), changed)), "{told:?}");
+    }
+    world.audit();
+}
+
 /// What a key is bound to stays until the key is revoked or its time is up; a class that is the default, or that a budget is over,
 /// stays too.
 #[test]

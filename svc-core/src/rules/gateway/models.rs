@@ -170,6 +170,25 @@ pub(super) fn remove(work: &mut Work<'_, '_>, place: &Place) -> Result<(), Halt>
     Ok(())
 }
 
+/// Takes a provider's law, which it has already, into its models that were under the one before: they have it from there, or say
+/// the same.
+pub(super) fn follow(work: &mut Work<'_, '_>, id: UpstreamId, old: Option<&str>) -> Result<(), Halt> {
+    let Some(new) = work.routing.upstream(id).map(|it| it.jurisdiction.clone()) else { return Ok(()) };
+    if new.as_deref() == old {
+        return Ok(());
+    }
+    let (old, new) = (old.unwrap_or(UNKNOWN_LAW), new.unwrap_or_else(|| UNKNOWN_LAW.into()));
+    let mut models = work.routing.models.clone();
+    for model in models.iter_mut().filter(|it| it.upstream == id && *it.jurisdiction == *old) {
+        let before = model.clone();
+        model.jurisdiction.clone_from(&new);
+        let subject = subject(work, model);
+        work.changed("model.changed", subject, &ToldModel::of(&before), &ToldModel::of(model), &[])?;
+    }
+    work.routing.models = models;
+    Ok(())
+}
+
 fn found(work: &Work<'_, '_>, place: &Place) -> Result<Model, Refusal> {
     let found = work.routing.model(&place.provider, &place.model);
     found.map(|(model, _)| model.clone()).ok_or_else(Refusal::not_found)

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::named;
+use super::{models, named};
 use super::routing::{Work, stamp};
 use super::told::ToldUpstream;
 use crate::refusal::{FieldError, Refusal};
@@ -155,6 +155,7 @@ pub(super) fn change(work: &mut Work<'_, '_>, id: UpstreamId, set: &[Set]) -> Re
     if after.secrets != stored {
         work.scope.put(after.secrets);
     }
+    models::follow(work, id, before.upstream.jurisdiction.as_deref())?;
     named::rename(work, id, &before.upstream.name)
 }
 
