@@ -334,8 +334,8 @@ fn a_providers_new_name_is_taken_into_every_list() {
     let routing = edit(&mut world, Edit::ChangeUpstream(id, renamed)).unwrap().routing;
     let asked = &routing.class(&class("a")).unwrap().constraints;
     let models: Vec<&str> = asked.models.iter().map(|it| &**it).collect();
-    // What is a model's own id as well means that one still.
-    assert_eq!(models, ["two/one/both", "uno/m", "one/both", "uno/both", "one/their", "m"]);
+    // What is another model's own id as well meant this provider's, and does; what was no other than that is that one's still.
+    assert_eq!(models, ["two/one/both", "uno/m", "uno/both", "one/their", "m"]);
     let providers = |asked: &Constraints| asked.providers.iter().map(|it| it.to_string()).collect::<Vec<_>>();
     assert_eq!(
         (providers(asked), providers(&routing.profiles[0].constraints)),
@@ -398,6 +398,54 @@ fn what_a_list_names_stays() {
         it.classes.clear();
     });
     edit(&mut world, Edit::CreateUpstream(upstream("one"))).unwrap();
+}
+
+/// A list means what a call that names the same would: a provider's model before another whose own id reads the same, and that before
+/// an alias. What would move an entry to other models is refused, whichever side it comes from.
+#[test]
+fn a_list_means_the_same_models_for_good() {
+    let (mut world, _) = calm(&[PAY]);
+    let (a, c) = (create_upstream(&mut world, "a"), create_upstream(&mut world, "c"));
+    edit(&mut world, Edit::CreateModel(new_model(a, "m"))).unwrap();
+    edit(&mut world, Edit::CreateModel(new_model(c, "open/gpt"))).unwrap();
+    let aliased = |name: &str| vec![models::Set::Aliases([ModelName::parse(name).unwrap()].into())];
+    edit(&mut world, Edit::ChangeModel(place("a", "m"), aliased("quick"))).unwrap();
+    confined(&mut world, "a", &["a/m", "open/gpt", "quick"]);
+    let meant = |routing: &Routing| {
+        let entries = ["a/m", "open/gpt", "quick"].into_iter();
+        let by = |it: &str| routing.models.iter().filter(|model| routing.means(model, it) == routing.meant(it)).count();
+        entries.map(by).collect::<Vec<_>>()
+    };
+    // Another's own id that reads like a provider's model takes nothing, and neither does an alias.
+    let routing = edit(&mut world, Edit::CreateModel(new_model(c, "a/m"))).unwrap().routing;
+    assert_eq!(meant(&routing), [1, 1, 1]);
+    edit(&mut world, Edit::CreateModel(NewModel { set: aliased("open/gpt"), ..new_model(a, "other") })).unwrap();
+    // The provider's model, though another bears the name.
+    let refused = edit(&mut world, Edit::RemoveModel(place("a", "m"))).unwrap_err();
+    assert_eq!((refused.kind(), refused.reason()), (Kind::NotAllowed, Some("task class `a` names it, as `a/m`")));
+    let refused = edit(&mut world, Edit::RemoveModel(place("c", "open/gpt"))).unwrap_err();
+    assert_eq!(refused.reason(), Some("task class `a` names it, as `open/gpt`"));
+    // What a list has as an alias becomes no model's id, and what it has as an id no provider's model.
+    let refused = edit(&mut world, Edit::CreateModel(new_model(c, "quick"))).unwrap_err();
+    assert_eq!((refused.kind(), fields(&refused)), (Kind::InvalidRequest, vec!["id"]));
+    let open = create_upstream(&mut world, "open");
+    let refused = edit(&mut world, Edit::CreateModel(new_model(open, "gpt"))).unwrap_err();
+    assert_eq!((refused.kind(), fields(&refused)), (Kind::InvalidRequest, vec!["id"]));
+    edit(&mut world, Edit::CreateModel(new_model(open, "large"))).unwrap();
+    let refused = edit(&mut world, Edit::ChangeModel(place("open", "large"), aliased("gpt"))).unwrap_err();
+    assert_eq!((refused.kind(), fields(&refused)), (Kind::InvalidRequest, vec!["aliases"]));
+    edit(&mut world, Edit::RemoveModel(place("open", "large"))).unwrap();
+    edit(&mut world, Edit::RemoveUpstream(open)).unwrap();
+    let later = create_upstream(&mut world, "later");
+    edit(&mut world, Edit::CreateModel(new_model(later, "gpt"))).unwrap();
+    let renamed = vec![upstreams::Set::Name(UpstreamName::parse("open").unwrap())];
+    let refused = edit(&mut world, Edit::ChangeUpstream(later, renamed.clone())).unwrap_err();
+    assert_eq!((refused.kind(), fields(&refused)), (Kind::InvalidUpstream, vec!["name"]));
+    // With its provider it is nobody else's, whoever comes.
+    let named = Limit::Models(vec!["a/m".into(), "c/open/gpt".into(), "quick".into()]);
+    edit(&mut world, Edit::ChangeClass(class("a"), vec![classes::Set::Limit(named)])).unwrap();
+    edit(&mut world, Edit::ChangeUpstream(later, renamed)).unwrap();
+    world.audit();
 }
 
 /// A workspace has so many of each and no more, and what people call things is in the ledger as a commitment.

@@ -57,7 +57,7 @@ impl Limit {
         };
         match self {
             Self::Models(names) => {
-                faults(names, "models", &|it| routing.names_a_model(it), "names no model of this workspace")
+                faults(names, "models", &|it| routing.meant(it).is_some(), "names no model of this workspace")
             }
             Self::Providers(names) => {
                 let is_known = |name: &str| routing.upstreams.iter().any(|it| it.name.as_str() == name);

@@ -109,6 +109,7 @@ pub(super) fn create(work: &mut Work<'_, '_>, new: &NewModel) -> Result<(), Halt
         made.max_output = made.max_output.min(made.context_window);
     }
     faults.extend(wrong(work, &made, None));
+    faults.extend(named::misleading(&work.routing, None, &made));
     if !faults.is_empty() {
         return Err(Refusal::invalid_request(faults).into());
     }
@@ -147,7 +148,7 @@ pub(super) fn change(work: &mut Work<'_, '_>, place: &Place, set: &[Set]) -> Res
     let mut after = before.clone();
     apply(work, &mut after, set);
     let mut faults = wrong(work, &after, Some(&before));
-    faults.extend(named::lost_alias(&work.routing, &before, &after));
+    faults.extend(named::misleading(&work.routing, Some(&before), &after));
     if !faults.is_empty() {
         return Err(Refusal::invalid_request(faults).into());
     }

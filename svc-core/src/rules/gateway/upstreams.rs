@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use super::{models, named};
 use super::routing::{Work, stamp};
 use super::told::ToldUpstream;
+use super::{models, named};
 use crate::refusal::{FieldError, Refusal};
 use crate::state::evidence::Subject;
 use crate::state::gateway::{Dialect, ModelTimeouts, Upstream, UpstreamKey};
@@ -130,6 +130,7 @@ pub(super) fn change(work: &mut Work<'_, '_>, id: UpstreamId, set: &[Set]) -> Re
     let moves = address.is_some_and(|it| it.origin() != before.upstream.base_url.origin());
     let mut faults: Vec<FieldError> = taken(work, name, Some(id)).into_iter().collect();
     faults.extend(name.and_then(|it| named::kept_for(&work.routing, it)));
+    faults.extend(name.and_then(|it| named::taken_over(&work.routing, id, it)));
     if moves && !shows_key {
         faults.push(FieldError::new("apiKey", SENT_AGAIN));
     }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::route::{Meant, meant};
 use super::routing::Routing;
 use crate::refusal::Refusal;
 use crate::state::people::Binding;
@@ -128,20 +129,16 @@ impl Routing {
         Some((model, upstream))
     }
 
-    /// Whether a name in a list of models is that of one: `provider/model`, or its bare id or an alias, with the provider or
-    /// without.
+    /// By what a name in a list of models means such, where it does: `provider/model`, else a bare id, else an alias.
     #[must_use]
-    pub fn names_a_model(&self, name: &str) -> bool {
-        self.models.iter().any(|it| self.bears(it, name))
+    pub fn meant(&self, name: &str) -> Option<Meant> {
+        self.models.iter().filter_map(|it| self.means(it, name)).min()
     }
 
-    /// Whether a name in a list of models is that of this one.
+    /// By what a name in a list of models would mean this one, were it no other's.
     #[must_use]
-    pub fn bears(&self, model: &super::Model, name: &str) -> bool {
-        let provider = self.upstream(model.upstream).map(|it| it.name.as_str());
-        let own = provider.and_then(|it| name.strip_prefix(it)?.strip_prefix('/'));
-        let mut names = std::iter::once(&model.name).chain(&model.aliases).map(|it| it.as_str());
-        names.any(|it| it == name || Some(it) == own)
+    pub fn means(&self, model: &super::Model, name: &str) -> Option<Meant> {
+        meant(name, model, self.upstream(model.upstream)?)
     }
 
     /// Whether policy acts on calls of a key with this profile.

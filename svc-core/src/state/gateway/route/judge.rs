@@ -19,11 +19,15 @@ const EU: [&str; 27] = [
 /// Every model of the workspace, judged, in the workspace's order.
 pub(super) fn all<'a>(ask: &Ask<'a>) -> Vec<Candidate<'a>> {
     let upstreams: BTreeMap<UpstreamId, &Upstream> = ask.routing.upstreams.iter().map(|it| (it.id, it)).collect();
-    let class = ask.class.map(|it| Side::new(Holder::Class, &it.constraints));
-    let profile = ask.profile.map(|it| Side::new(Holder::Profile, &it.constraints));
+    let models = || {
+        let models = ask.routing.models.iter();
+        models.filter_map(|model| upstreams.get(&model.upstream).map(|upstream| (model, *upstream)))
+    };
+    let side = |holder, asked: &'a Constraints| Side { holder, asked, models: NameList::new(&asked.models, models()) };
+    let class = ask.class.map(|it| side(Holder::Class, &it.constraints));
+    let profile = ask.profile.map(|it| side(Holder::Profile, &it.constraints));
     let sides = [class, profile];
-    let models = ask.routing.models.iter();
-    models.filter_map(|model| upstreams.get(&model.upstream).map(|it| judge(ask, &sides, model, it))).collect()
+    models().map(|(model, upstream)| judge(ask, &sides, model, upstream)).collect()
 }
 
 /// The constraints of the class, or of the profile.
@@ -31,12 +35,6 @@ struct Side<'a> {
     holder: Holder,
     asked: &'a Constraints,
     models: NameList<'a>,
-}
-
-impl<'a> Side<'a> {
-    fn new(holder: Holder, asked: &'a Constraints) -> Self {
-        Self { holder, asked, models: NameList::new(&asked.models) }
-    }
 }
 
 fn judge<'a>(ask: &Ask<'a>, sides: &[Option<Side<'a>>; 2], model: &'a Model, upstream: &'a Upstream) -> Candidate<'a> {

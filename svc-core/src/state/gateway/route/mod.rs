@@ -16,7 +16,7 @@ mod yields;
 use std::fmt;
 
 pub use health::{Circuit, Health, Standing};
-pub use names::{NotServed, is_named};
+pub use names::{Meant, NotServed, is_named, meant};
 pub use relax::{Change, Relaxation};
 pub use tools::{ToolMeaning, is_default_table, name_of_mcp_tool};
 pub use why::thousandths;

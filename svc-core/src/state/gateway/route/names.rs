@@ -19,12 +19,32 @@ pub enum NotServed {
     Off,
 }
 
+/// By what a name means a model. What means one by the first means none by those after it, wherever it stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Meant {
+    /// By its provider, and its id or an alias there.
+    Qualified,
+    /// By its id alone.
+    Id,
+    /// By an alias alone.
+    Alias,
+}
+
+/// By what a name means this model at its provider, where it does. Another model may have it too.
+#[must_use]
+pub fn meant(name: &str, model: &Model, upstream: &Upstream) -> Option<Meant> {
+    let is_id = |it: &str| it == model.name.as_str();
+    if bare(name, upstream).is_some_and(|it| is_id(it) || has_alias(model, it)) {
+        return Some(Meant::Qualified);
+    }
+    if is_id(name) { Some(Meant::Id) } else { has_alias(model, name).then_some(Meant::Alias) }
+}
+
 /// Whether a name is one of this model at its provider: its id or an alias, with the provider before it or alone. Another model may
 /// have it too.
 #[must_use]
 pub fn is_named(name: &str, model: &Model, upstream: &Upstream) -> bool {
-    let is_own = |it: &str| it == model.name.as_str() || has_alias(model, it);
-    is_own(name) || bare(name, upstream).is_some_and(is_own)
+    meant(name, model, upstream).is_some()
 }
 
 /// What a name has behind this provider's own.
@@ -35,16 +55,11 @@ fn bare<'a>(name: &'a str, upstream: &Upstream) -> Option<&'a str> {
 /// What a name means: `provider/model` first, else the bare id at every provider that has it, else an alias. Of several,
 /// those with an open circuit come last, else the workspace's order holds.
 pub(super) fn resolve<'a>(name: &str, mode: Mode, all: &[Candidate<'a>]) -> Result<Vec<Candidate<'a>>, NotServed> {
-    let meant = |by: fn(&str, &Model, &Upstream) -> bool| {
-        let found: Vec<_> = all.iter().filter(|it| by(name, it.model, it.upstream)).copied().collect();
-        (!found.is_empty()).then_some(found)
+    let by = |it: &Candidate<'_>| meant(name, it.model, it.upstream);
+    let Some(first) = all.iter().filter_map(by).min() else {
+        return Err(NotServed::Unknown { nearest: likely(name, all) });
     };
-    let found = meant(|name, model, upstream| {
-        bare(name, upstream).is_some_and(|bare| bare == model.name.as_str() || has_alias(model, bare))
-    })
-    .or_else(|| meant(|name, model, _| name == model.name.as_str()))
-    .or_else(|| meant(|name, model, _| has_alias(model, name)));
-    let Some(mut found) = found else { return Err(NotServed::Unknown { nearest: likely(name, all) }) };
+    let mut found: Vec<_> = all.iter().filter(|it| by(it) == Some(first)).copied().collect();
     found.retain(Candidate::is_on);
     if found.is_empty() && mode == Mode::Shadow {
         return Err(NotServed::Off);
@@ -66,21 +81,36 @@ fn likely(name: &str, all: &[Candidate<'_>]) -> Option<Box<str>> {
     nearest::nearest(name, qualified.iter().map(String::as_str).chain(bare).chain(aliases)).map(Into::into)
 }
 
-/// A list of models by name, looked up in logarithmic time. The place of a name is its first in the list.
+/// A list of models by name, looked up in logarithmic time. The place of a name is its first in the list, and a name there means what
+/// it means in a call.
 pub(super) struct NameList<'a> {
     /// Whole entries: bare ids and aliases.
     bare: BTreeMap<&'a str, usize>,
     /// Entries cut at their first slash.
     qualified: BTreeMap<(&'a str, &'a str), usize>,
+    /// By what each entry means models, where it means any.
+    meant: Vec<Option<Meant>>,
 }
 
 impl<'a> NameList<'a> {
-    pub(super) fn new(names: &'a [Box<str>]) -> Self {
-        let mut list = Self { bare: BTreeMap::new(), qualified: BTreeMap::new() };
+    pub(super) fn new<'b>(names: &'a [Box<str>], models: impl Iterator<Item = (&'b Model, &'b Upstream)>) -> Self {
+        let meant = vec![None; names.len()];
+        let mut list = Self { bare: BTreeMap::new(), qualified: BTreeMap::new(), meant };
         for (place, name) in names.iter().enumerate() {
             list.bare.entry(name).or_insert(place);
             if let Some(parts) = name.split_once('/') {
                 list.qualified.entry(parts).or_insert(place);
+            }
+        }
+        if names.is_empty() {
+            return list;
+        }
+        for (model, upstream) in models {
+            let found: Vec<_> = list.entries(model, upstream).collect();
+            for (place, by) in found {
+                if let Some(first) = list.meant.get_mut(place) {
+                    *first = Some(first.map_or(by, |it| it.min(by)));
+                }
             }
         }
         list
@@ -88,11 +118,17 @@ impl<'a> NameList<'a> {
 
     /// Where a model stands in the list, by whichever of its names comes first.
     pub(super) fn place(&self, model: &Model, upstream: &Upstream) -> Option<usize> {
-        let names = std::iter::once(&model.name).chain(&model.aliases);
-        let places = names.flat_map(|name| {
-            let bare = self.bare.get(name.as_str());
-            [bare, self.qualified.get(&(upstream.name.as_str(), name.as_str()))].into_iter().flatten().copied()
-        });
-        places.min()
+        let is_meant = |(place, by): &(usize, Meant)| self.meant.get(*place) == Some(&Some(*by));
+        self.entries(model, upstream).filter(is_meant).map(|(place, _)| place).min()
+    }
+
+    /// The entries that a model's names are, and by what each would mean it.
+    fn entries(&self, model: &Model, upstream: &Upstream) -> impl Iterator<Item = (usize, Meant)> {
+        let aliases = model.aliases.iter().map(|it| (it, Meant::Alias));
+        std::iter::once((&model.name, Meant::Id)).chain(aliases).flat_map(move |(name, by)| {
+            let bare = self.bare.get(name.as_str()).map(|it| (*it, by));
+            let qualified = self.qualified.get(&(upstream.name.as_str(), name.as_str()));
+            [bare, qualified.map(|it| (*it, Meant::Qualified))].into_iter().flatten()
+        })
     }
 }

@@ -137,6 +137,32 @@ fn names_mean_what_they_say() {
     assert_eq!(targets, ["three/gpt-small", "one/gpt-small"]);
 }
 
+/// A list means what a call that names the same would: another's own id that reads like a provider's model is not on it.
+#[test]
+fn a_list_means_what_a_call_does() {
+    let at = |upstream: u128, name: &str, alias: Option<&str>| {
+        named(name, |it| {
+            it.upstream = UpstreamId::from_bits(upstream);
+            it.aliases = alias.map(|it| ModelName::parse(it).unwrap()).into_iter().collect();
+        })
+    };
+    let models = vec![at(1, "m", Some("quick")), at(2, "one/m", None), at(2, "quick", None), at(3, "x", Some("one/m"))];
+    for (list, ranked) in [
+        (&["one/m"][..], &["one/m"][..]),
+        (&["two/one/m"], &["two/one/m"]),
+        (&["quick"], &["two/quick"]),
+        (&["one/quick", "quick"], &["one/m", "two/quick"]),
+        (&["m", "x", "one/m"], &["one/m", "three/x"]),
+    ] {
+        let mut case = Case::new(models.clone());
+        let list = list.iter().map(|it| (*it).into()).collect();
+        case.class = Some(class(Constraints { models: list, ..Constraints::default() }));
+        assert_eq!(case.ranked(), ranked);
+        case.profile = case.class.clone().map(|it| profile(it.constraints));
+        assert_eq!(case.ranked(), ranked);
+    }
+}
+
 /// What is switched off is not called in shadow either; in enforcement another model serves.
 #[test]
 fn what_is_switched_off_is_not_called() {
