@@ -74,8 +74,8 @@ impl Gate {
         select(&mut reader, workspace, selector, now).map_err(Failure::Load)
     }
 
-    /// Whether a mandate of `workspace` means other tools where an MCP server is called `new` instead of `old`. It looks through all
-    /// agents: run it where it may take its time.
+    /// Whether a mandate, a template or a waiting application of `workspace` means other tools where an MCP server is called `new`
+    /// instead of `old`. It looks through all of them: run it where it may take its time.
     ///
     /// # Errors
     /// Rows could not be read.

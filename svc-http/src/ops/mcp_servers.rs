@@ -119,8 +119,8 @@ impl Place<'_> {
         self.service.run(EditMcpServers { by, workspace, edit, looked }).await
     }
 
-    /// Changes a server; where it is to have another name, the mandates are looked through for what goes by the one it has, again
-    /// where they have changed meanwhile.
+    /// Changes a server; where it is to have another name, mandates, templates and applications are looked through for what goes by the
+    /// one it has, again where the mandates have changed meanwhile.
     async fn renamed(&self, id: McpServerId, set: Vec<Set>) -> Result<McpServerView, Refusal> {
         let new = set.iter().rev().find_map(|it| if let Set::Name(name) = it { Some(name.clone()) } else { None });
         let Some(new) = new else { return self.edit(Edit::Change(id, set)).await };

@@ -10,22 +10,25 @@ use svc_core::rules::edge::mcp_servers::{
     Edit, EditMcpServers, McpServerView, NewCredential, Set, own_mcp_server, read_mcp_servers,
 };
 use svc_core::rules::edge::mcp_tools::{AcceptTools, NoteTools, Over};
+use svc_core::rules::people::agents::ChangeAgent;
+use svc_core::rules::people::applications::{CreateApplication, WithdrawApplication};
 use svc_core::rules::people::by::By;
+use svc_core::rules::people::templates::{KeepTemplate, RemoveTemplate};
 use svc_core::state::edge::{
     MCP_SERVERS_MAX, McpCredential, McpSecret, McpServers, McpState, McpTools, TOOL_GLOBS_MAX, ToolFilter,
 };
-use svc_core::state::gate::Agent;
+use svc_core::state::gate::{self, Agent, TermsChange, Tier, ToolsChange};
 use svc_core::state::gateway::{Routing, ToolRule};
-use svc_core::state::people::Role;
+use svc_core::state::people::{AgentWish, Change, MandateChangeWish, MandateWish, Role, Wish};
 use svc_core::store::{Record, Row};
-use svc_core::testing::world::World;
+use svc_core::testing::world::{World, terms};
 use svc_core::turn::Scope;
 use svc_core::value::Timestamp;
 use svc_core::value::digest::Digest;
 use svc_core::value::id::McpServerId;
-use svc_core::value::text::{ServerName, Source, UrlText};
+use svc_core::value::text::{Email, Label, Note, ServerName, Source, UrlText};
 
-use super::calm;
+use super::{PAY, calm};
 
 const HTTPS: &str = "https://crm.example.com/mcp";
 
@@ -76,6 +79,64 @@ fn a_name_that_something_goes_by_stays() {
     let late = world.run(EditMcpServers { by: By::Program, workspace, edit: name(), looked }).unwrap_err();
     assert_eq!([unlooked.kind(), late.kind()], [Kind::NotReady; 2]);
     assert_eq!(rename(&mut world, id, ("crm", "other")).unwrap().server.name.as_str(), "other");
+}
+
+/// A template, and an application that waits, keep a server's name as a mandate does: what they say becomes one.
+#[test]
+fn what_may_become_a_mandate_keeps_a_name() {
+    let denies = || terms(r#"{"name":"Tools","actions":["tool.call"],"tools":{"deny":["crm/delete_*"]}}"#);
+    let (mut world, agent) = calm(&[PAY]);
+    let (id, workspace) = (made(&mut world), world.workspace());
+    let told = |refused: Refusal| (refused.kind(), refused.reason().unwrap_or_default().to_owned());
+    let name = Label::parse("Careful").unwrap();
+    let by = By::Program;
+    let keep = KeepTemplate { workspace, by: by.clone(), name: name.clone(), terms: denies(), is_there: false };
+    world.run(keep).unwrap();
+    let (kind, why) = told(rename(&mut world, id, ("crm", "crm2")).unwrap_err());
+    assert!(kind == Kind::NotAllowed && why.contains("template `Careful`"), "{why}");
+    world.run(RemoveTemplate { workspace, by, name }).unwrap();
+    let member = world.person(Role::Member);
+    let entrusted = ChangeAgent {
+        workspace,
+        by: By::Program,
+        agent: agent.agent,
+        name: None,
+        tier: None,
+        sponsor: Some(Some(member.principal)),
+        kill_owner: None,
+    };
+    world.run(entrusted).unwrap();
+    let whole = || Wish::Whole(Box::new(denies()));
+    let wished = AgentWish {
+        name: Label::parse("New").unwrap(),
+        email: Email::parse("new@example.com").unwrap(),
+        tier: Tier::Standard,
+        sponsor: None,
+        kill_owner: None,
+        mandates: vec![whole()],
+    };
+    let mandate = world.row::<Agent>(agent.agent).mandates[0].id;
+    let deny = gate::Set::To(denies().tools.unwrap().deny.unwrap());
+    let tools = gate::Set::To(ToolsChange { deny, ..ToolsChange::default() });
+    let change = TermsChange { tools, ..TermsChange::default() };
+    for change in [
+        Change::Agent(Box::new(wished)),
+        Change::Mandate(MandateWish { agent: agent.agent, wish: whole(), confirm_broaden: false }),
+        Change::ChangedMandate(Box::new(MandateChangeWish {
+            agent: agent.agent,
+            mandate,
+            change,
+            paused: None,
+            confirm_broaden: false,
+        })),
+    ] {
+        let reason = Note::parse("we need it").unwrap();
+        let asked = world.run(CreateApplication { by: member, change, reason }).unwrap().id;
+        let (kind, why) = told(rename(&mut world, id, ("crm", "crm2")).unwrap_err());
+        assert!(kind == Kind::NotAllowed && why.contains(&asked.to_string()), "{why}");
+        world.run(WithdrawApplication { by: member, application: asked }).unwrap();
+    }
+    assert_eq!(rename(&mut world, id, ("crm", "crm2")).unwrap().server.name.as_str(), "crm2");
 }
 
 fn made(world: &mut World) -> McpServerId {

@@ -20,8 +20,8 @@ use crate::state::people::{Right, Roster, Workspace};
 use crate::store::Row;
 use crate::turn::{Halt, Scope};
 use crate::value::canonical::{Object, canonical};
-use crate::value::id::{MandateId, McpServerId, WorkspaceId};
-use crate::value::text::{ServerName, UrlText};
+use crate::value::id::{ApplicationId, MandateId, McpServerId, WorkspaceId};
+use crate::value::text::{Label, ServerName, UrlText};
 
 /// Changes a workspace's MCP servers.
 #[derive(Clone, Debug)]
@@ -32,17 +32,28 @@ pub struct EditMcpServers {
     pub workspace: WorkspaceId,
     /// The change.
     pub edit: Edit,
-    /// What a look through the mandates has found of a server's other name, where the change gives it one.
+    /// What a look through mandates, templates and applications has found of a server's other name, where the change gives it one.
     pub looked: Option<Looked>,
 }
 
-/// Whether a mandate means other tools where a server has another name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Whether anything means other tools where a server has another name.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Looked {
-    /// The guard row's epoch before the look: what was found holds as long as it stands.
+    /// The guard row's epoch before the look: what was found of mandates holds as long as it stands.
     pub epoch: u64,
-    /// A mandate that does.
-    pub mandate: Option<MandateId>,
+    /// What does.
+    pub by: Option<GoesBy>,
+}
+
+/// What goes by a server's name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum GoesBy {
+    /// A mandate.
+    Mandate(MandateId),
+    /// A template of the workspace.
+    Template(Label),
+    /// An application that waits.
+    Application(ApplicationId),
 }
 
 /// One change. What is named twice in a list of settings has the last value.
@@ -95,7 +106,8 @@ pub struct McpServerView {
 ///
 /// # Errors
 /// Those of [`entitled`]; `not_found` for what is not there; `invalid_request` with every fault; `not_allowed` for another name where
-/// a mandate or the tool table goes by the one it has; `not_ready` where the mandates were not looked through, or have changed since.
+/// a mandate, a template, an application that waits or the tool table goes by the one it has; `not_ready` where these were not looked
+/// through, or mandates have changed since.
 pub fn edit_mcp_servers(scope: &mut Scope<'_>, asked: &EditMcpServers) -> Result<McpServerView, Halt> {
     entitled(scope, &asked.by, asked.workspace, Right::ManageIntegrations)?;
     scope.want(&[Workspace::key(asked.workspace), McpServers::key(asked.workspace)])?;
@@ -199,9 +211,14 @@ fn is_free(
 ) -> Result<(), Halt> {
     scope.want(&[Roster::key(asked.workspace), Routing::key(asked.workspace), McpTools::key(id)])?;
     let roster = scope.get::<Roster>(asked.workspace)?.ok_or_else(Refusal::internal)?;
-    let looked = asked.looked.filter(|it| it.epoch == roster.epoch).ok_or_else(Refusal::not_ready)?;
-    if let Some(mandate) = looked.mandate {
-        let why = format!("mandate {mandate} tells the two names apart: change it first, or make another server");
+    let looked = asked.looked.as_ref().filter(|it| it.epoch == roster.epoch).ok_or_else(Refusal::not_ready)?;
+    if let Some(by) = &looked.by {
+        let (what, mend) = match by {
+            GoesBy::Mandate(id) => (format!("mandate {id}"), "change it first"),
+            GoesBy::Template(name) => (format!("template `{name}`"), "change it first"),
+            GoesBy::Application(id) => (format!("application {id}"), "decide it first"),
+        };
+        let why = format!("{what} tells the two names apart: {mend}, or make another server");
         return Err(Refusal::not_allowed(why).into());
     }
     let (routing, known) = (scope.get::<Routing>(asked.workspace)?, scope.get::<McpTools>(id)?);

@@ -121,6 +121,16 @@ pub struct ToolsChange {
 }
 
 impl TermsChange {
+    /// Whether it brings a list of tools that means those of an MCP server called `old` and not those of one called `new`, or the other
+    /// way round.
+    #[must_use]
+    pub fn tells_servers_apart(&self, old: &str, new: &str) -> bool {
+        let Set::To(tools) = &self.tools else { return false };
+        let lists = [&tools.allow, &tools.deny].into_iter();
+        let brought = lists.filter_map(|it| if let Set::To(globs) = it { Some(globs) } else { None });
+        brought.flatten().any(|it| it.tells_servers_apart(old, new))
+    }
+
     /// The terms after the change.
     #[must_use]
     pub fn onto(&self, old: &Terms) -> Terms {

@@ -227,6 +227,21 @@ impl Change {
         }
     }
 
+    /// Whether a mandate that it brings tells an MCP server called `old` from one called `new`; what a template says is the template's.
+    #[must_use]
+    pub fn tells_servers_apart(&self, old: &str, new: &str) -> bool {
+        let is_apart = |wish: &Wish| match wish {
+            Wish::Template(_) => false,
+            Wish::Whole(terms) => terms.tells_servers_apart(old, new),
+        };
+        match self {
+            Self::Agent(wish) => wish.mandates.iter().any(is_apart),
+            Self::Mandate(wish) => is_apart(&wish.wish),
+            Self::ChangedMandate(wish) => wish.change.tells_servers_apart(old, new),
+            Self::Tier { .. } | Self::Role(_) | Self::BudgetRaise(_) => false,
+        }
+    }
+
     /// The agent that it changes, where it changes one.
     #[must_use]
     pub fn agent(&self) -> Option<AgentId> {
