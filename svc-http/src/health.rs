@@ -184,6 +184,16 @@ impl Health {
         seen
     }
 
+    /// Forgets the failures of a provider that somebody has put right: its circuits are closed, and what its models took stays known.
+    pub fn put_right(&self, upstream: UpstreamId) {
+        let mut inner = self.lock();
+        for (_, model) in inner.models.iter_mut().filter(|((of, _), _)| *of == upstream) {
+            (model.in_a_row, model.open) = (0, None);
+        }
+        inner.errors.remove(&upstream);
+        inner.picture = None;
+    }
+
     /// What a provider's newest failure said.
     #[must_use]
     pub fn last_error(&self, upstream: UpstreamId) -> Option<Box<str>> {

@@ -156,8 +156,12 @@ impl Place<'_> {
         let mut set =
             self.upstream_settings(upstream::read(&call.body, false, |url| self.service.upstreams.judge(url))?)?;
         let id: UpstreamId = call.param_id("ups")?;
+        let may_mend = set.iter().any(mends);
         set.push(Set::Seal(self.seal_clear(id)?));
         let edited = self.edit(Edit::ChangeUpstream(id, set)).await?;
+        if may_mend {
+            self.service.health.put_right(id);
+        }
         written(&self.upstream(&edited.routing, Some(id))?)
     }
 
@@ -405,6 +409,16 @@ impl Place<'_> {
             By::Program | By::Key(_) | By::Token(_) => PrincipalId::from_bits(0),
         };
         Ok(Payer { key: KeyId::from_bits(0), agent: None, principal, team: None, class })
+    }
+}
+
+/// Whether a provider that failed may be right after this change.
+const fn mends(set: &Set) -> bool {
+    match set {
+        Set::Kind(_) | Set::BaseUrl(_) | Set::Key(_) | Set::Headers(_) | Set::SealedHeaders(_) | Set::Enabled(_) => {
+            true
+        }
+        Set::Name(_) | Set::Seal(_) | Set::Jurisdiction(_) | Set::Region(_) | Set::Timeouts(_) => false,
     }
 }
 

@@ -129,3 +129,33 @@ async fn a_host_is_shown_its_own_key_alone() {
     }
     desk.site.audit();
 }
+
+/// A provider that was refused for its key is called again as soon as it has another: its circuit is closed, and nothing is told of
+/// what is put right.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_provider_that_is_put_right_is_called_at_once() {
+    let mut desk = Desk::bare(|_| {}).await;
+    let (broken, mended) = (stand_in(), stand_in());
+    broken.turn("status-401").unwrap();
+    let id = desk.upstream("first", "chat", &broken.chat_url()).await;
+    desk.model(&id, "best-1", 90, 3, 15).await;
+    let url = desk.mock.chat_url();
+    let other = desk.upstream("second", "chat", &url).await;
+    desk.model(&other, "good-1", 50, 2, 10).await;
+    desk.enforce().await;
+    let path = format!("upstreams/{id}");
+    for _ in 0..6 {
+        let got = desk.chat_with(&[("x-svc-objective", "quality")], &chat("auto")).await;
+        assert_eq!(got.header("x-svc-routed-to"), Some("second/good-1"), "{}", got.text());
+    }
+    let at = desk.read(&path).await;
+    assert!(at["health"] == "open" && at["lastError"].is_string(), "{at}");
+    let at = desk.api("PATCH", &path, Some(&json!({ "region": "west" }))).await.ok();
+    assert_eq!(at["health"], "open", "that mends nothing: {at}");
+    let change = json!({ "baseUrl": mended.chat_url(), "apiKey": "key-of-now" });
+    let at = desk.api("PATCH", &path, Some(&change)).await.ok();
+    assert_eq!((&at["health"], at.get("lastError").filter(|it| !it.is_null())), (&json!("ok"), None), "{at}");
+    let got = desk.chat_with(&[("x-svc-objective", "quality")], &chat("auto")).await;
+    assert_eq!(got.header("x-svc-routed-to"), Some("first/best-1"), "{}", got.text());
+    assert_eq!(shown(&mended), ["key-of-now"]);
+}
