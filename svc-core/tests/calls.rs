@@ -4,14 +4,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use svc_core::rules::gateway::admit::{Admission, AdmitCall, Admitted};
+use svc_core::rules::gateway::admit::{Admission, AdmitCall, Admitted, Place};
 use svc_core::rules::gateway::billing::ImportBill;
 use svc_core::rules::gateway::finish::{FinishCall, Served, Tried};
 use svc_core::rules::gateway::models::{self, NewModel};
 use svc_core::rules::gateway::outcome::ReportOutcome;
 use svc_core::rules::gateway::payer::CallKey;
 use svc_core::rules::gateway::retry::{Retry, RetryCall};
-use svc_core::rules::gateway::routing::{Edit, EditRouting};
+use svc_core::rules::gateway::routing::{self, Edit, EditRouting};
 use svc_core::rules::gateway::upstreams::{self, NewKey};
 use svc_core::rules::people::by::By;
 use svc_core::rules::people::keys::{CreateKey, NewKey as NewGatewayKey};
@@ -24,7 +24,7 @@ use svc_core::state::people::{DataLoss, KeyScope, Plans};
 use svc_core::store::Row as _;
 use svc_core::testing::world::World;
 use svc_core::value::digest::Digest;
-use svc_core::value::text::{ModelName, TaskId, UpstreamName, UrlText};
+use svc_core::value::text::{ClassId, ModelName, TaskId, UpstreamName, UrlText};
 use svc_core::value::{MicroUsd, Span};
 
 /// How long a call may take.
@@ -67,6 +67,37 @@ impl Office {
         let key = CreateKey::new(workspace, By::Program, KeyScope::Inference, NewGatewayKey::of("ask_calls"));
         let made = world.run(key).unwrap();
         Self { world, key: CallKey { row: made.id, binding: Arc::new(made.binding.clone()) } }
+    }
+
+    /// The same, whose calls are of a class.
+    fn classed(models: &[(&str, Prices)]) -> Self {
+        let mut office = Self::new(models);
+        let (workspace, class) = (office.world.workspace(), ClassId::parse("support.reply").unwrap());
+        let default = routing::Set::DefaultClass(Some(class.clone()));
+        for edit in [Edit::CreateClass(class, Vec::new()), Edit::Change(vec![default])] {
+            office.world.run(EditRouting { by: By::Program, workspace, edit }).unwrap();
+        }
+        office
+    }
+
+    /// Moves a call whose try failed to another place, and gives it as whoever carries it has it from then on.
+    fn moved(&mut self, admitted: &Admitted, demand: &Demand, tried: Tried, to: Place) -> Admitted {
+        let retry = RetryCall {
+            caller: self.key.clone(),
+            call: admitted.call.id,
+            demand: Arc::new(demand.clone()),
+            failed: vec![tried],
+            told: 0,
+            routing: Arc::clone(&admitted.routing),
+            to,
+            rivals: Arc::clone(&admitted.rivals),
+            pace: 0,
+            total_ms: TOTAL_MS,
+            oversight: false,
+            scanned_under: DataLoss::Off,
+        };
+        let Retry::Moved(call, None) = self.world.run(retry).unwrap() else { unreachable!("no budget") };
+        Admitted { call, place: to, places: vec![to], ..admitted.clone() }
     }
 
     /// Admits a call of a task, which may take so many bytes in.
@@ -237,21 +268,7 @@ fn what_was_charged_before_stays() {
         let demand = demand("a");
         let mut admitted = office.admit("tsk_again", &demand);
         let tried = lost(&admitted, &demand);
-        let to = admitted.places[0];
-        let retry = RetryCall {
-            caller: office.key.clone(),
-            call: admitted.call.id,
-            demand: Arc::new(demand.clone()),
-            failed: vec![tried.clone()],
-            told: 0,
-            routing: Arc::clone(&admitted.routing),
-            to,
-            pace: 0,
-            total_ms: TOTAL_MS,
-            oversight: false,
-            scanned_under: DataLoss::Off,
-        };
-        let Retry::Moved(call, None) = office.world.run(retry).unwrap() else { unreachable!("no budget") };
+        let call = office.moved(&admitted, &demand, tried.clone(), admitted.places[0]).call;
         // A quarter of forty bytes.
         assert_eq!((call.cost.get(), call.usage.input, call.attempts.len()), (10, 10, 1));
         if lapses {
@@ -267,6 +284,42 @@ fn what_was_charged_before_stays() {
         let ended = office.finish(&admitted, CallEnd::Done, Some(answer), told);
         assert_eq!((ended.cost.get(), ended.usage.input, ended.attempts.len()), (300_010, 300_010, 1), "{ended:?}");
         assert_eq!((office.task("tsk_again").spent.get(), office.sums().cost.get()), (300_010, 300_010));
+    }
+}
+
+/// A place of the model with this name.
+fn place_of(admitted: &Admitted, model: &str) -> Place {
+    *admitted.rivals.iter().find(|it| admitted.at(it).is_some_and(|(_, it)| it.name.as_str() == model)).unwrap()
+}
+
+/// Waste is told by the model that answered: what its own prices save, no more than it cost, and not that a model would have done for
+/// less which was tried and failed.
+#[test]
+fn waste_is_told_by_the_model_that_answered() {
+    let cached = |each: u64| {
+        let tokens = TokenPrices { cached_input: Some(MicroUsd::ZERO), ..plain_prices().tokens };
+        Prices { tokens: TokenPrices { input: micros(each), output: micros(each), ..tokens }, ..Prices::default() }
+    };
+    // Where it goes first and where it is answered, and what could have been saved of what it cost.
+    let cases = [("a", "b", 0, 2_000), ("b", "a", 0, 200_000), ("a", "a", 198_000, 200_000)];
+    for (first, last, oversized, missed) in cases {
+        let mut office = Office::classed(&[("a", cached(100)), ("b", cached(1))]);
+        let demand =
+            |name: &str| Demand { output: OutputBound { tokens: Some(10) }, digest: Digest::of(name), ..demand(first) };
+        let (opening, demand) = (demand("opening"), demand("asked"));
+        let opened = office.admit("tsk_waste", &opening);
+        office.finish(&opened, CallEnd::Done, Some(served(&opened, &opening, Some(used(0)))), Vec::new());
+        let mut admitted = office.admit("tsk_waste", &demand);
+        if first != last {
+            let refused = Tried { used: None, ..lost(&admitted, &demand) };
+            admitted = office.moved(&admitted, &demand, refused, place_of(&admitted, last));
+        }
+        let answer = served(&admitted, &demand, Some(used(2_000)));
+        let call = office.finish(&admitted, CallEnd::Done, Some(answer), Vec::new());
+        let waste = office.sums().waste;
+        let told = [2, 4].map(|kind: usize| (waste[kind].count, waste[kind].savable.get()));
+        assert_eq!(told, [(u64::from(oversized > 0), oversized), (1, missed)], "{first} {last}");
+        assert!(waste.iter().all(|it| it.savable <= call.cost), "{waste:?}");
     }
 }
 

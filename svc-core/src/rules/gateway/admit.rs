@@ -77,6 +77,8 @@ pub struct Admitted {
     pub place: Place,
     /// Where it may go, the first attempt first: places in `routing`. Never empty.
     pub places: Vec<Place>,
+    /// The models that satisfy policy, which one of them could have done for less is told by; none where it has no class.
+    pub rivals: Arc<[Place]>,
     /// What the answer tells beside its content.
     pub notes: Notes,
 }
@@ -269,11 +271,12 @@ impl Policy<'_> {
         let places: Vec<Place> = targets.iter().filter_map(|it| place(self.routing, it)).collect();
         let first_place = *places.first().ok_or_else(Refusal::internal)?;
         show(&choice);
-        let call = self.call(scope, asked, &choice, first, payer);
+        let rivals = self.rivals(&choice);
+        let call = self.call(scope, asked, (&choice, &rivals), first, payer);
         let unpriced = worst.is_none() || asked.demand.is_priced_elsewhere_at(first.upstream.dialect);
         let call = Call { reserved: worst.unwrap_or_default(), unpriced, ..call };
         if asked.count || asked.dry {
-            return Ok(self.admitted(call, first_place, places, notes));
+            return Ok(self.admitted(call, first_place, (places, rivals), notes));
         }
         let mut budgets = budgeting::reserve(scope, budgets, &asked.caller, call.reserved);
         budgeting::mark(&mut budgets, &notes.budgets);
@@ -281,7 +284,7 @@ impl Policy<'_> {
         open_task(scope, &call, task);
         observe::note(scope, &asked.caller, &call.session, &asked.demand.tool_results, self.routing)?;
         scope.put(call.clone());
-        Ok(self.admitted(call, first_place, places, notes))
+        Ok(self.admitted(call, first_place, (places, rivals), notes))
     }
 
     /// Whether the request is not known to have no form there.
@@ -289,16 +292,28 @@ impl Policy<'_> {
         !self.formless.iter().any(|(upstream, model)| (*upstream, model) == (at.upstream.id, &at.model.name))
     }
 
-    fn admitted(&self, call: Call, place: Place, places: Vec<Place>, notes: Notes) -> Admission {
+    /// The models that could do a call of a class as policy asks.
+    fn rivals(&self, choice: &Choice<'_>) -> Arc<[Place]> {
+        let all = choice.ranked.iter().filter(|it| self.class.is_some() && self.has_form(it));
+        all.filter_map(|it| place(self.routing, it)).collect()
+    }
+
+    fn admitted(
+        &self,
+        call: Call,
+        place: Place,
+        (places, rivals): (Vec<Place>, Arc<[Place]>),
+        notes: Notes,
+    ) -> Admission {
         let (call, routing) = (Arc::new(call), Arc::clone(self.routing));
-        Admission::Admitted(Box::new(Admitted { call, routing, place, places, notes }))
+        Admission::Admitted(Box::new(Admitted { call, routing, place, places, rivals, notes }))
     }
 
     fn call(
         &self,
         scope: &mut Scope<'_>,
         asked: &AdmitCall,
-        choice: &Choice<'_>,
+        (choice, rivals): (&Choice<'_>, &[Place]),
         first: &Candidate<'_>,
         payer: crate::state::gateway::Payer,
     ) -> Call {
@@ -323,7 +338,7 @@ impl Policy<'_> {
             usage: crate::state::gateway::Usage::default(),
             cost: MicroUsd::ZERO,
             unpriced: false,
-            cheapest: self.class.and_then(|_| cheapest(choice, first)),
+            cheapest: cheapest(rivals, first.multiplier),
             token_prices: first.model.prices.as_ref().map(|it| it.tokens),
             data_loss: asked.findings.clone(),
             started_at: now,
@@ -351,10 +366,10 @@ impl Policy<'_> {
     }
 }
 
-/// The least that the call can cost at a model that does as well at this class.
-fn cheapest(choice: &Choice<'_>, first: &Candidate<'_>) -> Option<MicroUsd> {
-    let as_good = choice.ranked.iter().filter(|it| it.multiplier >= first.multiplier);
-    as_good.filter_map(|it| it.cost).min()
+/// The least that a call can cost at one of these that yields at least so much at its class.
+pub(super) fn cheapest<'a>(rivals: impl IntoIterator<Item = &'a Place>, multiplier: u64) -> Option<MicroUsd> {
+    let as_good = rivals.into_iter().filter(|it| it.multiplier >= multiplier);
+    as_good.filter_map(|it| it.worst).min()
 }
 
 fn place(routing: &Routing, candidate: &Candidate<'_>) -> Option<Place> {

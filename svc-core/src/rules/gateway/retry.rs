@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use super::admit::{Place, running, target};
+use super::admit::{Place, cheapest, running, target};
 use super::budgeting;
 use super::finish::{Tried, missed};
 use super::payer::{CallKey, may_call};
@@ -36,6 +36,8 @@ pub struct RetryCall {
     pub routing: Arc<Routing>,
     /// Where the next goes.
     pub to: Place,
+    /// The models that satisfy policy, as its admission told them.
+    pub rivals: Arc<[Place]>,
     /// How long it may take, in milliseconds, where its provider has no time of its own.
     pub total_ms: u64,
     /// The tokens that the next model makes in a second.
@@ -96,6 +98,8 @@ pub fn retry_call(scope: &mut Scope<'_>, asked: &RetryCall) -> Result<Retry, Hal
     next.usage = missed.iter().fold(next.usage, |sum, it| sum.plus(it.usage));
     next.attempts.extend(missed);
     next.target = Some(target(upstream, to));
+    next.token_prices = to.prices.as_ref().map(|it| it.tokens);
+    next.cheapest = cheapest_left(asked, &next);
     // A try that used nothing leaves nothing without a price.
     let elsewhere = asked.demand.is_priced_elsewhere_at(upstream.dialect);
     next.unpriced = elsewhere || worst.is_none() || next.attempts.iter().any(|it| it.unpriced);
@@ -158,6 +162,18 @@ fn provider_now(
 fn is_looked_through(now: DataLoss, then: DataLoss, call: &Call) -> bool {
     let is_clean = then != DataLoss::Off && call.data_loss.is_empty();
     now == then || is_clean || matches!(now, DataLoss::Off | DataLoss::Flag)
+}
+
+/// The least that the call can cost at a model that does as well as the one it goes to: those that have failed it would not have
+/// done.
+fn cheapest_left(asked: &RetryCall, call: &Call) -> Option<MicroUsd> {
+    let has_failed = |place: &Place| {
+        let model = asked.routing.models.get(place.model);
+        model.is_none_or(|model| {
+            call.attempts.iter().any(|it| it.upstream == Some(model.upstream) && it.model == model.name)
+        })
+    };
+    cheapest(asked.rivals.iter().filter(|it| !has_failed(it)), asked.to.multiplier)
 }
 
 /// A budget is at its allocation: the next model is refused as a call that begins is, with the same question to a person.

@@ -100,14 +100,10 @@ fn cell_at(
 
 /// What a call that has ended adds to its day. `first` is whether it is the first of its task.
 fn facts(call: &Call, repeated: bool, first: bool) -> CallFacts {
-    let failed = call
-        .attempts
-        .iter()
-        .fold((Usage::default(), MicroUsd::ZERO), |(usage, cost), it| (usage.plus(it.usage), cost.plus(it.cost)));
     CallFacts {
         call: call.id,
-        usage: call.usage.less(failed.0),
-        cost: call.cost.less(failed.1),
+        usage: call.own_usage(),
+        cost: call.own_cost(),
         whole: call.cost,
         unpriced: call.unpriced,
         opens_task: first,
@@ -115,10 +111,12 @@ fn facts(call: &Call, repeated: bool, first: bool) -> CallFacts {
     }
 }
 
-/// How a call wasted money, and what of its cost could have been saved.
+/// How a call wasted money, and what of its cost could have been saved. What tries before its last were charged is saved by their
+/// not failing alone.
 fn waste(call: &Call, repeated: bool, first: bool) -> Vec<(WasteKind, MicroUsd)> {
     let mut found = Vec::new();
-    let failed = call.attempts.iter().fold(MicroUsd::ZERO, |sum, it| sum.plus(it.cost));
+    let (usage, cost) = (call.own_usage(), call.own_cost());
+    let failed = call.cost.less(cost);
     if failed > MicroUsd::ZERO {
         found.push((WasteKind::Retry, failed));
     }
@@ -127,14 +125,17 @@ fn waste(call: &Call, repeated: bool, first: bool) -> Vec<(WasteKind, MicroUsd)>
     }
     if let Some(cheapest) = call.cheapest.filter(|it| *it < call.reserved) {
         // As much less as the worst cases differ.
-        let share = u128::from(call.cost.get()).saturating_mul(u128::from(cheapest.get()));
+        let share = u128::from(cost.get()).saturating_mul(u128::from(cheapest.get()));
         let there = share.checked_div(u128::from(call.reserved.get())).unwrap_or(0);
-        let there = MicroUsd::new(u64::try_from(there).unwrap_or(u64::MAX));
-        found.push((WasteKind::Oversized, call.cost.less(there)));
+        let saved = cost.less(MicroUsd::new(u64::try_from(there).unwrap_or(u64::MAX)));
+        if saved > MicroUsd::ZERO {
+            found.push((WasteKind::Oversized, saved));
+        }
     }
-    let missed = !first && call.usage.cached_input == 0 && call.usage.input >= CACHED_MIN;
-    if let Some(prices) = call.token_prices.filter(|_| missed && !call.usage.estimated) {
-        let saved = cached_saving(&prices, call.usage.input);
+    let missed = !first && usage.cached_input == 0 && usage.input >= CACHED_MIN;
+    if let Some(prices) = call.token_prices.filter(|_| missed && !usage.estimated) {
+        // Another tier of service, or what a lapse was charged, may leave less than that.
+        let saved = cached_saving(&prices, usage.input).min(cost);
         if saved > MicroUsd::ZERO {
             found.push((WasteKind::CacheMiss, saved));
         }

@@ -55,10 +55,10 @@ pub struct Call {
     /// Whether something that it used has no price: then `cost` is less than it came to, never free.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub unpriced: bool,
-    /// The least that it could have cost at a model that does as well at its class, by its worst case.
+    /// The least that it could have cost at a model that does as well at its class, by its worst case; none that has failed it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cheapest: Option<MicroUsd>,
-    /// What its tokens cost, at the model that it went to first.
+    /// What its tokens cost, at the model that it goes to, or went to last.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub token_prices: Option<TokenPrices>,
     /// Findings of sensitive data by kind, in what went out.
@@ -241,5 +241,24 @@ impl Call {
     #[must_use]
     pub const fn is_running(&self) -> bool {
         matches!(self.state, CallState::Running { .. })
+    }
+
+    /// Of one that has ended, what its last try used: what those before it did is theirs.
+    #[must_use]
+    pub fn own_usage(&self) -> Usage {
+        self.attempts.iter().fold(self.usage, |usage, it| usage.less(it.usage))
+    }
+
+    /// Of one that has ended, what its last try cost.
+    #[must_use]
+    pub fn own_cost(&self) -> MicroUsd {
+        self.attempts.iter().fold(self.cost, |cost, it| cost.less(it.cost))
+    }
+
+    /// The failed try whose model it counts as unpriced with, by its place: the first that used something without a price. Without
+    /// one it is the model that it went to last.
+    #[must_use]
+    pub fn unpriced_try(&self) -> Option<usize> {
+        self.attempts.iter().position(|it| it.unpriced)
     }
 }

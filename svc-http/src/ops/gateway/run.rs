@@ -231,6 +231,7 @@ impl Run {
                 told: sink.told,
                 routing: Arc::clone(&self.admitted.routing),
                 to,
+                rivals: Arc::clone(&self.admitted.rivals),
                 pace: self.pace(&to),
                 total_ms: u64::try_from(self.upstreams.times().total.as_millis()).unwrap_or(u64::MAX),
                 oversight: self.asked.oversight,
