@@ -37,6 +37,7 @@ fn cell(site: &Site, days_ago: i64, model: &str, key: u128, cost: u64) {
         call: CallId::from_bits(key),
         usage: Usage { input: 10, output: 2, estimated: key == 2, ..Usage::default() },
         cost: MicroUsd::new(cost),
+        estimated: MicroUsd::new(if key == 2 { cost } else { 0 }),
         whole: MicroUsd::new(cost),
         unpriced: key == 2,
         opens_task: true,

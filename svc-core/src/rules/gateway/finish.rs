@@ -108,6 +108,7 @@ pub fn finish_call(scope: &mut Scope<'_>, asked: &FinishCall) -> Result<Arc<Call
     }
     let missed = missed(&call, &asked.failed, asked.told)?;
     let last = asked.served.as_ref().map(|it| charge_of(it, &call)).transpose()?.unwrap_or_default();
+    let estimated = last.usage.estimated;
     let new = missed.iter().fold(last, |sum, it| sum.plus(Charge::of(it)));
     let ended = CallState::Ended {
         end: asked.end,
@@ -129,13 +130,13 @@ pub fn finish_call(scope: &mut Scope<'_>, asked: &FinishCall) -> Result<Arc<Call
         let more = whole.cost.less(charged);
         budgeting::post(scope, &call, more)?;
         add_to_task(scope, &next, more, asked.end)?;
-        super::rollup::correct(scope, &call, &next, more, demand)?;
+        super::rollup::correct(scope, &call, &next, more, demand, estimated)?;
     } else {
         next.usage = call.usage.plus(new.usage);
         next.cost = call.cost.plus(new.cost);
         budgeting::settle(scope, &call, new.cost)?;
         add_to_task(scope, &next, next.cost, asked.end)?;
-        super::rollup::add(scope, &next, demand)?;
+        super::rollup::add(scope, &next, demand, estimated)?;
     }
     scope.put(next.clone());
     Ok(Arc::new(next))
@@ -170,7 +171,7 @@ pub fn lapse_call(scope: &mut Scope<'_>, id: CallId) -> Result<(), Halt> {
     };
     budgeting::settle(scope, &call, cost)?;
     add_to_task(scope, &next, next.cost, CallEnd::Lapsed)?;
-    super::rollup::add(scope, &next, None)?;
+    super::rollup::add(scope, &next, None, true)?;
     tell_lapse(scope, &next, *lapses_at);
     scope.put(next);
     Ok(())

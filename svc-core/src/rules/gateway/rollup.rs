@@ -16,11 +16,24 @@ use crate::value::{MicroUsd, Timestamp};
 /// Below so many tokens of input a provider keeps nothing in its cache.
 const CACHED_MIN: u64 = 1_024;
 
-/// Adds a call that has ended to its day.
+/// What is known of a call beside its row.
+#[derive(Clone, Copy)]
+struct Beside {
+    /// Whether what its last try used is an estimate.
+    estimated: bool,
+    /// What it is charged beyond what it came to, because its lapse was.
+    left_over: MicroUsd,
+    /// Whether the same was answered before.
+    repeated: bool,
+    /// Whether it is the first of its task.
+    first: bool,
+}
+
+/// Adds a call that has ended to its day. `estimated` is whether what its last try used is an estimate.
 ///
 /// # Errors
 /// [`Halt::Load`], or `internal` where the workspace is not there.
-pub(super) fn add(scope: &mut Scope<'_>, call: &Call, demand: Option<&Demand>) -> Result<(), Halt> {
+pub(super) fn add(scope: &mut Scope<'_>, call: &Call, demand: Option<&Demand>, estimated: bool) -> Result<(), Halt> {
     if matches!(call.state, CallState::Ended { end: CallEnd::Refused, .. }) && call.cost == MicroUsd::ZERO {
         return Ok(());
     }
@@ -30,7 +43,8 @@ pub(super) fn add(scope: &mut Scope<'_>, call: &Call, demand: Option<&Demand>) -
     let repeated = demand.is_some_and(|it| cell.repeats(&it.digest));
     // Not by how many calls the task has: others of them may run, and one that was refused counts nowhere.
     let first = task.as_ref().is_none_or(|it| it.uncounted);
-    cell.add_call(&facts(call, repeated, first));
+    let beside = Beside { estimated, left_over: MicroUsd::ZERO, repeated, first };
+    cell.add_call(&facts(call, beside));
     scope.put(cell);
     if let Some(task) = task.filter(|it| it.uncounted) {
         scope.put(Task { uncounted: false, ..Task::clone(&task) });
@@ -39,7 +53,8 @@ pub(super) fn add(scope: &mut Scope<'_>, call: &Call, demand: Option<&Demand>) -
 }
 
 /// Corrects the sums of a day in which a call was counted as `lapsed`, and which ended after all: it stays one call. `more` is
-/// what it is charged beyond what its lapse was; what that was charged too much stays in the sums, as it does in budgets.
+/// what it is charged beyond what its lapse was; what that was charged too much stays in the sums, as it does in budgets, and is an
+/// estimate there.
 ///
 /// # Errors
 /// As [`add`].
@@ -49,6 +64,7 @@ pub(super) fn correct(
     call: &Call,
     more: MicroUsd,
     demand: Option<&Demand>,
+    estimated: bool,
 ) -> Result<(), Halt> {
     // Those that the lapsed call had are counted already.
     add_attempts(scope, call, call.attempts.get(lapsed.attempts.len()..).unwrap_or_default())?;
@@ -57,7 +73,9 @@ pub(super) fn correct(
     let repeated = demand.is_some_and(|it| cell.repeats(&it.digest));
     let first = task.as_ref().is_none_or(|it| it.calls <= 1);
     let charged = Call { cost: lapsed.cost.plus(more), ..call.clone() };
-    cell.correct_call(&facts(lapsed, false, first), &facts(&charged, repeated, first));
+    let before = Beside { estimated: true, left_over: MicroUsd::ZERO, repeated: false, first };
+    let beside = Beside { estimated, left_over: charged.cost.less(call.cost), repeated, first };
+    cell.correct_call(&facts(lapsed, before), &facts(&charged, beside));
     scope.put(cell);
     Ok(())
 }
@@ -98,29 +116,31 @@ fn cell_at(
     Ok(known.map_or_else(|| at.empty(), |it| Cell::clone(&it)))
 }
 
-/// What a call that has ended adds to its day. `first` is whether it is the first of its task.
-fn facts(call: &Call, repeated: bool, first: bool) -> CallFacts {
+/// What a call that has ended adds to its day.
+fn facts(call: &Call, beside: Beside) -> CallFacts {
+    let cost = call.own_cost();
     CallFacts {
         call: call.id,
-        usage: call.own_usage(),
-        cost: call.own_cost(),
+        usage: Usage { estimated: beside.estimated, ..call.own_usage() },
+        cost,
+        estimated: if beside.estimated { cost } else { beside.left_over.min(cost) },
         whole: call.cost,
         unpriced: call.unpriced,
-        opens_task: first,
-        waste: waste(call, repeated, first),
+        opens_task: beside.first,
+        waste: waste(call, beside),
     }
 }
 
 /// How a call wasted money, and what of its cost could have been saved. What tries before its last were charged is saved by their
 /// not failing alone.
-fn waste(call: &Call, repeated: bool, first: bool) -> Vec<(WasteKind, MicroUsd)> {
+fn waste(call: &Call, beside: Beside) -> Vec<(WasteKind, MicroUsd)> {
     let mut found = Vec::new();
     let (usage, cost) = (call.own_usage(), call.own_cost());
     let failed = call.cost.less(cost);
     if failed > MicroUsd::ZERO {
         found.push((WasteKind::Retry, failed));
     }
-    if repeated {
+    if beside.repeated {
         found.push((WasteKind::Repeat, call.cost));
     }
     if let Some(cheapest) = call.cheapest.filter(|it| *it < call.reserved) {
@@ -132,8 +152,8 @@ fn waste(call: &Call, repeated: bool, first: bool) -> Vec<(WasteKind, MicroUsd)>
             found.push((WasteKind::Oversized, saved));
         }
     }
-    let missed = !first && usage.cached_input == 0 && usage.input >= CACHED_MIN;
-    if let Some(prices) = call.token_prices.filter(|_| missed && !usage.estimated) {
+    let missed = !beside.first && usage.cached_input == 0 && usage.input >= CACHED_MIN;
+    if let Some(prices) = call.token_prices.filter(|_| missed && !beside.estimated) {
         // Another tier of service, or what a lapse was charged, may leave less than that.
         let saved = cached_saving(&prices, usage.input).min(cost);
         if saved > MicroUsd::ZERO {

@@ -141,6 +141,8 @@ pub struct CallFacts {
     pub usage: Usage,
     /// What that cost.
     pub cost: MicroUsd,
+    /// Of that, what is an estimate.
+    pub estimated: MicroUsd,
     /// What it cost, failed attempts included: what waste is told by.
     pub whole: MicroUsd,
     /// Whether it used something without a price.
@@ -228,9 +230,7 @@ impl Cell {
         sums.calls = sums.calls.saturating_add(1);
         sums.usage = sums.usage.plus(facts.usage);
         sums.cost = sums.cost.plus(facts.cost);
-        if facts.usage.estimated {
-            sums.estimated = sums.estimated.plus(facts.cost);
-        }
+        sums.estimated = sums.estimated.plus(facts.estimated);
         sums.unpriced = sums.unpriced.saturating_add(facts.unpriced.into());
         sums.tasks = sums.tasks.saturating_add(facts.opens_task.into());
         for (kind, savable) in &facts.waste {
@@ -261,9 +261,7 @@ impl Cell {
         sums.calls = sums.calls.saturating_sub(1);
         sums.usage = sums.usage.less(before.usage);
         sums.cost = sums.cost.less(before.cost);
-        if before.usage.estimated {
-            sums.estimated = sums.estimated.less(before.cost);
-        }
+        sums.estimated = sums.estimated.less(before.estimated);
         sums.unpriced = sums.unpriced.saturating_sub(before.unpriced.into());
         for (kind, savable) in &before.waste {
             if let Some(wasted) = sums.waste.get_mut(kind.place()) {
@@ -380,6 +378,7 @@ mod tests {
             call: CallId::from_bits(call),
             usage: Usage { input: 10, output: 5, ..Usage::default() },
             cost: MicroUsd::new(cost),
+            estimated: MicroUsd::ZERO,
             whole: MicroUsd::new(cost),
             unpriced: false,
             opens_task: false,
@@ -422,7 +421,7 @@ mod tests {
         let mut cell = cell();
         cell.add_call(&CallFacts { opens_task: true, ..facts(1, 100) });
         let estimated = Usage { estimated: true, input: 3, ..Usage::default() };
-        cell.add_call(&CallFacts { usage: estimated, unpriced: true, ..facts(2, 7) });
+        cell.add_call(&CallFacts { usage: estimated, estimated: MicroUsd::new(7), unpriced: true, ..facts(2, 7) });
         let waste = vec![(WasteKind::Repeat, MicroUsd::new(50)), (WasteKind::CacheMiss, MicroUsd::new(4))];
         cell.add_call(&CallFacts { waste, ..facts(3, 50) });
         let sums = &cell.sums;
@@ -444,7 +443,9 @@ mod tests {
         let mut cell = cell();
         let estimated = Usage { estimated: true, input: 3, ..Usage::default() };
         let waste = vec![(WasteKind::Retry, MicroUsd::new(5)), (WasteKind::Oversized, MicroUsd::new(2))];
-        let before = CallFacts { usage: estimated, unpriced: true, opens_task: true, waste, ..facts(1, 7) };
+        let cost = MicroUsd::new(7);
+        let before =
+            CallFacts { usage: estimated, estimated: cost, unpriced: true, opens_task: true, waste, ..facts(1, 7) };
         cell.add_call(&before);
         cell.add_call(&facts(2, 100));
         let after = CallFacts { waste: vec![(WasteKind::Retry, MicroUsd::new(5))], ..facts(1, 9) };
