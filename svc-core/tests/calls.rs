@@ -325,6 +325,30 @@ fn waste_is_told_by_the_model_that_answered() {
     }
 }
 
+/// A call that used something without a price counts once as such, with the model that has none: that of the first try which did, be it
+/// that another answered.
+#[test]
+fn an_unpriced_call_counts_with_the_model_that_has_no_price() {
+    let tools = [("code".into(), MicroUsd::new(1))].into();
+    let priced = Prices { tools, ..plain_prices() };
+    for (last, at_last) in [("b", 0), ("a", 0)] {
+        let mut office = Office::classed(&[("a", plain_prices()), ("b", priced.clone())]);
+        let demand = Demand {
+            output: OutputBound { tokens: Some(10) },
+            server_tools: [("code".into(), None)].into(),
+            ..demand("a")
+        };
+        let admitted = office.admit("tsk_unpriced", &demand);
+        let to = if last == "a" { admitted.places[0] } else { place_of(&admitted, last) };
+        let tried = lost(&admitted, &demand);
+        let admitted = office.moved(&admitted, &demand, tried, to);
+        let call = office.finish(&admitted, CallEnd::Done, Some(served(&admitted, &demand, Some(used(7)))), Vec::new());
+        assert!(call.unpriced);
+        let of = |office: &mut Office, model: &str| office.sums_of(|it| it.model.as_deref() == Some(model)).unpriced;
+        assert_eq!((of(&mut office, "one/a"), of(&mut office, "one/b")), (1, at_last), "{last}");
+    }
+}
+
 /// A task is counted once, with the first of its calls that is: whichever of those that ran at once ends first, and though the
 /// first of all was refused and counts nowhere.
 #[test]

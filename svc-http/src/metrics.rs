@@ -18,7 +18,8 @@ use prometheus_client::registry::{Registry, Unit};
 use svc_core::refusal::Kind;
 use svc_core::state::connect::EndedBy;
 use svc_core::state::gate::Verb;
-use svc_core::state::gateway::{Call, CallState, Usage};
+use svc_core::state::gateway::{Attempt, Call, CallState, Usage};
+use svc_core::value::MicroUsd;
 use svc_store::Gate;
 
 pub(crate) use self::listener::serve;
@@ -81,6 +82,17 @@ struct Tokens {
     provider: Arc<str>,
     model: Arc<str>,
     kind: &'static str,
+}
+
+impl OfModel {
+    fn new(provider: &str, model: &str) -> Self {
+        Self { provider: provider.into(), model: model.into() }
+    }
+
+    /// The model that a failed try went to.
+    fn tried(attempt: &Attempt) -> Self {
+        Self::new(attempt.provider.as_str(), attempt.model.as_str())
+    }
 }
 
 /// A histogram with bounds of its own.
@@ -172,22 +184,32 @@ impl Metrics {
     pub fn called(&self, call: &Call, overhead: Duration) {
         self.overhead.observe(overhead.as_secs_f64());
         let CallState::Ended { end, first_token_ms, .. } = call.state else { return };
-        let (provider, model) =
-            call.target.as_ref().map_or(("none", "none"), |it| (it.provider.as_str(), it.model.as_str()));
-        let of = OfModel { provider: provider.into(), model: model.into() };
+        let of = call
+            .target
+            .as_ref()
+            .map_or_else(|| OfModel::new("none", "none"), |it| OfModel::new(it.provider.as_str(), it.model.as_str()));
         let OfModel { provider, model } = of.clone();
         self.calls.get_or_create(&CallEnded { provider, model, end: end.as_str() }).inc();
         if let Some(ms) = first_token_ms {
             self.first_token.get_or_create(&of).observe(Duration::from_millis(ms).as_secs_f64());
         }
-        for (kind, count) in kinds(&call.usage).into_iter().filter(|(_, count)| *count > 0) {
+        for attempt in call.attempts.iter().filter(|it| it.is_charged()) {
+            self.charged(&OfModel::tried(attempt), &attempt.usage, attempt.cost);
+        }
+        self.charged(&of, &call.own_usage(), call.own_cost());
+        if call.unpriced {
+            let tried = call.unpriced_try().and_then(|at| call.attempts.get(at));
+            self.unpriced.get_or_create(&tried.map_or(of, OfModel::tried)).inc();
+        }
+    }
+
+    /// Counts what a model is charged for: each provider bills its own tries, be it that another answered.
+    fn charged(&self, of: &OfModel, usage: &Usage, cost: MicroUsd) {
+        for (kind, count) in kinds(usage).into_iter().filter(|(_, count)| *count > 0) {
             let OfModel { provider, model } = of.clone();
             self.tokens.get_or_create(&Tokens { provider, model, kind }).inc_by(count);
         }
-        self.cost.get_or_create(&of).inc_by(call.cost.get());
-        if call.unpriced {
-            self.unpriced.get_or_create(&of).inc();
-        }
+        self.cost.get_or_create(of).inc_by(cost.get());
     }
 
     /// All of it as text, beside what `gate` and `running` say of this moment. Reads the store: it blocks.

@@ -14,6 +14,7 @@ use svc_core::value::Span;
 use svc_http::mock::Mock;
 use svc_http::upstream::Allowed;
 use svc_tests::client::Client;
+use svc_tests::desk::Desk;
 use svc_tests::oauth::{code, connect, exchange, public, refresh};
 use svc_tests::people::Person;
 use svc_tests::requests::{OFFICE, payment_to};
@@ -153,6 +154,52 @@ async fn connections_that_end_by_reuse_are_counted() {
         assert!(shown["note"].as_str().unwrap().contains("connect again"), "{shown}");
     }
     site.stop().await;
+}
+
+/// What a failed try is charged counts with the provider and the model that it went to, as it does in reports, and so does that it used
+/// something without a price: not with whoever answered.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_failed_try_counts_with_its_own_model() {
+    let mut desk = Desk::bare(|plan| plan.config.metrics = Some("127.0.0.1:0".parse().unwrap())).await;
+    let url = desk.mock.chat_url();
+    // Each answer of the first model of an alias is paid for and cannot be passed on.
+    let prices = json!({ "input": 3_000_000, "output": 15_000_000 });
+    for (provider, alias, prices) in [
+        ("paid", "both", &prices),
+        ("second", "both", &prices),
+        ("free", "odd", &Value::Null),
+        ("fourth", "odd", &prices),
+    ] {
+        let id = desk.upstream(provider, "chat", &url).await;
+        let model = if matches!(provider, "paid" | "free") { "bad-1--body-html--type-html" } else { "good-1" };
+        desk.model_with(&id, model, json!({ "aliases": [alias], "prices": prices })).await;
+    }
+    let mut costs = 0;
+    for alias in ["both", "odd"] {
+        let got = desk.chat(alias).await;
+        costs += got.header("x-svc-cost-micros").unwrap().parse::<u64>().unwrap();
+        got.ok();
+    }
+    let (text, report) = (read(&desk.site).await, desk.read("reports/spend?by=model").await);
+    for row in report["rows"].as_array().unwrap() {
+        let (provider, model) = row["key"].as_str().unwrap().split_once('/').unwrap();
+        let of = [format!(r#"provider="{provider}""#), format!(r#"model="{model}""#)];
+        let told = |name: &str, more: &str| sample(&text, name, &[&of[0], &of[1], more]);
+        assert_eq!(Some(told("svc_model_cost_micro_usd_total", "")), row["costMicros"].as_f64(), "{row}");
+        let input = told("svc_model_tokens_total", r#"kind="input""#);
+        assert!(input > 0.0 && Some(input) == row["usage"]["input"].as_f64(), "{row} {text}");
+        let is_tried = matches!(provider, "paid" | "free");
+        assert_eq!(row["calls"], json!(u64::from(!is_tried)), "{row}");
+        assert_eq!(
+            row["costMicros"] == json!(row["estimatedMicros"]),
+            is_tried,
+            "the tries alone are estimates: {row}"
+        );
+        let unpriced = text.contains(&format!("svc_model_calls_unpriced_total{{{},{}}} 1", of[0], of[1]));
+        assert_eq!((unpriced, &row["unpricedCalls"]), (provider == "free", &json!(u64::from(unpriced))), "{row}");
+    }
+    assert_eq!((report["rows"].as_array().map(Vec::len), &report["totals"]["costMicros"]), (Some(4), &json!(costs)));
+    desk.site.stop().await;
 }
 
 /// Every metric that is told is documented.

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use crate::refusal::Refusal;
 use crate::state::gateway::route;
 use crate::state::gateway::{
-    Attempt, Call, CallEnd, CallFacts, CallState, Cell, CellAt, Credit, Demand, Payer, Task, TaskOutcome, TokenPrices,
-    Usage, WasteKind, Yields,
+    Call, CallEnd, CallFacts, CallState, Cell, CellAt, Credit, Demand, Payer, Task, TaskOutcome, TokenPrices, Usage,
+    WasteKind, Yields,
 };
 use crate::state::people::Workspace;
 use crate::turn::{Halt, Scope};
@@ -37,7 +37,7 @@ pub(super) fn add(scope: &mut Scope<'_>, call: &Call, demand: Option<&Demand>, e
     if matches!(call.state, CallState::Ended { end: CallEnd::Refused, .. }) && call.cost == MicroUsd::ZERO {
         return Ok(());
     }
-    add_attempts(scope, call, &call.attempts)?;
+    add_attempts(scope, call, 0)?;
     let mut cell = cell_of(scope, call)?;
     let task = scope.get::<Task>(Task::key_of(call.workspace, &call.task))?;
     let repeated = demand.is_some_and(|it| cell.repeats(&it.digest));
@@ -67,7 +67,7 @@ pub(super) fn correct(
     estimated: bool,
 ) -> Result<(), Halt> {
     // Those that the lapsed call had are counted already.
-    add_attempts(scope, call, call.attempts.get(lapsed.attempts.len()..).unwrap_or_default())?;
+    add_attempts(scope, call, lapsed.attempts.len())?;
     let mut cell = cell_of(scope, lapsed)?;
     let task = scope.get::<Task>(Task::key_of(call.workspace, &call.task))?;
     let repeated = demand.is_some_and(|it| cell.repeats(&it.digest));
@@ -80,15 +80,21 @@ pub(super) fn correct(
     Ok(())
 }
 
-/// Adds what failed attempts of a call are charged to the sums of the models that they went to: each provider bills its own.
-fn add_attempts(scope: &mut Scope<'_>, call: &Call, attempts: &[Attempt]) -> Result<(), Halt> {
-    for attempt in attempts.iter().filter(|it| it.is_charged()) {
+/// Adds what failed attempts of a call are charged, the first `known` left out, to the sums of the models that they went to: each
+/// provider bills its own.
+fn add_attempts(scope: &mut Scope<'_>, call: &Call, known: usize) -> Result<(), Halt> {
+    let unpriced = call.unpriced_try();
+    for (at, attempt) in call.attempts.iter().enumerate().skip(known) {
+        let is_unpriced = unpriced == Some(at);
+        if !attempt.is_charged() && !is_unpriced {
+            continue;
+        }
         let model = format!("{}/{}", attempt.provider, attempt.model);
         // In a row of an older release a name alone tells which provider it was.
         let same = call.target.as_ref().filter(|it| it.provider == attempt.provider);
         let upstream = attempt.upstream.or_else(|| same.map(|it| it.upstream));
         let mut cell = cell_at(scope, call, Some(&model), upstream)?;
-        cell.add_attempt(attempt.usage, attempt.cost);
+        cell.add_attempt(attempt.usage, attempt.cost, is_unpriced);
         scope.put(cell);
     }
     Ok(())
@@ -125,7 +131,7 @@ fn facts(call: &Call, beside: Beside) -> CallFacts {
         cost,
         estimated: if beside.estimated { cost } else { beside.left_over.min(cost) },
         whole: call.cost,
-        unpriced: call.unpriced,
+        unpriced: call.unpriced && call.unpriced_try().is_none(),
         opens_task: beside.first,
         waste: waste(call, beside),
     }

@@ -145,7 +145,7 @@ pub struct CallFacts {
     pub estimated: MicroUsd,
     /// What it cost, failed attempts included: what waste is told by.
     pub whole: MicroUsd,
-    /// Whether it used something without a price.
+    /// Whether it used something without a price, and no failed attempt did: it counts once, with the first of them.
     pub unpriced: bool,
     /// Whether it opened its task.
     pub opens_task: bool,
@@ -244,14 +244,15 @@ impl Cell {
         self.last = Some(facts.call);
     }
 
-    /// Adds what a failed attempt of a call is charged, which is counted as a call elsewhere.
-    pub fn add_attempt(&mut self, usage: Usage, cost: MicroUsd) {
+    /// Adds what a failed attempt of a call is charged, which is counted as a call elsewhere; as `unpriced` it counts here.
+    pub fn add_attempt(&mut self, usage: Usage, cost: MicroUsd, unpriced: bool) {
         let sums = &mut self.sums;
         sums.usage = sums.usage.plus(usage);
         sums.cost = sums.cost.plus(cost);
         if usage.estimated {
             sums.estimated = sums.estimated.plus(cost);
         }
+        sums.unpriced = sums.unpriced.saturating_add(unpriced.into());
     }
 
     /// Corrects a call that was added before: what it added then is taken back, and it still is one call. Whether it opened its
