@@ -73,8 +73,8 @@ impl Share {
         reason = "a gauge for people; no decision reads it"
     )]
     fn of(view: &BudgetView) -> Self {
-        let used = view.used.spent.get().saturating_add(view.used.reserved.get());
-        let ratio = used as f64 / view.budget.amount.get().max(1) as f64;
+        let used = view.used.used().get();
+        let ratio = used as f64 / view.used.allocation(&view.budget).get().max(1) as f64;
         Self { id: view.budget.id.to_string(), scope: view.budget.scope.kind(), ratio }
     }
 }

@@ -202,6 +202,18 @@ async fn a_failed_try_counts_with_its_own_model() {
     desk.site.stop().await;
 }
 
+/// A budget that was raised is used up by what it may spend now.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_raised_budget_is_told_by_what_it_may_spend() {
+    let mut desk = Desk::with(|plan| plan.config.metrics = Some("127.0.0.1:0".parse().unwrap())).await;
+    let budget = desk.budget(1_000, json!([{ "at": 1_000, "step": "stop" }])).await;
+    let cost: f64 = desk.chat("chat/large-1").await.header("x-svc-cost-micros").unwrap().parse().unwrap();
+    assert_eq!(sample(&read(&desk.site).await, "svc_budget_used_ratio", &[&budget]), cost / 1e3);
+    desk.post(&format!("budgets/{budget}/raise"), json!({ "amountMicros": 10_000 })).await.ok();
+    assert_eq!(sample(&read(&desk.site).await, "svc_budget_used_ratio", &[&budget]), cost / 1e4);
+    desk.site.stop().await;
+}
+
 /// Every metric that is told is documented.
 fn documented(text: &str) {
     let documented = include_str!("../../../docs/metrics.md");
