@@ -185,7 +185,7 @@ fn demand(model: &str) -> Demand {
         pages: 0,
         pages_likely: 0,
         audio_seconds: 0,
-        output: OutputBound { tokens: Some(100_000) },
+        output: OutputBound { tokens: Some(100_000), likely: None },
         predicted_bytes: 0,
         answers: 1,
         cache: CacheWrites::default(),
@@ -306,8 +306,11 @@ fn waste_is_told_by_the_model_that_answered() {
     let cases = [("a", "b", 0, 2_000), ("b", "a", 0, 200_000), ("a", "a", 198_000, 200_000)];
     for (first, last, oversized, missed) in cases {
         let mut office = Office::classed(&[("a", cached(100)), ("b", cached(1))]);
-        let demand =
-            |name: &str| Demand { output: OutputBound { tokens: Some(10) }, digest: Digest::of(name), ..demand(first) };
+        let demand = |name: &str| Demand {
+            output: OutputBound { tokens: Some(10), likely: None },
+            digest: Digest::of(name),
+            ..demand(first)
+        };
         let (opening, demand) = (demand("opening"), demand("asked"));
         let opened = office.admit("tsk_waste", &opening);
         office.finish(&opened, CallEnd::Done, Some(served(&opened, &opening, Some(used(0)))), Vec::new());
@@ -334,7 +337,7 @@ fn an_unpriced_call_counts_with_the_model_that_has_no_price() {
     for (last, at_last) in [("b", 0), ("a", 0)] {
         let mut office = Office::classed(&[("a", plain_prices()), ("b", priced.clone())]);
         let demand = Demand {
-            output: OutputBound { tokens: Some(10) },
+            output: OutputBound { tokens: Some(10), likely: None },
             server_tools: [("code".into(), None)].into(),
             ..demand("a")
         };

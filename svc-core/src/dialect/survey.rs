@@ -81,7 +81,7 @@ pub(super) fn demand(dialect: Dialect, model: &str, stream: bool, root: Value<'_
         pages: sums.pages,
         pages_likely: sums.pages_likely,
         audio_seconds: sums.audio_seconds,
-        output: OutputBound { tokens: newer().or_else(|| positive("max_tokens")) },
+        output: OutputBound { tokens: newer().or_else(|| positive("max_tokens")), likely: None },
         predicted_bytes: root.get("prediction").map_or(0, predicted),
         answers: u32::try_from(answers).unwrap_or(1),
         needs: needs(root, stream, &sums),

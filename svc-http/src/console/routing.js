@@ -121,7 +121,7 @@ function Preview({ mode }) {
       <datalist id="named-models">${of(models).map((/** @type {any} */ it) => html`<option key=${`${it.provider}/${it.id}`} value=${`${it.provider}/${it.id}`}></option>`)}</datalist>
       <div class="pair">
         <${Field} name="inputTokens" as="number" label="Tokens in" value="1000" more=${{ min: 0 }} />
-        <${Field} name="maxOutput" as="number" label="Tokens out, at most" value="1000" more=${{ min: 1 }} />
+        <${Field} name="maxOutput" as="number" label="Tokens out, at most" more=${{ min: 1 }} hint="Empty for 1,000, or as many as the model can." />
       </div>
       <details><summary>What the call needs</summary>
         <${Capabilities} legend="It uses" />

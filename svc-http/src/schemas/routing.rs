@@ -303,7 +303,10 @@ fn preview_request() -> Value {
         ("model", json!({ "type": "string", "description": "A model that a call would name." })),
         ("needs", capabilities()),
         ("inputTokens", json!({ "type": "integer", "minimum": 0, "maximum": 100_000_000, "default": 1000 })),
-        ("maxOutput", json!({ "type": "integer", "minimum": 1, "maximum": 100_000_000, "default": 1000 })),
+        (
+            "maxOutput",
+            json!({ "type": "integer", "minimum": 1, "maximum": 100_000_000, "description": "Without it 1000, or as many as the model answers with where that is fewer." }),
+        ),
         ("stream", json!({ "type": "boolean" })),
         (
             "humanOversight",

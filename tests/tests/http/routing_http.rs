@@ -324,6 +324,27 @@ async fn a_limit_names_what_is_there() {
     assert_eq!(desk.ask("DELETE", "models/one/small", Value::Null).await.status, 204);
 }
 
+/// A preview that says nothing of the answer's length goes by a usual one, or the longest that a model gives where that is shorter:
+/// a call that sets no bound is bounded by that, and is refused by no model for it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_preview_asks_for_no_longer_answer_than_a_model_gives() {
+    let mut desk = Office::open().await;
+    let one = made_upstream(&mut desk, "one").await;
+    for (id, most) in [("short", 200), ("long", 4_000)] {
+        made_model(&mut desk, &one, id, json!({ "maxOutput": most })).await;
+    }
+    desk.post("task-classes", json!({ "id": "support.reply" })).await.made();
+    let asked = json!({ "taskClass": "support.reply", "objective": "cost" });
+    let said = desk.post("route/preview", asked.clone()).await.ok();
+    let costs: Vec<_> = said["candidates"].as_array().unwrap().iter().map(|it| (&it["model"], &it["cost"])).collect();
+    assert_eq!(costs, [(&json!("short"), &json!(1_200)), (&json!("long"), &json!(2_000))], "{said}");
+    let mut longer = asked;
+    longer["maxOutput"] = json!(201);
+    let said = desk.post("route/preview", longer).await.ok();
+    assert_eq!((&said["model"], &said["estimatedCostMicros"]), (&json!("long"), &json!(1_201)), "{said}");
+    desk.site.stop().await;
+}
+
 /// A preview says which model, why, and what the others break; without one it is a 409 with the error beside, whose
 /// relaxations admit what they say once they are made.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

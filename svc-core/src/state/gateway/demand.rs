@@ -80,6 +80,9 @@ const OF_MESSAGES: [&str; 2] = ["container", "mcp_servers"];
 pub struct OutputBound {
     /// `max_completion_tokens`, else `max_tokens`; without either the model's own limit holds.
     pub tokens: Option<u64>,
+    /// Where that limit would hold: what the answer is taken to have at most, if the model lets it have as many. A preview sends
+    /// nothing, and says what a usual answer costs.
+    pub likely: Option<u64>,
 }
 
 /// What a request writes to a provider's cache.
@@ -111,7 +114,7 @@ impl Demand {
     /// The same without an answer, where only its tokens are counted: nothing is made, and no tool runs.
     #[must_use]
     pub fn unanswered(&self) -> Self {
-        let output = OutputBound { tokens: Some(0) };
+        let output = OutputBound { tokens: Some(0), likely: None };
         Self { output, predicted_bytes: 0, server_tools: BTreeMap::new(), ..self.clone() }
     }
 
@@ -168,7 +171,7 @@ impl Demand {
             pages: 0,
             pages_likely: 0,
             audio_seconds: 0,
-            output: OutputBound { tokens: Some(100) },
+            output: OutputBound { tokens: Some(100), likely: None },
             predicted_bytes: 0,
             answers: 1,
             cache: CacheWrites::default(),

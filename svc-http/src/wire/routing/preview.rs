@@ -12,7 +12,7 @@ use svc_core::value::json::Json;
 use super::super::{Fields, parse_or_empty, text, truth};
 use super::{CAPABILITIES_MAX, capability, constraints, objective, within};
 
-/// Tokens that a call is taken to send, and to get, where nothing is said.
+/// Tokens that a call is taken to send, and to get, where nothing is said; a model that answers with fewer gives as many as it can.
 const TOKENS: u64 = 1_000;
 /// Tokens that may be said.
 const TOKENS_MAX: i64 = 100_000_000;
@@ -47,7 +47,7 @@ pub fn read(body: &[u8], header: Option<&[u8]>) -> Result<Asked, Refusal> {
     let needs = fields.texts("needs", (0, CAPABILITIES_MAX), capability).unwrap_or_default();
     let tokens = |it: &Json| within(it, 0, TOKENS_MAX);
     let input_tokens = fields.optional("inputTokens", tokens).unwrap_or(TOKENS);
-    let output = fields.optional("maxOutput", |it| within(it, 1, TOKENS_MAX)).unwrap_or(TOKENS);
+    let output = fields.optional("maxOutput", |it| within(it, 1, TOKENS_MAX));
     let stream = fields.optional("stream", truth).unwrap_or_default();
     let said = fields.optional("humanOversight", truth).unwrap_or_default();
     let acknowledged = match header {
@@ -68,7 +68,7 @@ pub fn read(body: &[u8], header: Option<&[u8]>) -> Result<Asked, Refusal> {
         pages: 0,
         pages_likely: 0,
         audio_seconds: 0,
-        output: OutputBound { tokens: Some(output) },
+        output: OutputBound { tokens: output, likely: Some(TOKENS) },
         predicted_bytes: 0,
         answers: 1,
         cache: CacheWrites::default(),

@@ -37,10 +37,12 @@ pub fn likely_input(model: &Model, demand: &Demand) -> u64 {
     tokens_of(beside_pages(model, demand).saturating_add(counted(demand.pages_likely, model.figures.page)))
 }
 
-/// The most tokens that one answer can have, thinking included: what the request sets, else the model's own limit.
+/// The most tokens that one answer can have, thinking included: what the request sets, else the model's own limit, or what is
+/// likely where nothing is sent.
 #[must_use]
 pub fn output_bound(model: &Model, demand: &Demand) -> u64 {
-    demand.output.tokens.unwrap_or(model.max_output)
+    let own = demand.output.likely.map_or(model.max_output, |it| it.min(model.max_output));
+    demand.output.tokens.unwrap_or(own)
 }
 
 /// The most tokens that one answer can have of which the request does not say how long it may be: the model's own limit, as far as

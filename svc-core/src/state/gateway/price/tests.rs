@@ -218,7 +218,7 @@ fn the_largest_numbers_do_not_wrap() {
     let priced = Prices { tools: BTreeMap::from([("x".into(), MicroUsd::MAX)]), ..plain(1, 1) };
     assert_eq!(priced.cost(&Usage::default(), &Fees { tools, ..fees }).unwrap(), MicroUsd::MAX);
     let asked = Demand { text_bytes: u64::MAX, images: u32::MAX, answers: u32::MAX, ..demand() };
-    let asked = Demand { output: OutputBound { tokens: Some(u64::MAX) }, ..asked };
+    let asked = Demand { output: OutputBound { tokens: Some(u64::MAX), likely: None }, ..asked };
     assert_eq!(worst_case(&model(plain(u64::MAX, u64::MAX)), &asked).unwrap(), MicroUsd::MAX);
 }
 
@@ -419,7 +419,7 @@ fn no_call_within_its_bounds_costs_more_than_its_worst_case() {
             images: dice.below(3) as u32,
             pages: dice.below(3) as u32,
             audio_seconds: dice.below(60) as u32,
-            output: OutputBound { tokens: Some(dice.bits() % 5_000) },
+            output: OutputBound { tokens: Some(dice.bits() % 5_000), likely: None },
             answers: 1 + dice.below(3) as u32,
             cache: CacheWrites { short: dice.chance(500), long: dice.chance(500) },
             spoken: dice.chance(300),

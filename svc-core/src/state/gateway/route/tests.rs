@@ -310,7 +310,7 @@ prop_compose! {
         }
         let demand = Demand {
             text_bytes,
-            output: OutputBound { tokens: output },
+            output: OutputBound { tokens: output, likely: None },
             needs: needs.into_iter().collect(),
             server_tools: searches.then(|| ("web_search".into(), None)).into_iter().collect(),
             dialect,
