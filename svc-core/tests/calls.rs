@@ -352,6 +352,19 @@ fn an_unpriced_call_counts_with_the_model_that_has_no_price() {
     }
 }
 
+/// A call that is made again because its provider broke off repeats nothing: there was no answer to keep. What is asked again after a
+/// whole answer does.
+#[test]
+fn a_call_that_broke_off_is_not_repeated() {
+    let mut office = Office::new(&[("a", plain_prices())]);
+    let demand = demand("a");
+    for (end, repeats) in [(CallEnd::Cut, 0), (CallEnd::HungUp, 0), (CallEnd::Done, 0), (CallEnd::Cut, 1)] {
+        let admitted = office.admit("tsk_asked", &demand);
+        office.finish(&admitted, end, Some(served(&admitted, &demand, Some(used(7)))), Vec::new());
+        assert_eq!(office.sums().waste[0].count, repeats, "{end:?}");
+    }
+}
+
 /// A task is counted once, with the first of its calls that is: whichever of those that ran at once ends first, and though the
 /// first of all was refused and counts nowhere.
 #[test]

@@ -40,7 +40,7 @@ pub(super) fn add(scope: &mut Scope<'_>, call: &Call, demand: Option<&Demand>, e
     add_attempts(scope, call, 0)?;
     let mut cell = cell_of(scope, call)?;
     let task = scope.get::<Task>(Task::key_of(call.workspace, &call.task))?;
-    let repeated = demand.is_some_and(|it| cell.repeats(&it.digest));
+    let repeated = demand.is_some_and(|it| cell.repeats(&it.digest, is_whole(call)));
     // Not by how many calls the task has: others of them may run, and one that was refused counts nowhere.
     let first = task.as_ref().is_none_or(|it| it.uncounted);
     let beside = Beside { estimated, left_over: MicroUsd::ZERO, repeated, first };
@@ -70,7 +70,7 @@ pub(super) fn correct(
     add_attempts(scope, call, lapsed.attempts.len())?;
     let mut cell = cell_of(scope, lapsed)?;
     let task = scope.get::<Task>(Task::key_of(call.workspace, &call.task))?;
-    let repeated = demand.is_some_and(|it| cell.repeats(&it.digest));
+    let repeated = demand.is_some_and(|it| cell.repeats(&it.digest, is_whole(call)));
     let first = task.as_ref().is_none_or(|it| it.calls <= 1);
     let charged = Call { cost: lapsed.cost.plus(more), ..call.clone() };
     let before = Beside { estimated: true, left_over: MicroUsd::ZERO, repeated: false, first };
@@ -135,6 +135,11 @@ fn facts(call: &Call, beside: Beside) -> CallFacts {
         opens_task: beside.first,
         waste: waste(call, beside),
     }
+}
+
+/// Whether a call had its whole answer: one that broke off is asked again, as SDKs do, because there is none to keep.
+const fn is_whole(call: &Call) -> bool {
+    matches!(call.state, CallState::Ended { end: CallEnd::Done, .. })
 }
 
 /// How a call wasted money, and what of its cost could have been saved. What tries before its last were charged is saved by their

@@ -53,7 +53,7 @@ pub struct Cell {
     /// The latest call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last: Option<CallId>,
-    /// The first eight bytes of the digests of the latest calls, the newest last: at most [`RECENT_MAX`].
+    /// The first eight bytes of the digests of the latest calls that were answered whole, the newest last: at most [`RECENT_MAX`].
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub recent: Vec<u64>,
 }
@@ -84,7 +84,7 @@ pub struct Sums {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WasteKind {
-    /// The same call was made again.
+    /// The same call was made again though it had its whole answer.
     Repeat,
     /// The task was abandoned.
     Abandoned,
@@ -211,10 +211,14 @@ impl<'a> CellAt<'a> {
 }
 
 impl Cell {
-    /// Whether a call with this digest is among the latest of its day, key, principal, model and class; from here on it is.
-    pub fn repeats(&mut self, digest: &Digest) -> bool {
+    /// Whether a call with this digest is among the latest of its day, key, principal, model and class that were answered whole;
+    /// where this one is, it is among them from here on.
+    pub fn repeats(&mut self, digest: &Digest, answered: bool) -> bool {
         let mark = digest.as_bytes().first_chunk().map_or(0, |it| u64::from_be_bytes(*it));
         let known = self.recent.iter().position(|it| *it == mark);
+        if !answered {
+            return known.is_some();
+        }
         if let Some(place) = known {
             self.recent.remove(place);
         } else if self.recent.len() >= RECENT_MAX {
@@ -465,12 +469,16 @@ mod tests {
     fn a_call_made_again_is_known() {
         let mut cell = cell();
         let digest = |number: usize| Digest::of(number.to_string());
-        assert!(!cell.repeats(&digest(0)) && cell.repeats(&digest(0)));
+        assert!(
+            !cell.repeats(&digest(0), false) && !cell.repeats(&digest(0), true),
+            "one that broke off has no answer"
+        );
+        assert!(cell.repeats(&digest(0), false) && cell.repeats(&digest(0), true));
         for number in 1..=RECENT_MAX {
-            assert!(!cell.repeats(&digest(number)), "{number}");
+            assert!(!cell.repeats(&digest(number), true), "{number}");
         }
         assert_eq!(cell.recent.len(), RECENT_MAX);
-        assert!(cell.repeats(&digest(1)) && !cell.repeats(&digest(0)));
+        assert!(cell.repeats(&digest(1), true) && !cell.repeats(&digest(0), true));
     }
 
     /// A later report takes the place of the one before, and what an abandoned task cost is waste while it counts as that.
