@@ -330,6 +330,38 @@ fn the_ledger_says_what_changed_of_a_budget() {
     assert_eq!(changes(&mut world), [r#"{"new":{"amount":6},"old":{"amount":5}}"#]);
 }
 
+/// A step is told again where it stands elsewhere: by another amount or ladder, or an amount that takes a raise back; a change of the
+/// owner alone, or one to what was there, tells none.
+#[test]
+fn steps_are_told_again_where_they_have_moved() {
+    let mut world = World::new();
+    let id = made(&mut world, 100).budget.id;
+    let owner = Some(world.person(Role::Admin).principal);
+    let (workspace, by) = (world.workspace(), By::Program);
+    let amount = |it| Some(MicroUsd::new(it));
+    let none = ChangeBudget { workspace, by, budget: id, amount: None, ladder: None, owner: None };
+    let changes = [
+        (ChangeBudget { owner, ..none.clone() }, false),
+        (ChangeBudget { amount: amount(100), ladder: Some(Ladder::default()), ..none.clone() }, false),
+        (ChangeBudget { amount: amount(101), ..none.clone() }, true),
+        (
+            ChangeBudget {
+                ladder: Some(Ladder::of(vec![Rung { at: 70, step: Step::Nudge }]).unwrap()),
+                ..none.clone()
+            },
+            true,
+        ),
+    ];
+    for (number, (change, again)) in changes.into_iter().enumerate() {
+        world.edit::<BudgetUse>(id, |it| it.spent = MicroUsd::new(85));
+        let budget = world.row::<Budget>(id);
+        world.edit::<BudgetUse>(id, |it| drop(it.news(&budget, it.spent, None)));
+        assert!(!world.row::<BudgetUse>(id).told.is_empty());
+        world.run(change).unwrap();
+        assert_eq!(world.row::<BudgetUse>(id).told.is_empty(), again, "{number}");
+    }
+}
+
 /// What the ledger was told of changes, by the commits that wrote it.
 fn changes(world: &mut World) -> Vec<String> {
     let rows = world.rows();

@@ -152,8 +152,10 @@ pub fn change_budget(scope: &mut Scope<'_>, asked: &ChangeBudget) -> Result<Budg
     if asked.amount.is_some() {
         raising::lower_asked(scope, &used, after.amount)?;
     }
-    // Its steps stand elsewhere now, so each may be told again.
-    let used = BudgetUse { told: ToldSteps::default(), raised: used.raised.filter(|_| asked.amount.is_none()), ..used };
+    // Where its steps stand elsewhere now, each may be told again.
+    let is_moved = raised.is_some() || after.amount != before.amount || after.ladder != before.ladder;
+    let told = if is_moved { ToldSteps::default() } else { used.told };
+    let used = BudgetUse { told, raised: used.raised.filter(|_| asked.amount.is_none()), ..used };
     scope.put(after.clone());
     scope.put(used.clone());
     shown(scope, Arc::new(after), used)
