@@ -284,13 +284,20 @@ impl Admission {
         let step = self.step.filter(|it| *it > Step::Observe)?;
         let used = self.used();
         let share = u128::from(used.get()).saturating_mul(100).checked_div(self.allocation.get().into()).unwrap_or(0);
-        let what = match (step, mode) {
+        // `stop` is what the call meets; the budget itself has come to it where all is spent alone.
+        let what = match (step, self.lack) {
+            (Step::Stop, Lack::Held) => ", running calls hold what is left of it".to_owned(),
+            (Step::Stop, Lack::TooSmall) => ", this call may cost more than is left of it".to_owned(),
+            _ => format!(", step {}", step.as_str()),
+        };
+        let would = match (step, mode) {
+            (Step::Stop, Mode::Shadow) if self.lack == Lack::TooSmall => " and would be refused if enforced",
             (Step::Approval | Step::Stop, Mode::Shadow) => ", this call would be refused if enforced",
             (Step::Downgrade, Mode::Shadow) => ", a cheaper model would be chosen if enforced",
             (Step::Downgrade, Mode::Enforce) => ", cheaper models are preferred",
             _ => "",
         };
-        Some(format!("budget {} is at {share}% of its allocation, step {}{what}", self.budget, step.as_str()))
+        Some(format!("budget {} is at {share}% of its allocation{what}{would}", self.budget))
     }
 
     /// Whole seconds until the period ends, at least 1; `None` where it never does.

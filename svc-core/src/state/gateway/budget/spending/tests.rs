@@ -228,6 +228,20 @@ fn an_advisory_says_how_far_a_budget_is() {
     row.reserve(micros(200));
     let text = told(&row, Mode::Shadow).unwrap();
     assert!(text.contains("105%") && text.ends_with(", this call would be refused if enforced"), "{text}");
+    // A call that finds no room before `stop` is reached is told why it finds none.
+    let would = |row: &BudgetUse, sum| row.admit(&budget, micros(sum), Mode::Shadow).advisory(Mode::Shadow).unwrap();
+    let fresh = BudgetUse::begin(&budget, noon(), &settings);
+    let text = would(&fresh, 1_300);
+    let why = "is at 0% of its allocation, this call may cost more than is left of it and would be refused if enforced";
+    assert!(text.ends_with(why) && text.len() <= 200, "{text}");
+    let text = would(&row, 1_000);
+    let why =
+        "is at 105% of its allocation, running calls hold what is left of it, this call would be refused if enforced";
+    assert!(text.ends_with(why) && text.len() <= 200, "{text}");
+    let spent = BudgetUse { spent: micros(1_200), ..fresh };
+    assert!(
+        would(&spent, 1).ends_with("is at 120% of its allocation, step stop, this call would be refused if enforced")
+    );
     let said = row.admit(&budget, MicroUsd::ZERO, Mode::Enforce);
     assert_eq!(said.retry_after_s(Timestamp::from_millis(row.end.unwrap().as_millis() - 1_001)), Some(2));
     assert_eq!(said.retry_after_s(row.end.unwrap()), Some(1));
