@@ -203,7 +203,7 @@ fn yielded() -> Value {
 }
 
 fn wasted() -> Value {
-    let example = json!({ "type": ["string", "null"], "description": "A `cal_` of them." });
+    let example = json!({ "type": ["string", "null"], "description": "A `cal_` of them; `null` where there is none." });
     object(&[
         ("kind", json!({ "type": "string", "enum": WasteKind::ALL.map(WasteKind::as_str) })),
         ("count", count()),

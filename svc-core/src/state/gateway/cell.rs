@@ -132,6 +132,17 @@ pub struct Wasted {
     pub example: Option<CallId>,
 }
 
+impl Wasted {
+    /// Takes back one that was added.
+    fn take(&mut self, cost: MicroUsd, savable: MicroUsd) {
+        self.count = self.count.saturating_sub(1);
+        self.cost = self.cost.less(cost);
+        self.savable = self.savable.less(savable);
+        // Of none there is no example.
+        self.example = self.example.filter(|_| self.count > 0);
+    }
+}
+
 /// What a call that ended adds to its cell.
 #[derive(Clone, Debug)]
 pub struct CallFacts {
@@ -270,9 +281,7 @@ impl Cell {
         sums.unpriced = sums.unpriced.saturating_sub(before.unpriced.into());
         for (kind, savable) in &before.waste {
             if let Some(wasted) = sums.waste.get_mut(kind.place()) {
-                wasted.count = wasted.count.saturating_sub(1);
-                wasted.cost = wasted.cost.less(before.whole);
-                wasted.savable = wasted.savable.less(*savable);
+                wasted.take(before.whole, *savable);
             }
         }
         let last = self.last;
@@ -295,9 +304,7 @@ impl Cell {
     pub fn take_outcome(&mut self, status: TaskStatus, spent: MicroUsd) {
         self.count_outcome(status, |it| it.saturating_sub(1));
         if let Some((wasted, _)) = self.abandoned(status) {
-            wasted.count = wasted.count.saturating_sub(1);
-            wasted.cost = wasted.cost.less(spent);
-            wasted.savable = wasted.cost;
+            wasted.take(spent, spent);
         }
     }
 
@@ -460,7 +467,7 @@ mod tests {
         assert_eq!((sums.cost.get(), sums.estimated.get()), (109, 0));
         assert_eq!((sums.usage.input, sums.usage.output), (20, 10));
         let (oversized, retry) = (sums.waste[2], sums.waste[3]);
-        assert_eq!((oversized.count, oversized.cost.get(), oversized.savable.get()), (0, 0, 0));
+        assert_eq!(oversized, Wasted::default(), "with its example");
         assert_eq!((retry.count, retry.cost.get(), retry.savable.get()), (1, 9, 5));
     }
 
@@ -494,7 +501,7 @@ mod tests {
         cell.take_outcome(TaskStatus::Abandoned, spent);
         cell.add_outcome(TaskStatus::Accepted, spent);
         assert_eq!((cell.sums.reported(), cell.sums.outcome(TaskStatus::Accepted)), (1, 1));
-        assert_eq!((cell.sums.waste[1].count, cell.sums.waste[1].cost), (0, MicroUsd::ZERO));
+        assert_eq!(cell.sums.waste[1], Wasted::default(), "with its example");
         cell.add_outcome(TaskStatus::Accepted, spent);
         assert_eq!(cell.sums.cost_per_accepted(), Some(MicroUsd::new(51)));
     }
