@@ -17,6 +17,8 @@ use super::{Fields, bounded, integer, parse, text};
 
 /// Days of one report at most.
 pub const DAYS_MAX: i64 = 400;
+/// Parts of a micro in which a bill's lines are added up.
+const FINER: u64 = 1_000_000_000_000;
 
 /// By what a report is grouped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -382,17 +384,34 @@ fn csv(body: &str) -> Result<Vec<DayOfModel>, Vec<FieldError>> {
         let model = ModelName::parse(text(model)).map_err(|why| (why, "model"));
         let date = text(day).get(..10).unwrap_or_default();
         let day = day_of(date).map_err(|why| (why, "day"));
-        let money = if micros.is_some() { whole(text(money)) } else { dollars_of(text(money)) };
+        let money = if micros.is_some() { whole(text(money)).map(|it| (it, 0)) } else { dollars_of(text(money)) };
         let money = money.ok_or_else(|| (Invalid::new("must be an amount of money, 0 or more"), "micros"));
         match (model, day, money) {
-            (Ok(model), Ok(day), Ok(micros)) => lines.push(DayOfModel { day, model, micros }),
+            (Ok(model), Ok(day), Ok((micros, finer))) => lines.push((DayOfModel { day, model, micros }, finer)),
             (model, day, money) => {
                 let wrong = [model.err(), day.err(), money.err()].into_iter().flatten();
                 faults.extend(wrong.map(|(why, name)| FieldError::invalid(format!("lines.{at}.{name}"), why)));
             }
         }
     }
-    if faults.is_empty() { Ok(lines) } else { Err(faults) }
+    if faults.is_empty() { Ok(rounded_once(lines)) } else { Err(faults) }
+}
+
+/// Lines with what each has beside whole micros: of one model and day that is added up and rounded up once, into the last of them.
+fn rounded_once(lines: Vec<(DayOfModel, u64)>) -> Vec<DayOfModel> {
+    let mut sums: BTreeMap<(i64, ModelName), (u128, usize)> = BTreeMap::new();
+    for (at, (line, finer)) in lines.iter().enumerate() {
+        let sum = sums.entry((line.day, line.model.clone())).or_default();
+        *sum = (sum.0.saturating_add(u128::from(*finer)), at);
+    }
+    let mut lines: Vec<DayOfModel> = lines.into_iter().map(|(line, _)| line).collect();
+    for (sum, last) in sums.into_values() {
+        let more = MicroUsd::new(u64::try_from(sum.div_ceil(FINER.into())).unwrap_or(u64::MAX));
+        if let Some(line) = lines.get_mut(last) {
+            line.micros = line.micros.plus(more);
+        }
+    }
+    lines
 }
 
 /// The cells of one line; a quoted one may hold commas and doubled quotes.
@@ -420,8 +439,8 @@ fn whole(text: &str) -> Option<MicroUsd> {
     micros.filter(|_| digits).map(MicroUsd::new)
 }
 
-/// Dollars as a decimal, in micros; what is finer is rounded up.
-fn dollars_of(text: &str) -> Option<MicroUsd> {
+/// Dollars as a decimal, in micros and parts of [`FINER`] of one; what is finer still is rounded up.
+fn dollars_of(text: &str) -> Option<(MicroUsd, u64)> {
     let text = text.strip_prefix('$').unwrap_or(text);
     let (dollars, rest) = text.split_once('.').unwrap_or((text, ""));
     let is_digits = |it: &str| it.bytes().all(|it| it.is_ascii_digit());
@@ -430,9 +449,11 @@ fn dollars_of(text: &str) -> Option<MicroUsd> {
     }
     let (shown, finer) = rest.split_at(rest.len().min(6));
     let micros: u64 = format!("{shown:0<6}").parse().ok()?;
-    let up = u64::from(finer.bytes().any(|it| it != b'0'));
-    let sum = dollars.parse::<u64>().ok()?.checked_mul(1_000_000)?.checked_add(micros)?.checked_add(up)?;
-    i64::try_from(sum).is_ok_and(|it| it <= SAFE_MAX).then(|| MicroUsd::new(sum))
+    let (finer, beyond) = finer.split_at(finer.len().min(12));
+    let finer = format!("{finer:0<12}").parse::<u64>().ok()?;
+    let finer = finer.checked_add(u64::from(beyond.bytes().any(|it| it != b'0')))?;
+    let sum = dollars.parse::<u64>().ok()?.checked_mul(1_000_000)?.checked_add(micros)?;
+    i64::try_from(sum).is_ok_and(|it| it <= SAFE_MAX).then(|| (MicroUsd::new(sum), finer))
 }
 
 /// A comparison of a bill with what was metered.
@@ -516,12 +537,16 @@ mod tests {
     /// Dollars are read as decimals, never through floats.
     #[test]
     fn dollars_are_decimals() {
-        let micros = |text: &str| dollars_of(text).map(MicroUsd::get);
+        let micros = |text: &str| dollars_of(text).map(|(whole, finer)| (whole.get(), finer));
         assert_eq!(
             [micros("0.1"), micros("12"), micros("$1.234567")],
-            [Some(100_000), Some(12_000_000), Some(1_234_567)]
+            [Some((100_000, 0)), Some((12_000_000, 0)), Some((1_234_567, 0))]
         );
-        assert_eq!([micros("0.0000001"), micros("0.9999999")], [Some(1), Some(1_000_000)], "rounded up");
+        assert_eq!(
+            [micros("0.0000001"), micros("0.9999999")],
+            [Some((0, FINER / 10)), Some((999_999, FINER / 10 * 9))]
+        );
+        assert_eq!(micros("0.0000000000000000001"), Some((0, 1)), "rounded up");
         for bad in ["", ".5", "-1", "1e3", "1,5", "99999999999999", "nan"] {
             assert_eq!(micros(bad), None, "{bad}");
         }
@@ -534,6 +559,11 @@ mod tests {
         let good = "\u{feff}Date,\"Model\",Cost_USD,note\r\n2026-10-01T00:00:00Z,large,1.5,\"a, \"\"b\"\"\"\r\n\r\n2026-10-02,small,0,\r\n";
         assert_eq!(read(good), Ok(vec![1_500_000, 0]));
         assert_eq!(read("model,day,micros\nlarge,2026-10-01,7\n"), Ok(vec![7]));
+        let sum = |text: String| read(&text).map(|it| it.iter().sum::<u64>());
+        let small = "large,2026-10-01,0.0000004\n";
+        assert_eq!(sum(format!("model,day,cost\n{}", small.repeat(1_000))), Ok(400), "not a micro for each line");
+        let other = "large,2026-10-02,0.0000004\nsmall,2026-10-01,0.0000004\n";
+        assert_eq!(sum(format!("model,day,cost\n{small}{other}{small}")), Ok(3), "one for each model and day");
         assert!(read("model,micros\nlarge,7\n").is_err() && read("").is_err());
         let faults = csv("model,day,micros\n,x,-1\nlarge,2026-10-01,7\n").unwrap_err();
         let fields: Vec<_> = faults.iter().filter_map(|it| it.field.as_deref()).collect();
