@@ -309,7 +309,8 @@ pub fn choose<'a>(ask: &Ask<'a>) -> Result<Choice<'a>, NotServed> {
     } else {
         (None, Vec::new())
     };
-    let thought_of = ask.input_tokens.map(|input| Size { input, output: ask.demand.output.tokens });
+    let out = ask.demand.output;
+    let thought_of = ask.input_tokens.map(|input| Size { input, output: out.tokens.or(out.likely) });
     Ok(Choice { mode: ask.mode, objective, thought_of, resolved, ranked, rejected, binding, relaxations })
 }
 

@@ -56,7 +56,8 @@ impl Choice<'_> {
         let mut why =
             vec![format!("{best} ranks first of {} that qualify, of {all}, by `{objective}`", self.ranked.len())];
         if let Some(cost) = best.cost {
-            let call = self.thought_of.map_or_else(|| "the call".to_owned(), told);
+            let room = |size: Size| Size { output: size.output.map(|it| it.min(best.model.max_output)), ..size };
+            let call = self.thought_of.map_or_else(|| "the call".to_owned(), |it| told(room(it)));
             why.push(format!("{call} costs at most {cost} micros there"));
         }
         why.push(format!("its quality here is {} of 100", best.quality));

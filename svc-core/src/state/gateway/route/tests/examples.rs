@@ -310,8 +310,8 @@ fn a_cost_is_told_with_the_size_that_it_is_of() {
     };
     told(&case, "the call ");
     case.input_tokens = Some(7);
-    case.demand.output = OutputBound { tokens: Some(5) };
+    case.demand.output = OutputBound { tokens: Some(5), likely: Some(9) };
     told(&case, "a call of 7 tokens in and 5 out ");
-    case.demand.output = OutputBound { tokens: None };
+    case.demand.output = OutputBound { tokens: None, likely: None };
     told(&case, "a call of 7 tokens in, and as many out as the model gives, ");
 }
