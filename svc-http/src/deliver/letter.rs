@@ -6,6 +6,7 @@ use std::fmt::Write as _;
 
 use serde_json::Value;
 use svc_core::rules::edge::message::{About, Asked, Conflict, Invited, Loosened, Message};
+use svc_core::state::gate::Agent;
 use svc_core::value::secret::Secret;
 
 use super::facts::{Facts, amount, marked, person};
@@ -91,15 +92,29 @@ fn waits(asked: &Asked, base: &str) -> String {
 }
 
 fn conflicts(conflict: &Conflict) -> String {
-    let Conflict { later, owner, action } = conflict;
-    let session = action.session.as_ref().map(ToString::to_string).unwrap_or_default();
+    let Conflict { session, later, owner, action, summary } = conflict;
+    let session = session.as_ref().map(ToString::to_string).unwrap_or_default();
     let mut text = "An agent has asked for an action in a session that belongs to another agent.\n".to_owned();
     add(&mut text, format_args!("\nThe session:\n{}\n", marked(&session)));
-    add(&mut text, format_args!("\nThe agent whose it is:\n{}\n{}\n", marked(owner.name.as_str()), owner.id));
-    add(&mut text, format_args!("\nThe agent that named it:\n{}\n{}\n", marked(later.name.as_str()), later.id));
-    add(&mut text, format_args!("\nWhat it asked:\n{}\n{}\n", marked(action.summary.as_str()), action.id));
+    add(&mut text, format_args!("\nThe agent whose it is:\n{}\n", side(owner.as_deref())));
+    add(&mut text, format_args!("\nThe agent that named it:\n{}\n", side(later.as_deref())));
+    if let Some(action) = action {
+        text.push_str("\nWhat it asked:\n");
+        if let Some(summary) = summary {
+            add(&mut text, format_args!("{}\n", marked(summary.as_str())));
+        }
+        add(&mut text, format_args!("{action}\n"));
+    }
     text.push_str("\nOf these two agents you hear again in an hour at the earliest. The ledger has all of it.\n");
     text
+}
+
+/// An agent of a conflict, to whoever may read it or not.
+fn side(agent: Option<&Agent>) -> String {
+    match agent {
+        Some(it) => format!("{}\n{}", marked(it.name.as_str()), it.id),
+        None => "another agent of this workspace".to_owned(),
+    }
 }
 
 fn loosens(loosened: &Loosened) -> String {

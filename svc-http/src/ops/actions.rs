@@ -9,7 +9,7 @@ use svc_core::rules::gate::release::ReleaseAction;
 use svc_core::rules::people::by::owns;
 use svc_core::rules::read::{View, action_of, views, views_anew};
 use svc_core::state::gate::Action;
-use svc_core::state::people::{Reach, Role};
+use svc_core::state::people::Reach;
 use svc_core::store::{Found, Key, Range, Record};
 use svc_core::value::Id as _;
 use svc_core::value::id::{ActionId, AgentId, PrincipalId, ulid_bits};
@@ -60,7 +60,7 @@ pub(super) async fn answer(
 }
 
 fn shown(member: Member) -> Shown {
-    if member.role == Role::Analyst { Shown::Outline } else { Shown::Whole }
+    if member.role.reads_summaries() { Shown::Whole } else { Shown::Outline }
 }
 
 fn item(service: &GateService, member: Member, view: &View) -> Result<Answer, Refusal> {

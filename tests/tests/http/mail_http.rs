@@ -377,18 +377,20 @@ async fn loosening_is_mailed_to_the_others() {
     office.site.stop().await;
 }
 
-/// Both principals are told where one's agent names a session of the other's, once.
+/// Both principals are told where one's agent names a session of the other's, once, and each of their own agent alone: what the
+/// other's is called and asked is told to whoever may read it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn both_principals_hear_of_a_session_conflict() {
     let mut mailbox = Mailbox::start().await;
     let mut office = mailing(&mailbox).await;
     let people = [office.site.member(Role::Member), office.site.member(Role::Member)];
-    let mut keys = Vec::new();
+    let (mut keys, mut ids) = (Vec::new(), Vec::new());
     for (person, name) in people.iter().zip(["First", "Second"]) {
         let made = office.agent(&json!({ "name": name, "principalEmail": person.email, "mandates": [] })).await;
         keys.push(text(&made["key"]).to_owned());
+        ids.push(text(&made["id"]).to_owned());
     }
-    let named = with(update(), "session", json!({ "id": "shared" }));
+    let named = with(with(update(), "session", json!({ "id": "shared" })), "summary", json!("Read the salaries"));
     office.client.authorize(&keys[0], &named).await.ok();
     let first = mailbox.take(3).await;
     assert!(first.iter().all(|it| it.header("Subject").starts_with("Waits for")));
@@ -398,11 +400,14 @@ async fn both_principals_hear_of_a_session_conflict() {
     let mut wanted = people.each_ref().map(|it| it.email.as_str());
     wanted.sort_unstable();
     assert_eq!(recipients(&told), wanted);
-    assert!(
-        told[0].text.contains("> shared\n")
-            && told[0].text.contains("> First\n")
-            && told[0].text.contains("> Second\n")
-    );
+    let of = |person: usize| {
+        let mail = told.iter().find(|it| it.to == [people[person].email.as_str()]).unwrap();
+        let parts = ["> First\n", &ids[0], "> Second\n", &ids[1], "> Read the salaries\n", text(&got["id"])];
+        assert!(mail.text.contains("> shared\n") && mail.text.contains("another agent of this workspace\n"));
+        parts.map(|it| mail.text.contains(it))
+    };
+    assert_eq!(of(0), [true, true, false, false, false, false]);
+    assert_eq!(of(1), [false, false, true, true, true, true]);
     office.client.authorize(&keys[1], &named).await.ok();
     until(&mut office, 5, is("delivered")).await;
     assert!(mailbox.is_empty(), "once");

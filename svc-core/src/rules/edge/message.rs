@@ -8,6 +8,7 @@ use super::spread::{concerns, is_named};
 use crate::refusal::Refusal;
 use crate::rules::gate::asked::{Question, Stands, Who, question_for};
 use crate::rules::gateway::budgets::{AskedOf, asked_about};
+use crate::rules::people::by::owns;
 use crate::rules::read::{View, view};
 use crate::state::edge::{
     ChatFormat, DeciderConfig, Integration, IntegrationConfig, IntegrationKind, IntegrationSlot, Job, News, Posted,
@@ -15,12 +16,13 @@ use crate::state::edge::{
 };
 use crate::state::evidence::Entry;
 use crate::state::gate::{Action, Agent, Approval, ApprovalSubject, Requester};
-use crate::state::people::{Account, MemberState, Principal, Role, SignInLink, Workspace};
+use crate::state::people::{Account, MemberState, Principal, Reach as Reaches, Right, Role, SignInLink, Workspace};
 use crate::store::Row;
 use crate::turn::{Halt, Scope};
 use crate::value::Timestamp;
 use crate::value::digest::SignInLinkId;
-use crate::value::id::{ApprovalId, PrincipalId, WorkspaceId};
+use crate::value::id::{ActionId, AgentId, ApprovalId, PrincipalId, WorkspaceId};
+use crate::value::text::{SessionId, Summary};
 
 /// The most that a message lists of what stands under what it tells of.
 pub const LISTED_MAX: usize = 20;
@@ -70,15 +72,19 @@ pub enum About {
     Invited(Invited),
 }
 
-/// An agent has named another's session.
+/// An agent has named another's session, as far as whoever is told may read of it.
 #[derive(Clone, Debug)]
 pub struct Conflict {
-    /// The agent that named it later.
-    pub later: Arc<Agent>,
-    /// The agent whose it is.
-    pub owner: Arc<Agent>,
-    /// What the later one asked.
-    pub action: Arc<Action>,
+    /// The session.
+    pub session: Option<SessionId>,
+    /// The agent that named it later, where they may read it.
+    pub later: Option<Arc<Agent>>,
+    /// The agent whose it is, where they may read it.
+    pub owner: Option<Arc<Agent>>,
+    /// What the later one asked, where they may read it.
+    pub action: Option<ActionId>,
+    /// In its words, where they may read those too.
+    pub summary: Option<Summary>,
 }
 
 /// Settings were loosened.
@@ -148,7 +154,7 @@ pub(super) fn of(scope: &mut Scope<'_>, job: Job, integration: Option<&Integrati
         Work::Decided { .. } | Work::Export { .. } | Work::Tell { .. } => return Ok(Sent::Over),
         Work::Test { to, .. } => (*to, About::Test),
         Work::Message { news, to, .. } => {
-            let about = match about(scope, news)? {
+            let about = match about(scope, news, *to)? {
                 Matter::Told(about) => about,
                 Matter::Over => return Ok(Sent::Over),
                 Matter::Lapsed => return Ok(Sent::Lapsed),
@@ -231,7 +237,8 @@ fn readdressed(mut job: Job, integration: Option<&Integration>) -> Job {
     job
 }
 
-fn about(scope: &mut Scope<'_>, news: &News) -> Result<Matter, Halt> {
+/// What there is to tell of such news; `to` is who reads it, where it goes to one person.
+fn about(scope: &mut Scope<'_>, news: &News, to: Option<PrincipalId>) -> Result<Matter, Halt> {
     match news {
         News::Asked { approval } => {
             let Some(approval) = scope.get::<Approval>(*approval)? else { return Ok(Matter::Over) };
@@ -248,13 +255,7 @@ fn about(scope: &mut Scope<'_>, news: &News) -> Result<Matter, Halt> {
             let question = question_for(scope, Who::Nobody, approval)?;
             Ok(Matter::Told(About::Ended(Box::new(asked(scope, question)?), at)))
         }
-        News::Conflict { action, owner } => {
-            scope.want(&[Action::key(*action), Agent::key(*owner)])?;
-            let action = scope.get::<Action>(*action)?.ok_or_else(Refusal::internal)?;
-            let later = scope.get::<Agent>(action.agent)?.ok_or_else(Refusal::internal)?;
-            let owner = scope.get::<Agent>(*owner)?.ok_or_else(Refusal::internal)?;
-            Ok(Matter::Told(About::Conflict(Box::new(Conflict { later, owner, action }))))
-        }
+        News::Conflict { action, owner } => conflict(scope, *action, *owner, to),
         News::Ran { action } => {
             let Some(action) = scope.get::<Action>(*action)? else { return Ok(Matter::Over) };
             Ok(Matter::Told(About::Ran(Box::new(view(scope, action)?))))
@@ -266,6 +267,30 @@ fn about(scope: &mut Scope<'_>, news: &News) -> Result<Matter, Halt> {
         }
         News::Invited { principal, link, token } => invited(scope, *principal, *link, token.as_deref()),
     }
+}
+
+/// A conflict as one of its two sides may read it: their own agent by its name, the other side as their role reads it in lists.
+fn conflict(scope: &mut Scope<'_>, action: ActionId, owner: AgentId, to: Option<PrincipalId>) -> Result<Matter, Halt> {
+    scope.want(&[Action::key(action), Agent::key(owner)])?;
+    let Some(reader) = somebody(scope, to)? else { return Ok(Matter::Over) };
+    let Some(role) = reader.membership().map(|it| it.role) else { return Ok(Matter::Over) };
+    let action = scope.get::<Action>(action)?.ok_or_else(Refusal::internal)?;
+    let later = scope.get::<Agent>(action.agent)?.ok_or_else(Refusal::internal)?;
+    let owner = scope.get::<Agent>(owner)?.ok_or_else(Refusal::internal)?;
+    let reads = |right: Right, of: &Agent| match role.reach(right) {
+        Reaches::All => true,
+        Reaches::Own => owns(reader.id, of),
+        Reaches::No => false,
+    };
+    let named = |it: &Agent| owns(reader.id, it) || reads(Right::ReadAgents, it);
+    let asked = reads(Right::ReadActions, &later);
+    Ok(Matter::Told(About::Conflict(Box::new(Conflict {
+        session: action.session.clone(),
+        action: asked.then_some(action.id),
+        summary: (asked && role.reads_summaries()).then(|| action.summary.clone()),
+        later: Some(later).filter(|it| named(it)),
+        owner: Some(owner).filter(|it| named(it)),
+    }))))
 }
 
 /// An invitation, as long as somebody who has not come yet can follow it. Who came in another way needs none; where a newer link

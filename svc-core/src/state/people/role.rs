@@ -49,6 +49,12 @@ impl Role {
         self.reach(Right::ManageKeys) != Reach::No
     }
 
+    /// Whether it reads in an action's own words what was asked, and to whom money goes.
+    #[must_use]
+    pub const fn reads_summaries(self) -> bool {
+        !matches!(self, Self::Analyst)
+    }
+
     /// How far this role's right goes.
     #[must_use]
     pub const fn reach(self, right: Right) -> Reach {
