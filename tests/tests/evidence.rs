@@ -1,6 +1,9 @@
 //! Evidence bundles: what they show, and that no byte of one can change unnoticed.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "a test may panic")]
 
+#[path = "evidence/erased.rs"]
+mod erased;
+
 use serde_json::{Value, json};
 use svc_core::refusal::Kind;
 use svc_core::rules::evidence::erase::Target;

@@ -7,7 +7,7 @@ use super::rows::{At, Before, Rows};
 use crate::refusal::Refusal;
 use crate::state::evidence::{Disclosure, Entry, Fact, KINDS};
 use crate::store::{Key, Record, Row, all_answered};
-use crate::value::id::{EvidenceId, WorkspaceId, ulid_bits};
+use crate::value::id::{EvidenceId, PrincipalId, WorkspaceId, ulid_bits};
 use crate::value::seed::Seed;
 use crate::value::verbatim::Verbatim;
 use crate::value::{Id, Timestamp};
@@ -38,6 +38,8 @@ pub struct Scope<'turn> {
     run: Run,
     draws: u32,
     entries: u32,
+    /// Whose words are written, where that is not who acts.
+    author: Option<PrincipalId>,
 }
 
 /// What one run of a rule left.
@@ -62,7 +64,7 @@ impl<'turn> Scope<'turn> {
         rows: &'turn Rows,
         staged: &'turn [Before],
     ) -> Self {
-        Self { now, seed, command, rows, staged, run: Run::default(), draws: 0, entries: 0 }
+        Self { now, seed, command, rows, staged, run: Run::default(), draws: 0, entries: 0, author: None }
     }
 
     pub(super) fn end(self) -> Run {
@@ -180,10 +182,26 @@ impl<'turn> Scope<'turn> {
         let salt = self.draw();
         let (disclosure, fact) = Disclosure::of(id, workspace, fact, salt, texts);
         if !texts.is_empty() {
-            self.put(disclosure);
+            let by = self.author.or(disclosure.by);
+            self.put(Disclosure { by, ..disclosure });
         }
         self.put_entry(id, workspace, fact);
         id
+    }
+
+    /// Does `work` in the words of somebody else than who acts: texts that it appends go with `author` when they are erased, and
+    /// not with whoever put them in force.
+    pub fn in_words_of<T>(&mut self, author: PrincipalId, work: impl FnOnce(&mut Self) -> T) -> T {
+        let before = self.author.replace(author);
+        let done = work(self);
+        self.author = before;
+        done
+    }
+
+    /// Whose words are written, where that is not who acts.
+    #[must_use]
+    pub const fn author(&self) -> Option<PrincipalId> {
+        self.author
     }
 
     fn next_entry(&mut self) -> EvidenceId {

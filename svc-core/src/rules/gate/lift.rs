@@ -220,7 +220,7 @@ pub fn lift_asked(
         let why = "who asked for it may lift holds no more, or was shut out since: ask for it anew";
         return Err(Refusal::not_allowed(why).into());
     }
-    lift_now(scope, &hold, &Actor::Person(second), &asked.reason, asked.restart)
+    scope.in_words_of(asked.by, |scope| lift_now(scope, &hold, &Actor::Person(second), &asked.reason, asked.restart))
 }
 
 /// Whether somebody who asked for a lift may lift holds still, and neither left nor was shut out since.
@@ -243,7 +243,7 @@ fn lift_now(
     let now = scope.now();
     let by = if let Actor::Person(id) = actor { Some(*id) } else { None };
     let mut lifted = hold.clone();
-    lifted.lifted = Some(Lifted { at: now, by, reason: Some(reason.clone()) });
+    lifted.lifted = Some(Lifted { at: now, by, reason: Some(reason.clone()), author: scope.author() });
     lifted.work = restart.then(|| HoldWork::new(HoldTask::Restart, now, None));
     end(scope, hold, actor.clone(), &[("reason", reason.as_str())], restart)?;
     work(scope, &mut lifted)?;
@@ -275,7 +275,7 @@ pub fn work_on(scope: &mut Scope<'_>, id: HoldId) -> Result<(), Halt> {
     let mut hold = Hold::clone(&hold);
     work(scope, &mut hold)?;
     if hold.work.is_none() && hold.lifted.is_none() && hold.scope == HoldScope::Selection {
-        hold.lifted = Some(Lifted { at: scope.now(), by: None, reason: None });
+        hold.lifted = Some(Lifted { at: scope.now(), by: None, reason: None, author: None });
         end(scope, &hold, Actor::Timer, &[], false)?;
     }
     scope.put(hold);

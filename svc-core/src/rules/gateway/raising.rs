@@ -154,7 +154,9 @@ pub(super) fn end_asked(scope: &mut Scope<'_>, used: &BudgetUse, actor: &Actor) 
 pub(super) fn answer_asked(scope: &mut Scope<'_>, used: &BudgetUse, by: &By, note: Option<&Note>) -> Result<(), Halt> {
     let By::Person(person) = by else { return Ok(()) };
     let Some(approval) = waiting(scope, used)? else { return Ok(()) };
-    let (consent, at) = (consent(scope, person, Via::Console, note)?, scope.now());
+    // What an applicant said of it is not the word of who agrees.
+    let own = note.filter(|_| scope.author().is_none_or(|it| it == person.principal));
+    let (consent, at) = (consent(scope, person, Via::Console, own)?, scope.now());
     record(scope, &approval, "approval.approved", Actor::Person(person.principal), note);
     let mut agreed = Approval::clone(&approval);
     agreed.approvals.push(consent);

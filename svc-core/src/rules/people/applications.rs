@@ -270,7 +270,7 @@ pub fn approve_application(scope: &mut Scope<'_>, asked: &ApproveApplication) ->
     let application = open(scope, &asked.by, asked.application)?;
     is_still_meant(scope, &application)?;
     let decision = Decision { at: scope.now(), by: asked.by.principal, note: asked.note.clone() };
-    let made = match make(scope, asked, &application.change)? {
+    let made = match scope.in_words_of(application.by, |scope| make(scope, asked, &application.change))? {
         Made::Done(made) => made.map(|it| *it),
         Made::Asked(approval) => return wait_for_second(scope, application, &approval, decision),
     };
@@ -323,18 +323,18 @@ pub(in crate::rules) fn settle_asked(
     for id in &of.applications {
         let Some(application) = scope.get::<Application>(*id)? else { continue };
         let Some(second) = application.pending(now).filter(|it| it.approval == approval.id) else { continue };
-        let (state, kind, note) = match said {
-            Ok(()) => {
-                let decision = Decision { at: now, ..second.decision.clone() };
-                (ApplicationState::Approved(decision), "application.approved", second.decision.note.clone())
-            }
-            Err(note) => {
-                let decision = Decision { at: now, by, note: note.cloned() };
-                (ApplicationState::Denied(decision), "application.denied", note.cloned())
-            }
+        let decision = match said {
+            Ok(()) => Decision { at: now, ..second.decision.clone() },
+            Err(note) => Decision { at: now, by, note: note.cloned() },
+        };
+        let (author, note) = (decision.by, decision.note.clone());
+        let (state, kind) = match said {
+            Ok(()) => (ApplicationState::Approved(decision), "application.approved"),
+            Err(_) => (ApplicationState::Denied(decision), "application.denied"),
         };
         let application = Application::clone(&application).ended(state);
-        record(scope, &application, kind, Actor::Person(by), note.as_ref().map(|it| ("note", it)));
+        let note = note.as_ref().map(|it| ("note", it));
+        scope.in_words_of(author, |scope| record(scope, &application, kind, Actor::Person(by), note));
         scope.put(application);
     }
     Ok(())

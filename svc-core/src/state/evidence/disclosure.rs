@@ -23,7 +23,7 @@ pub struct Disclosure {
     pub workspace: WorkspaceId,
     /// The id of what the record is about.
     pub subject: Box<str>,
-    /// The person who did it, where a person did.
+    /// The person who wrote them, where a person did: who did what the record tells, or in whose words somebody else did it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<PrincipalId>,
     /// Sixteen random bytes that the salt of every text is derived from.

@@ -87,7 +87,7 @@ impl Hold {
         for stop in stops.filter(|it| it.by == FrozenBy::Person(person)) {
             stop.reason = erased(&stop.reason);
         }
-        if let Some(lifted) = self.lifted.as_mut().filter(|it| it.by == Some(person)) {
+        if let Some(lifted) = self.lifted.as_mut().filter(|it| it.author.or(it.by) == Some(person)) {
             lifted.reason = lifted.reason.as_ref().map(erased);
         }
         self
@@ -208,6 +208,9 @@ pub struct Lifted {
     /// Why; absent where it ended by itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<Note>,
+    /// Who said why, where it is not who lifted it: they asked, and another owner agreed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub author: Option<PrincipalId>,
 }
 
 impl Linked for Hold {
