@@ -1,7 +1,7 @@
 //! Erasing what is personal: found by scans, let go of by commands, a page a commit. The ledger's records stay, and whether it
 //! is whole is looked at, not assumed.
 
-use svc_core::rules::evidence::erase::{Erase, Target};
+use svc_core::rules::evidence::erase::{Erase, Target, address_of};
 use svc_core::rules::people::by::By;
 use svc_core::state::evidence::Disclosure;
 use svc_core::state::evidence::bundle::{Verdict, Verifier};
@@ -37,9 +37,15 @@ impl Gate {
             applications: Vec::new(),
             agents: Vec::new(),
             holds: Vec::new(),
+            last: false,
         };
-        let mut erased: u64 = 0;
-        for (index, prefix) in lists {
+        // What holds their address is found by it, so it goes last.
+        let mut erased = match target {
+            Target::Principal(person) => self.erase_notes(workspace, person, &erase)?,
+            Target::Action(_) => 0,
+        };
+        let last = lists.len();
+        for (place, (index, prefix)) in (1..).zip(lists) {
             loop {
                 let found = self.scan(&Range::all(index, prefix, PAGE))?;
                 let ids = found.iter().filter_map(|it| match it.row.key {
@@ -48,26 +54,25 @@ impl Gate {
                 });
                 let disclosures: Vec<EvidenceId> = ids.collect();
                 let more = disclosures.len() == PAGE;
-                let done = self.execute(Erase { disclosures, ..erase() })?;
+                let done = self.execute(Erase { disclosures, last: place == last && !more, ..erase() })?;
                 erased = erased.saturating_add(done);
                 if !more || done == 0 {
                     break;
                 }
             }
         }
-        if let Target::Principal(person) = target {
-            erased = erased.saturating_add(self.erase_notes(workspace, person, &erase)?);
-        }
         Ok(erased)
     }
 
-    /// Looks through all approvals, applications, agents and holds for what a person wrote, and has it erased.
+    /// Looks through all approvals, applications, agents and holds for what a person wrote, and applications for their address,
+    /// and has it erased.
     fn erase_notes(
         &self,
         workspace: WorkspaceId,
         person: PrincipalId,
         erase: &impl Fn() -> Erase,
     ) -> Result<u64, Failed> {
+        let address = self.read(|scope| address_of(scope, workspace, person))?;
         let mut erased: u64 = 0;
         for index in [Index::ApprovalsOf, Index::ApplicationsOf, Index::AgentsOf, Index::HoldsOf] {
             let mut range = Range::all(index, workspace.bits(), PAGE);
@@ -79,7 +84,9 @@ impl Gate {
                         Some(Record::Approval(it)) if Approval::clone(it).forget(Some(person)) != **it => {
                             next.approvals.push(it.id);
                         }
-                        Some(Record::Application(it)) if Application::clone(it).forget(person) != **it => {
+                        Some(Record::Application(it))
+                            if Application::clone(it).forget(person, address.as_ref()) != **it =>
+                        {
                             next.applications.push(it.id);
                         }
                         Some(Record::Agent(it)) if Agent::clone(it).forget(person) != **it => next.agents.push(it.id),

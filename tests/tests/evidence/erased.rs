@@ -6,14 +6,16 @@ use svc_core::rules::gate::decide::{Choice, DecideApproval};
 use svc_core::rules::gate::fleet::{Fleet, FreezeFleet, Halted};
 use svc_core::rules::gate::lift::{Lift, LiftHold};
 use svc_core::rules::gateway::budgets::CreateBudget;
-use svc_core::rules::people::applications::{ApproveApplication, Approved, CreateApplication};
+use svc_core::rules::people::applications::{ApproveApplication, Approved, CreateApplication, DenyApplication};
 use svc_core::rules::people::by::{By, Person};
 use svc_core::rules::people::keys::NewKey;
+use svc_core::rules::people::members::RemoveMember;
+use svc_core::state::gate::Tier;
 use svc_core::state::gateway::{BudgetPeriod, BudgetScope, Ladder};
-use svc_core::state::people::{Change, Hold, Plans, RaiseWish, Role, Roster};
+use svc_core::state::people::{AgentWish, Application, Change, Hold, Plans, Principal, RaiseWish, Role, Roster};
 use svc_core::value::digest::Digest;
 use svc_core::value::id::{ApplicationId, HoldId, PrincipalId};
-use svc_core::value::text::Note;
+use svc_core::value::text::{Email, Label, Note};
 use svc_core::value::{MicroUsd, Span};
 use svc_tests::evidence::Ledger;
 
@@ -112,4 +114,51 @@ fn why_a_hold_was_lifted_is_erased_with_who_said_it() {
     });
     erase(&ledger, other.principal);
     assert_eq!(reason(&mut ledger), note("[erased]"));
+}
+
+/// An address goes with its person out of everybody's applications, once they are no member any more, and nobody is made an agent
+/// for whom it is gone.
+#[test]
+fn an_address_is_erased_in_applications() {
+    let mut ledger = Ledger::new();
+    let workspace = ledger.agent.workspace;
+    let (person, other, owner) =
+        (ledger.world.person(Role::Member), ledger.world.person(Role::Member), ledger.world.person(Role::Owner));
+    let address = ledger.world.row::<Principal>(person.principal).email.clone();
+    let kept = Email::parse("somebody@example.com").unwrap();
+    let apply = |ledger: &mut Ledger, by: Person, email: &Email| {
+        let change = Change::Agent(Box::new(AgentWish {
+            name: Label::parse("Shopper").unwrap(),
+            email: email.clone(),
+            tier: Tier::Standard,
+            sponsor: None,
+            kill_owner: None,
+            mandates: Vec::new(),
+        }));
+        ledger.world.run(CreateApplication { by, change, reason: note("it shops") }).unwrap().id
+    };
+    let upper = Email::parse(&address.as_str().to_uppercase()).unwrap();
+    let own = apply(&mut ledger, person, &address);
+    let denied = apply(&mut ledger, other, &upper);
+    let waits = apply(&mut ledger, other, &address);
+    let anothers = apply(&mut ledger, other, &kept);
+    ledger.world.run(DenyApplication { by: owner, application: denied, note: None }).unwrap();
+    erase(&ledger, person.principal);
+    let email = |ledger: &mut Ledger, id| match &ledger.world.row::<Application>(id).change {
+        Change::Agent(wish) => wish.email.as_str().to_owned(),
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(email(&mut ledger, own), address.as_str(), "a member is reached there");
+    ledger.world.run(RemoveMember { workspace, by: By::Person(owner), principal: person.principal }).unwrap();
+    ledger.world.advance(Span::seconds(1));
+    assert!(erase(&ledger, person.principal) > 0);
+    let nobody = format!("{}@erased.invalid", person.principal);
+    for id in [own, denied, waits] {
+        assert_eq!(email(&mut ledger, id), nobody);
+    }
+    assert_eq!(email(&mut ledger, anothers), kept.as_str());
+    assert!(!ledger.world.dump().to_lowercase().contains(address.folded()));
+    let late = approve(&mut ledger, owner, waits, "fine").unwrap_err();
+    assert_eq!(late.reason(), Some("whoever the agent is to act for was erased: deny it"));
+    assert_eq!(erase(&ledger, person.principal), 0, "once");
 }

@@ -296,6 +296,7 @@ fn a_link_ends_with_its_members_sessions() {
         applications: vec![],
         agents: vec![],
         holds: vec![],
+        last: true,
     };
     chat.world.run(erase).unwrap();
     let row = chat.world.row::<Integration>(chat.slot);

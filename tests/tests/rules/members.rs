@@ -457,6 +457,7 @@ fn an_erased_person_is_not_invited() {
         applications: Vec::new(),
         agents: Vec::new(),
         holds: Vec::new(),
+        last: true,
     };
     world.run(erase).unwrap();
     let late = world.run(approve(second, approval)).unwrap_err();

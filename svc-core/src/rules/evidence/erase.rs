@@ -12,6 +12,7 @@ use crate::store::{Key, Row as _};
 use crate::turn::{Halt, Scope};
 use crate::value::canonical::Object;
 use crate::value::id::{ActionId, AgentId, ApplicationId, ApprovalId, EvidenceId, HoldId, PrincipalId, WorkspaceId};
+use crate::value::text::Email;
 
 /// Whose or what personal texts are erased.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,6 +42,8 @@ pub struct Erase {
     pub agents: Vec<AgentId>,
     /// The holds of the same kind.
     pub holds: Vec<HoldId>,
+    /// Whether a person's own row is erased, too: with the last command of several, since their address is looked for by it.
+    pub last: bool,
 }
 
 /// Erases, records that it was done, and gives how many rows lost their texts.
@@ -59,7 +62,9 @@ pub fn erase(scope: &mut Scope<'_>, asked: &Erase) -> Result<u64, Halt> {
         }
         Target::Principal(id) => {
             erased = erased.saturating_add(erase_notes(scope, asked, id)?);
-            erased = erased.saturating_add(erase_person(scope, asked, id)?);
+            if asked.last {
+                erased = erased.saturating_add(erase_person(scope, asked, id)?);
+            }
             Subject::Principal(id)
         }
     };
@@ -103,11 +108,21 @@ fn erase_action(scope: &mut Scope<'_>, workspace: WorkspaceId, id: ActionId) -> 
     strip(scope, &action)
 }
 
-/// Takes out of approvals and applications what a person wrote.
+/// The address that goes with a person: of one who is no member, whom nobody reaches by it any more.
+///
+/// # Errors
+/// [`Halt::Load`], or `not_found` where the workspace has no such principal.
+pub fn address_of(scope: &mut Scope<'_>, workspace: WorkspaceId, id: PrincipalId) -> Result<Option<Email>, Halt> {
+    let person = scope.get::<Principal>(id)?.filter(|it| it.workspace == workspace).ok_or_else(Refusal::not_found)?;
+    Ok(person.membership().is_none().then(|| person.email.clone()))
+}
+
+/// Takes out of approvals and applications what a person wrote, and out of these their address.
 fn erase_notes(scope: &mut Scope<'_>, asked: &Erase, person: PrincipalId) -> Result<u64, Halt> {
     let approvals = asked.approvals.iter().map(|it| Approval::key(*it));
     let agents = asked.agents.iter().map(|it| Agent::key(*it)).chain(asked.holds.iter().map(|it| Hold::key(*it)));
     let applications = asked.applications.iter().map(|it| Application::key(*it));
+    let address = address_of(scope, asked.workspace, person)?;
     scope.want(&approvals.chain(applications).chain(agents).collect::<Vec<Key>>())?;
     let mut erased: u64 = 0;
     for id in &asked.approvals {
@@ -120,7 +135,7 @@ fn erase_notes(scope: &mut Scope<'_>, asked: &Erase, person: PrincipalId) -> Res
     }
     for id in &asked.applications {
         let Some(row) = scope.get::<Application>(*id)?.filter(|it| it.workspace == asked.workspace) else { continue };
-        let bare = Application::clone(&row).forget(person);
+        let bare = Application::clone(&row).forget(person, address.as_ref());
         if bare != *row {
             scope.put(bare);
             erased = erased.saturating_add(1);

@@ -457,10 +457,13 @@ pub fn is_not_own(scope: &mut Scope<'_>, by: &Person, id: ApplicationId) -> Resu
     Ok(())
 }
 
-/// That whoever asked is a member, and the agent that it is about is here.
+/// That whoever asked is a member, and the agent that it is about, or whom it is to act for, is here.
 fn is_still_meant(scope: &mut Scope<'_>, application: &Application) -> Result<(), Halt> {
     if scope.get::<Principal>(application.by)?.is_none_or(|it| it.membership().is_none()) {
         return Err(Refusal::not_allowed("whoever asked is a member no more: deny it").into());
+    }
+    if application.change.is_for_nobody() {
+        return Err(Refusal::not_allowed("whoever the agent is to act for was erased: deny it").into());
     }
     if let Some(id) = application.change.agent()
         && scope.get::<Agent>(id)?.is_none_or(|it| it.is_removed())

@@ -4,6 +4,7 @@ use core::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use super::principal::Principal;
 use super::role::Role;
 use crate::state::gate::{Terms, TermsChange, Tier, erased};
 use crate::value::id::{AgentId, ApplicationId, ApprovalId, BudgetId, MandateId, PrincipalId, TeamId, WorkspaceId};
@@ -253,6 +254,12 @@ impl Change {
         }
     }
 
+    /// Whether it makes an agent for somebody whose address was erased meanwhile.
+    #[must_use]
+    pub fn is_for_nobody(&self) -> bool {
+        if let Self::Agent(wish) = self { Principal::is_nowhere(&wish.email) } else { false }
+    }
+
     /// What it is about, where it is about something that is there.
     #[must_use]
     pub const fn target(&self) -> Option<Target> {
@@ -282,9 +289,15 @@ impl ApplicationState {
 }
 
 impl Application {
-    /// The same without what `person` wrote.
+    /// The same without what `person` wrote, and without `address` where somebody wrote that one as theirs.
     #[must_use]
-    pub fn forget(mut self, person: PrincipalId) -> Self {
+    pub fn forget(mut self, person: PrincipalId, address: Option<&Email>) -> Self {
+        if let Change::Agent(wish) = &mut self.change
+            && address == Some(&wish.email)
+            && let Some(nowhere) = Principal::nowhere(person)
+        {
+            wish.email = nowhere;
+        }
         if self.by == person {
             self.reason = erased(&self.reason);
             if let Change::BudgetRaise(wish) = &mut self.change {

@@ -84,6 +84,8 @@ pub struct Member {
 }
 
 /// How long it is kept who raised somebody: as long as a workspace may ask for.
+/// The host of addresses that nobody has.
+const NOWHERE: &str = "erased.invalid";
 const RAISED_KEPT: Span = Span::hours(24 * 90);
 
 impl Member {
@@ -187,7 +189,7 @@ impl Principal {
     /// The same without name and address. What acted for it and what it did still names its id.
     #[must_use]
     pub fn forget(mut self) -> Self {
-        self.email = Email::parse(&self.nowhere()).unwrap_or(self.email);
+        self.email = Self::nowhere(self.id).unwrap_or(self.email);
         self.name = None;
         if let Some(member) = &mut self.member {
             member.sso = None;
@@ -205,11 +207,19 @@ impl Principal {
     /// Whether it has no address any more.
     #[must_use]
     pub fn is_forgotten(&self) -> bool {
-        self.email.as_str() == self.nowhere()
+        Self::nowhere(self.id).is_some_and(|it| it == self.email)
     }
 
-    fn nowhere(&self) -> String {
-        format!("{}@erased.invalid", self.id)
+    /// What stands in the place of an address that was forgotten: one that nobody has.
+    #[must_use]
+    pub fn nowhere(id: PrincipalId) -> Option<Email> {
+        Email::parse(&format!("{id}@{NOWHERE}")).ok()
+    }
+
+    /// Whether an address is one that stands in the place of another.
+    #[must_use]
+    pub fn is_nowhere(address: &Email) -> bool {
+        address.folded().split_once('@').is_some_and(|(_, host)| host == NOWHERE)
     }
 
     /// Its membership, unless that was ended.
