@@ -29,6 +29,7 @@ mod routing;
 mod settings;
 mod sign_in;
 mod single_sign_on;
+mod skipped;
 mod spent;
 mod stops;
 

@@ -6,16 +6,19 @@ use std::sync::Arc;
 
 use svc_core::refusal::Refusal;
 use svc_core::rules::gate::release::ReleaseAction;
-use svc_core::rules::people::by::owns;
+use svc_core::rules::people::by::{Person, owns};
 use svc_core::rules::read::{View, action_of, views, views_anew};
-use svc_core::state::gate::Action;
+use svc_core::state::gate::{Action, Agent};
 use svc_core::state::people::Reach;
 use svc_core::store::{Found, Key, Range, Record};
 use svc_core::value::Id as _;
 use svc_core::value::id::{ActionId, AgentId, PrincipalId, ulid_bits};
 use svc_core::value::link::Index;
+use svc_store::Gate;
 
+use super::aside::Asker;
 use super::reports::zone_of;
+use super::skipped::of_own_agents;
 use super::{Caller, GateService, Member};
 use crate::answer::Answer;
 use crate::dispatch::Call;
@@ -75,7 +78,7 @@ async fn list(service: &GateService, member: Member, call: &Call) -> Result<Answ
     let mut walk = Walk::of(service, member, &wish)?;
     let (mut data, mut looked, mut next) = (Vec::new(), 0, None);
     'pages: loop {
-        let chunk = walk.chunk(service)?;
+        let chunk = walk.chunk(service).await?;
         let admitted: Vec<Arc<Action>> =
             chunk.iter().filter_map(|it| action(it).filter(|it| wish.admits(it))).collect();
         let seen = service.read(|scope| views(scope, &admitted))?;
@@ -124,6 +127,8 @@ pub(super) fn own_agents(service: &GateService, own: PrincipalId, max: usize) ->
 /// A walk through one or several lists of actions at once, newest first.
 struct Walk {
     lists: Vec<List>,
+    /// For whom actions of agents that are not their own are skipped, where the lists have such.
+    skips: Option<Person>,
 }
 
 struct List {
@@ -135,18 +140,19 @@ struct List {
 impl Walk {
     fn of(service: &GateService, member: Member, wish: &Wish) -> Result<Self, Refusal> {
         let workspace = member.person.workspace;
+        let mut skips = None;
         let ranges = match (wish.agent, member.reach) {
-            (Some(agent), _) => {
-                // Another workspace's agent has no actions here.
-                let is_here = service.read(|scope| {
-                    Ok(scope.get::<svc_core::state::gate::Agent>(agent)?.is_some_and(|it| it.workspace == workspace))
-                })?;
-                if is_here { vec![(Index::ActionsOf, agent.bits())] } else { Vec::new() }
+            (Some(agent), reach) => {
+                // Another's is not looked through: how long that takes, and where it stops, would tell what it does.
+                let found = service.read(|scope| scope.get::<Agent>(agent))?.filter(|it| it.workspace == workspace);
+                let is_own = |it: &Agent| reach == Reach::All || owns(member.person.principal, it);
+                if found.is_some_and(|it| is_own(&it)) { vec![(Index::ActionsOf, agent.bits())] } else { Vec::new() }
             }
             (None, Reach::All) => vec![(Index::ActionsIn, workspace.bits())],
             (None, Reach::Own | Reach::No) => {
                 let own = own_agents(service, member.person.principal, OWN_MAX + 1)?;
                 if own.len() > OWN_MAX {
+                    skips = Some(member.person);
                     vec![(Index::ActionsIn, workspace.bits())]
                 } else {
                     own.into_iter().map(|it| (Index::ActionsOf, it.bits())).collect()
@@ -165,15 +171,22 @@ impl Walk {
             ahead: VecDeque::new(),
             over: false,
         });
-        Ok(Self { lists: lists.collect() })
+        Ok(Self { lists: lists.collect(), skips })
     }
 
     /// The next rows of all lists together, at most [`CHUNK`]; none where all are over.
-    fn chunk(&mut self, service: &GateService) -> Result<Vec<Found>, Refusal> {
+    async fn chunk(&mut self, service: &GateService) -> Result<Vec<Found>, Refusal> {
         let mut out = Vec::new();
         while out.len() < CHUNK {
             for list in self.lists.iter_mut().filter(|it| it.ahead.is_empty() && !it.over) {
-                let found = service.scan(&list.range)?;
+                let found = match self.skips {
+                    None => service.scan(&list.range)?,
+                    Some(person) => {
+                        let asker = Asker::own(person.principal, Some(person.workspace));
+                        let own = move |gate: &Gate, found: &[Found]| of_own_agents(gate, person.principal, found);
+                        service.scan_seen(asker, list.range.clone(), own).await?
+                    }
+                };
                 list.over = found.len() < list.range.limit;
                 list.range.after = found.last().map(|it| (it.order, it.row.key)).or(list.range.after);
                 list.ahead = found.into();

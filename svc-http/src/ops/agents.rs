@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde_json::{Map, Value, json};
 use svc_core::refusal::{Kind, Refusal};
 use svc_core::rules::people::agents::ChangeAgent;
-use svc_core::rules::people::by::{By, entitled};
+use svc_core::rules::people::by::{By, entitled, reaches};
 use svc_core::rules::people::keys::NewKey;
 use svc_core::rules::people::mandates::{ChangeMandate, GrantMandate, Held, RevokeMandate};
 use svc_core::rules::people::recount::{self, Recount};
@@ -93,10 +93,15 @@ impl Place<'_> {
         let page = query.page(name, self.workspace);
         query.finish()?;
         let all = Range::all(Index::AgentsOf, self.workspace.bits(), LOOK);
-        if self.service.read(|scope| show::reading(scope, &self.by, self.workspace))? == Reach::No {
-            self.stops_some(all.clone()).await?;
+        let range = page.of(Range { newest_first, ..all.clone() });
+        let reach = self.service.read(|scope| show::reading(scope, &self.by, self.workspace))?;
+        let found = match reach {
+            Reach::All => self.service.scan(&range)?,
+            Reach::Own | Reach::No => self.own(range, reach).await?,
+        };
+        if reach == Reach::No && found.is_empty() {
+            self.stops_some(all).await?;
         }
-        let found = self.service.scan(&page.of(Range { newest_first, ..all }))?;
         let id = |it: &svc_core::store::Found| if let Key::Agent(id) = it.row.key { Some(id) } else { None };
         let ids: Vec<AgentId> = found.iter().filter_map(id).collect();
         let views = self.service.read(|scope| show::agents(scope, &self.by, self.workspace, &ids))?;
@@ -106,6 +111,17 @@ impl Place<'_> {
             Ok(view.map(|it| Value::Object(wire::write(it, self.now))))
         })?;
         Ok(Answer::json(answer))
+    }
+
+    /// Those of a range that are the asker's own, or that they stop as their kill owner.
+    async fn own(&self, range: Range, reach: Reach) -> Result<Vec<svc_core::store::Found>, Refusal> {
+        let by = self.by.clone();
+        let sees = move |_: &svc_store::Gate, found: &[svc_core::store::Found]| {
+            let agents = found.iter().map(|it| it.row.record.as_ref().and_then(Agent::peel));
+            let own = |it: &Agent| reaches(&by, reach, it).is_ok() || show::stops_as_kill_owner(&by, it);
+            Ok(agents.map(|it| it.is_some_and(|it| own(it))).collect())
+        };
+        self.service.scan_seen(Asker::of(&self.by, self.workspace), range, sees).await
     }
 
     /// That somebody whose role reads no agents is the kill owner of at least one among these.

@@ -4,19 +4,21 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use svc_core::refusal::{Kind, Refusal};
-use svc_core::rules::gate::asked::{Question, Stands, get_approval, names, questions};
+use svc_core::rules::gate::asked::{Question, Stands, get_approval, names, questions, which_readable};
 use svc_core::rules::gate::decide::{Choice, DecideApproval};
 use svc_core::rules::gate::suggest::{SUGGEST_FROM, SUGGEST_WINDOW, Suggestion, suggestions};
-use svc_core::rules::people::by::By;
+use svc_core::rules::people::by::{By, entitled, reaches};
 use svc_core::rules::people::members::MailedLink;
 use svc_core::state::edge::News;
 use svc_core::state::gate::{Agent, Approval, ApprovalSubject, Standing};
-use svc_core::state::people::Account;
+use svc_core::state::people::{Account, Reach, Right};
 use svc_core::store::{Found, Key, Range, Record};
 use svc_core::value::Id as _;
 use svc_core::value::id::{AgentId, ApprovalId, WorkspaceId};
 use svc_core::value::link::Index;
+use svc_store::Gate;
 
+use super::aside::Asker;
 use super::{Caller, GateService, refusal};
 use crate::answer::Answer;
 use crate::dispatch::Call;
@@ -164,10 +166,11 @@ async fn list(
     filter: Filter,
     page: &Page,
 ) -> Result<Answer, Refusal> {
+    let reach = service.read(|scope| entitled(scope, by, workspace, Right::ReadApprovals))?;
     if let Some(agent) = filter.agent {
-        // Another workspace's is not looked through to find that nothing of it may be shown.
+        // Another's is not looked through to find that nothing of it may be shown: how long that takes would tell how much there is.
         let found = service.read(|scope| Ok(scope.get::<Agent>(agent)?.filter(|it| it.workspace == workspace)))?;
-        if found.is_none() {
+        if found.is_none_or(|it| reaches(by, reach, &it).is_err()) {
             return page.list(Vec::new(), None).map(Answer::json);
         }
     }
@@ -181,7 +184,10 @@ async fn list(
     let mut next = None;
     while data.len() < page.limit && looked_at < LOOKED_AT_MAX {
         let range = Range { newest_first: true, after, ..Range::all(index, prefix, page.limit.saturating_add(1)) };
-        let found = service.scan(&range)?;
+        let found = match (reach, filter.agent) {
+            (Reach::Own | Reach::No, None) => readable(service, by, workspace, range).await?,
+            (Reach::All, _) | (_, Some(_)) => service.scan(&range)?,
+        };
         looked_at += found.len();
         let read = || service.read(|scope| questions(scope, by, workspace, &ids(&found)));
         let read = service.seen_all(read()?, |it| it.as_ref().and_then(Question::untold), read).await?;
@@ -202,6 +208,15 @@ async fn list(
         }
     }
     Ok(Answer::json(page.list(data, next)?))
+}
+
+/// Those of a range that `by` may read.
+async fn readable(service: &GateService, by: &By, workspace: WorkspaceId, range: Range) -> Result<Vec<Found>, Refusal> {
+    let own = by.clone();
+    let sees = move |gate: &Gate, found: &[Found]| {
+        gate.read(|scope| which_readable(scope, &own, workspace, &ids(found))).map_err(refusal)
+    };
+    service.scan_seen(Asker::of(by, workspace), range, sees).await
 }
 
 /// What is suggested, agent by agent, the newest agents first. A cursor names an agent and the last suggestion of it that was given, or

@@ -8,13 +8,14 @@ use svc_core::rules::people::second_factor::{ChangeSecondFactor, FactorChange};
 use svc_core::rules::people::sessions::EndSession;
 use svc_core::rules::people::single_sign_on::shown_beside;
 use svc_core::state::people::{Account, Proof, Session};
-use svc_core::store::{Range, Record};
+use svc_core::store::{Found, Range, Record, Row as _};
 use svc_core::value::Id as _;
 use svc_core::value::digest::Digest;
 use svc_core::value::id::SessionId;
 use svc_core::value::link::Index;
 use svc_core::value::secret::Secret;
 
+use super::aside::Asker;
 use super::sign_in::{judged, recovery_digest};
 use super::{Caller, GateService, refusal};
 use crate::answer::Answer;
@@ -55,7 +56,7 @@ pub(super) async fn answer(service: &GateService, op: MeOp, caller: &Caller, cal
             judged(tried, remove_factor(service, own, proof, &factor).await)?;
             Ok(Answer::empty())
         }
-        MeOp::Sessions => sessions(service, own, call),
+        MeOp::Sessions => sessions(service, own, call).await,
         MeOp::EndSession => {
             let ended = find_session(service, own, call.param("ses"))?;
             service.run(EndSession { by: own.row.id, ended: ended.id }).await?;
@@ -142,18 +143,21 @@ async fn remove_factor(
     service.run(ChangeSecondFactor { by: own.row.id, own: proof, change }).await
 }
 
-fn sessions(service: &GateService, own: &SignedIn, call: &Call) -> Result<Answer, Refusal> {
+async fn sessions(service: &GateService, own: &SignedIn, call: &Call) -> Result<Answer, Refusal> {
     let mut query = Query::among(&call.uri, call.route.query);
     let page = query.page("me/sessions", own.account.id);
     query.finish()?;
     let range = Range { newest_first: true, ..Range::all(Index::SessionsOf, own.account.id.bits(), 1) };
-    let found = service.scan(&page.of(range))?;
-    let now = service.gate.now();
-    let answer = page.answer(&found, |row| match &row.row.record {
-        Some(Record::Session(it)) if it.is_live(now) && it.epoch == own.account.epoch && own.sees(it) => {
-            Ok(Some(me::session(it, own.session())))
-        }
-        _ => Ok(None),
+    let (now, who) = (service.gate.now(), own.clone());
+    let is_live = move |it: &Session| it.is_live(now) && it.epoch == who.account.epoch && who.sees(it);
+    let seen = move |_: &svc_store::Gate, found: &[Found]| {
+        let sessions = found.iter().map(|it| it.row.record.as_ref().and_then(Session::peel));
+        Ok(sessions.map(|it| it.is_some_and(|it| is_live(it))).collect())
+    };
+    let found = service.scan_seen(Asker::own(own.account.id, None), page.of(range), seen).await?;
+    let answer = page.answer(&found, |row| {
+        let session = row.row.record.as_ref().and_then(Session::peel);
+        Ok(session.map(|it| me::session(it, own.session())))
     })?;
     Ok(Answer::json(answer))
 }

@@ -32,6 +32,7 @@ mod hooks_bodies_http;
 mod hooks_http;
 mod integrations_http;
 mod ladders_http;
+mod lists_http;
 mod mail_http;
 mod mcp_approved_http;
 mod mcp_explained_http;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::tokens::forget_access;
-use crate::refusal::Refusal;
+use crate::refusal::{Kind, Refusal};
 use crate::rules::gate::still_connects;
 use crate::rules::people::by::{By, entitled, reaches};
 use crate::state::connect::{Connection, Ended, EndedBy, UNUSED_AFTER};
@@ -51,6 +51,34 @@ pub fn connection_of(
     let agent = scope.get::<Agent>(found.agent)?.ok_or_else(Refusal::internal)?;
     if by.principal() != Some(found.person) {
         reaches(by, reach, &agent)?;
+    }
+    Ok(found)
+}
+
+/// Several connections as [`connection_of`] has them, in their order; `None` for what `by` may not read.
+///
+/// # Errors
+/// `forbidden` and `missing_scope` where `by` may read none.
+pub fn connections_of(
+    scope: &mut Scope<'_>,
+    by: &By,
+    workspace: WorkspaceId,
+    ids: &[ConnectionId],
+) -> Result<Vec<Option<Arc<Connection>>>, Halt> {
+    entitled(scope, by, workspace, Right::AgentKeys)?;
+    scope.want(&ids.iter().map(|it| Connection::key(*it)).collect::<Vec<_>>())?;
+    let mut agents = Vec::with_capacity(ids.len());
+    for id in ids {
+        agents.extend(scope.get::<Connection>(*id)?.map(|it| Agent::key(it.agent)));
+    }
+    scope.want(&agents)?;
+    let mut found = Vec::with_capacity(ids.len());
+    for id in ids {
+        match connection_of(scope, by, workspace, *id) {
+            Ok(connection) => found.push(Some(connection)),
+            Err(Halt::Refuse(refusal)) if refusal.kind() == Kind::NotFound => found.push(None),
+            Err(other) => return Err(other),
+        }
     }
     Ok(found)
 }

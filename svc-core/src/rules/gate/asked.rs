@@ -254,6 +254,35 @@ pub fn questions(
     if missing { Err(Halt::Load) } else { Ok(found) }
 }
 
+/// Which of several approvals `by` may read, in their order.
+///
+/// # Errors
+/// As [`questions`].
+pub fn which_readable(
+    scope: &mut Scope<'_>,
+    by: &By,
+    workspace: WorkspaceId,
+    ids: &[ApprovalId],
+) -> Result<Vec<bool>, Halt> {
+    let reach = entitled(scope, by, workspace, Right::ReadApprovals)?;
+    scope.want(&ids.iter().map(|it| Approval::key(*it)).collect::<Vec<_>>())?;
+    let mut about = Vec::with_capacity(ids.len());
+    for id in ids {
+        about.extend(scope.get::<Approval>(*id)?.and_then(|it| it.asked_action().map(|it| Agent::key(it.agent))));
+    }
+    scope.want(&about)?;
+    let mut seen = Vec::with_capacity(ids.len());
+    for id in ids {
+        let read = own_approval(scope, workspace, *id).and_then(|it| readable(scope, by, reach, &it));
+        match read {
+            Ok(()) => seen.push(true),
+            Err(Halt::Refuse(refusal)) if refusal.kind() == Kind::NotFound => seen.push(false),
+            Err(other) => return Err(other),
+        }
+    }
+    Ok(seen)
+}
+
 /// An approval of this workspace.
 ///
 /// # Errors
