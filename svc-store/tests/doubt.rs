@@ -21,7 +21,8 @@ use svc_core::rules::people::mandates::Content;
 use svc_core::rules::people::register_agent::RegisterAgent;
 use svc_core::rules::read::get_action;
 use svc_core::state::gate::{
-    Action, Agent, Code, Details, Effect, Frozen, FrozenBy, OutcomeStatus, Payload, Reason, Request, Standing, Status,
+    Action, Agent, Code, Details, Effect, Frozen, FrozenBy, OutcomeStatus, Payload, Reason, Replay, Request, Standing,
+    Status,
 };
 use svc_core::state::people::{Principal, Role, Settings as WorkspaceSettings};
 use svc_core::store::{Clock, CommitError, Key, MemoryStore, Range, Row as _, Store};
@@ -135,6 +136,34 @@ fn what_was_rewritten_and_erased_is_gone() {
     for text in [ACCOUNT, OTHER_ACCOUNT] {
         assert!(!bytes.windows(text.len()).any(|it| it == text.as_bytes()), "{text}");
     }
+}
+
+/// What a request could be guessed by goes with its action, where it waits for its table too, and its idempotency key makes no other
+/// action all the same.
+#[test]
+fn a_digest_of_what_is_erased_is_gone() {
+    let directory = tempfile::tempdir().unwrap();
+    let (gate, agent) = at(directory.path());
+    let asking = || request("crm.read").keyed(key("first"));
+    let asked = agent.authorize(asking()).unwrap().id();
+    let id = Replay::id_of(agent.caller().agent, &key("first"));
+    let row = |gate: &Gate| gate.read(|scope| scope.get::<Replay>(id)).unwrap().unwrap();
+    let digest = serde_json::to_string(&row(&gate).body.unwrap()).unwrap();
+    let holds = || {
+        let files = ["svc.db", "svc.db-wal"].map(|name| fs::read(directory.path().join(name)).unwrap_or_default());
+        files.iter().any(|bytes| bytes.windows(digest.len()).any(|it| it == digest.as_bytes()))
+    };
+    assert!(holds());
+    assert_eq!(agent.authorize(asking()).unwrap().id(), asked);
+    assert!(gate.erase(agent.caller().workspace, &By::Program, Target::Action(asked)).unwrap() > 0);
+    assert_eq!((row(&gate).body, row(&gate).action), (None, asked));
+    for asking in [asking(), request("crm.update").keyed(key("first"))] {
+        let refused = agent.authorize(asking).unwrap_err();
+        assert!(matches!(refused, Failure::Refused(it) if it.kind() == Kind::IdempotencyConflict));
+    }
+    gate.close();
+    drop((agent, gate));
+    assert!(!holds());
 }
 
 /// A long row that gets short leaves nothing behind either, whatever part of it had pages of its own.

@@ -106,7 +106,7 @@ fn answer<'a>(
         created_at: Told(action.created_at()),
         payment: action.payment.as_ref().map(|it| payment(it, whole)),
         data: action.data.as_ref().map(data),
-        tool: action.tool.as_ref().map(tool),
+        tool: action.tool.as_ref().map(|it| tool(it, whole)),
         details,
         session: action.session.as_ref().map(|it| SessionOut { id: it.as_str() }),
         decided_at: decided_at.map(Told),
@@ -144,11 +144,11 @@ fn data(data: &DataShare) -> DataOut<'_> {
     }
 }
 
-fn tool(tool: &Tool) -> ToolOut<'_> {
+fn tool(tool: &Tool, whole: bool) -> ToolOut<'_> {
     ToolOut {
         name: tool.name.as_ref().map(|name| name.as_str()),
         server: tool.server.as_ref().map(|server| server.as_str()),
-        input_digest: tool.input_digest.as_ref().map(|digest| digest.named()),
+        input_digest: tool.input_digest.filter(|_| whole).map(|digest| digest.named()),
         input_bytes: tool.input_bytes,
     }
 }

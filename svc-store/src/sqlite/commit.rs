@@ -13,7 +13,7 @@ use svc_core::value::link::{Index, Link, Order};
 
 use super::errors::{at_commit, before_commit, is_taken};
 use super::fold::Folding;
-use super::redo::{APPEND, Moved, Said, body_of, id_of};
+use super::redo::{APPEND, Moved, OVERWRITE, Said, body_of, id_of};
 use super::schema::{is_deferred, is_listed_apart};
 use super::session::{Role, SqliteSession, Writing, load_row, number, read_stamp, run};
 use super::statements::{
@@ -221,6 +221,11 @@ fn inside(conn: &Connection, writing: &mut Writing, plan: &Plan<'_>, check_all: 
         }
     }
     let said = append(conn, writing, plan, stamp)?;
+    for (image, (id, _)) in plan.images.iter().filter(|image| image.waits()).zip(&said) {
+        if is_bare(image) {
+            overwrite(conn, writing, image.write.key, *id)?;
+        }
+    }
     let folding =
         writing.folding.advance(conn, &writing.redo, steps_of(&said), plan.waiting_bytes()).map_err(before_commit)?;
     Ok(Tried::Done(Done { stamp, said, folding }))
@@ -271,6 +276,22 @@ fn append(conn: &Connection, writing: &mut Writing, plan: &Plan<'_>, stamp: Stam
         said.push((id, Said::Entries(moved)));
     }
     Ok(said)
+}
+
+/// Whether an image that waits lacks what an erasure took from it.
+fn is_bare(image: &Image<'_>) -> bool {
+    matches!(&image.write.record, Some(Record::Replay(it)) if it.body.is_none())
+}
+
+/// The older images of a row that wait, and the one that its table has, become that at `id`: it would be long until it takes their
+/// place, and what was erased could be read in them. Whoever looks for the row finds the newest by its id as before.
+fn overwrite(conn: &Connection, writing: &mut Writing, key: Key, id: i64) -> Result<(), Failed> {
+    for older in writing.redo.all(conn, &key).map_err(CommitError::Unavailable)? {
+        conn.prepare_cached(OVERWRITE).and_then(|mut it| it.execute((older, id))).map_err(before_commit)?;
+    }
+    let statements = Statements::on(key.table()).ok_or(StoreError::Malformed("a table has no statements"));
+    let fold = &statements.map_err(CommitError::Rejected)?.fold;
+    conn.prepare_cached(fold).and_then(|mut it| it.execute([id])).map(drop).map_err(before_commit)
 }
 
 /// The entries that come to lists which are tables of their own, and that leave them.

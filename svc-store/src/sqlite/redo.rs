@@ -29,6 +29,9 @@ const KEPT_MAX: usize = 262_144;
 
 /// Parameters: id, table or index, key, format, body; a body of NULL says that the row is deleted.
 pub(super) const APPEND: &str = "INSERT INTO redo (id, \"of\", key, format, body) VALUES (?1, ?2, ?3, ?4, ?5)";
+/// Makes the image at the second id that at the first.
+pub(super) const OVERWRITE: &str =
+    "UPDATE redo SET (format, body) = (SELECT format, body FROM redo WHERE id = ?2) WHERE id = ?1";
 /// The image at an id.
 pub(super) const LOAD: &str = "SELECT id, format, body FROM redo WHERE id = ?1";
 const BOUNDS: &str = "SELECT (SELECT min(id) FROM redo), (SELECT max(id) FROM redo)";
@@ -151,6 +154,12 @@ impl Positions {
     pub(super) fn find(&self, key: &Key, last: i64) -> Option<i64> {
         let of_key = |it: &Generation| it.rows.range((*key, i64::MIN)..=(*key, last)).next_back().map(|(_, id)| *id);
         self.generations.iter().rev().find_map(of_key)
+    }
+
+    /// Every image of `key` up to the id `last`.
+    fn all(&self, key: &Key, last: i64) -> Vec<i64> {
+        let of_key = |it: &Generation| it.rows.range((*key, i64::MIN)..=(*key, last)).map(|(_, id)| *id).collect();
+        self.generations.iter().flat_map(|it| -> Vec<i64> { of_key(it) }).collect()
     }
 
     /// Whether an entry that came by the redo row `place.3` has left the list up to the id `last`.
@@ -280,6 +289,11 @@ impl Redo {
     /// The id of the newest image of `key` that waits.
     pub(super) fn find(&mut self, conn: &Connection, key: &Key) -> Result<Option<i64>, StoreError> {
         self.ask(conn, |positions, last| positions.find(key, last)).map(Option::flatten)
+    }
+
+    /// The ids of all images of `key` that wait.
+    pub(super) fn all(&mut self, conn: &Connection, key: &Key) -> Result<Vec<i64>, StoreError> {
+        self.ask(conn, |positions, last| positions.all(key, last)).map(Option::unwrap_or_default)
     }
 
     /// What waits of a stretch of a list.

@@ -117,7 +117,7 @@ pub(super) fn on_threads(racers: Vec<contract::Racer<'_>>) {
 fn rows_come_back_and_bodies_are_json() {
     let (_dir, store) = open();
     let mut session = store.writer().unwrap();
-    let replay = Replay { id: ReplayId::of(&[b"key"]), body: Digest::of("body"), action: ActionId::from_bits(9) };
+    let replay = Replay { id: ReplayId::of(&[b"key"]), body: Some(Digest::of("body")), action: ActionId::from_bits(9) };
     let payload = Payload { action: ActionId::from_bits(9), tool_input: Some("{\"a\":1}".into()), details: None };
     let stamp = apply(&mut session, vec![new(&roster(1, 7)), new(&replay), new(&payload), new(&entry(3))]);
     for record in [

@@ -33,7 +33,7 @@ fn replay(n: u128, version: u128) -> Record {
     Replay::wrap(
         Replay {
             id: ReplayId::of(&[&n.to_be_bytes()]),
-            body: Digest::from_bytes([0; 32]),
+            body: Some(Digest::from_bytes([0; 32])),
             action: ActionId::from_bits(version),
         }
         .into(),

@@ -10,9 +10,10 @@ use svc_core::rules::people::applications::{ApproveApplication, Approved, Create
 use svc_core::rules::people::by::{By, Person};
 use svc_core::rules::people::keys::NewKey;
 use svc_core::rules::people::members::RemoveMember;
-use svc_core::state::gate::Tier;
+use svc_core::state::gate::{Action, Tier, Tool};
 use svc_core::state::gateway::{BudgetPeriod, BudgetScope, Ladder};
 use svc_core::state::people::{AgentWish, Application, Change, Hold, Plans, Principal, RaiseWish, Role, Roster};
+use svc_core::testing::world::{terms, tool_call};
 use svc_core::value::digest::Digest;
 use svc_core::value::id::{ApplicationId, HoldId, PrincipalId};
 use svc_core::value::text::{Email, Label, Note};
@@ -161,4 +162,22 @@ fn an_address_is_erased_in_applications() {
     let late = approve(&mut ledger, owner, waits, "fine").unwrap_err();
     assert_eq!(late.reason(), Some("whoever the agent is to act for was erased: deny it"));
     assert_eq!(erase(&ledger, person.principal), 0, "once");
+}
+
+/// With an action goes the digest of what its tool was given.
+#[test]
+fn an_action_keeps_no_digest_of_what_its_tool_was_given() {
+    let mut ledger = Ledger::new();
+    let agent = ledger.world.agent().with_mandate(terms(r#"{"name":"Tools","actions":["tool.call"]}"#)).register();
+    let tool = Tool {
+        name: Some(Label::parse("read_file").unwrap()),
+        input_digest: Some(Digest::of("a guess")),
+        ..Tool::default()
+    };
+    let action = ledger.world.authorize(&agent, tool_call("read_file").calling(tool)).id();
+    let erase = |ledger: &Ledger| ledger.gate.erase(agent.workspace, &By::Program, Target::Action(action)).unwrap();
+    assert!(ledger.world.row::<Action>(action).tool.as_ref().unwrap().input_digest.is_some());
+    assert!(erase(&ledger) > 0);
+    assert_eq!(ledger.world.row::<Action>(action).tool.as_ref().unwrap().input_digest, None);
+    assert_eq!(erase(&ledger), 0, "once");
 }

@@ -122,7 +122,8 @@ async fn bad_queries_name_their_faults() {
     site.stop().await;
 }
 
-/// Members see their own agents' actions, analysts neither merchant nor summary, and nobody but the agent a receipt.
+/// Members see their own agents' actions, analysts neither merchant nor summary nor what a tool is given, and nobody but the agent a
+/// receipt.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn everybody_sees_what_they_may() {
     let site = Site::start().await;
@@ -155,6 +156,13 @@ async fn everybody_sees_what_they_may() {
             assert_eq!(listed.to_string().contains("example."), !outline, "{listed}");
             assert!(listed["receipt"].is_null() && listed["receiptExpiresAt"].is_null());
         }
+    }
+    let given = json!({ "name": "read_file", "inputDigest": format!("sha256:{}", "0a".repeat(32)) });
+    let called = json!({ "type": "tool.call", "summary": "Read a file", "tool": given });
+    let called = authorize(&mut client, &site.agent(&[CRM]), &called).await;
+    for (role, digest) in [(Role::Auditor, &given["inputDigest"]), (Role::Analyst, &Value::Null)] {
+        let got = site.member(role).ask(&mut client, "GET", &path(&site, &format!("/{called}")), None).await.ok();
+        assert_eq!((&got["tool"]["name"], &got["tool"]["inputDigest"]), (&given["name"], digest), "{role:?}");
     }
     let stranger = Site::start().await;
     let elsewhere = stranger.member(Role::Owner);

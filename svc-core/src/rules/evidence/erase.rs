@@ -6,7 +6,7 @@ use crate::rules::edge::integrations::unlink;
 use crate::rules::people::by::{self, By};
 use crate::rules::people::owners;
 use crate::state::evidence::{Disclosure, Fact, Subject};
-use crate::state::gate::{Action, Agent, Approval, Payload, State};
+use crate::state::gate::{Action, Agent, Approval, Payload, Replay, State};
 use crate::state::people::{Account, Application, EmailUse, Hold, Principal, Right, SsoLink};
 use crate::store::{Key, Row as _};
 use crate::turn::{Halt, Scope};
@@ -199,10 +199,28 @@ fn erase_person(scope: &mut Scope<'_>, asked: &Erase, id: PrincipalId) -> Result
     Ok(erased)
 }
 
-/// Takes what is personal out of an action, and gives how many rows lost texts: one, or none where that was done before.
+/// The rows that [`strip`] looks at.
+pub(super) fn beside(action: &Action) -> Vec<Key> {
+    let mut keys: Vec<Key> = action.replay.map(Replay::key).into_iter().collect();
+    keys.extend(action.payload.then(|| Payload::key(action.id)));
+    keys.extend(action.approval.map(Approval::key));
+    keys
+}
+
+/// Takes what is personal out of an action, and what it could be guessed by, and gives how many rows lost texts: one, or none where
+/// that was done before. Its idempotency key makes no other action, and is told to be another request's from then on.
 pub(super) fn strip(scope: &mut Scope<'_>, action: &Action) -> Result<u64, Halt> {
-    if action.erased {
+    scope.want(&beside(action))?;
+    let replay = match action.replay {
+        Some(id) => scope.get::<Replay>(id)?.filter(|it| it.action == action.id && it.body.is_some()),
+        None => None,
+    };
+    let bare = action.clone().erase();
+    if bare == *action && replay.is_none() {
         return Ok(0);
+    }
+    if let Some(row) = replay {
+        scope.put(Replay { body: None, ..Replay::clone(&row) });
     }
     if action.payload && scope.get::<Payload>(action.id)?.is_some() {
         scope.delete::<Payload>(action.id);
@@ -210,11 +228,11 @@ pub(super) fn strip(scope: &mut Scope<'_>, action: &Action) -> Result<u64, Halt>
     if let Some(approval) = action.approval
         && let Some(row) = scope.get::<Approval>(approval)?
     {
-        let bare = Approval::clone(&row).forget(None);
-        if bare != *row {
-            scope.put(bare);
+        let without = Approval::clone(&row).forget(None);
+        if without != *row {
+            scope.put(without);
         }
     }
-    scope.put(action.clone().erase());
+    scope.put(bare);
     Ok(1)
 }

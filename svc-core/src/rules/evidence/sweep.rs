@@ -3,7 +3,7 @@
 //!
 //! **Invariant:** no record of the ledger is touched: personal texts go, their commitments stay.
 
-use super::erase::{let_go, strip};
+use super::erase::{beside, let_go, strip};
 use crate::rules::edge::export;
 use crate::state::edge::Job;
 use crate::state::evidence::{Actor, Disclosure, Fact, Subject};
@@ -106,6 +106,11 @@ pub fn sweep_old(scope: &mut Scope<'_>, asked: &SweepOld) -> Result<(), Halt> {
     let Some(days) = workspace.and_then(|it| it.settings.retention_days) else { return Ok(()) };
     scope.want(&asked.actions.iter().map(|it| Action::key(*it)).collect::<Vec<Key>>())?;
     let before = scope.now().minus(Span::hours(24 * i64::from(days)));
+    let mut rows = Vec::new();
+    for id in &asked.actions {
+        rows.extend(scope.get::<Action>(*id)?.iter().flat_map(|it| beside(it)));
+    }
+    scope.want(&rows)?;
     let (mut erased_to, mut all) = (sweep.erased_to, Sweep::behind(sweep.erased_to) == asked.behind);
     let (mut old, mut erased) = (Vec::new(), 0_u64);
     for id in &asked.actions {

@@ -198,7 +198,7 @@ fn replay(scope: &mut Scope<'_>, asked: &Authorize, agent: &Agent) -> Result<Opt
     if first.ended_at(agent, None, now).is_some_and(|at| now.since(at) > REPLAY_KEPT) {
         return Ok(None);
     }
-    if known.body != asked.fingerprint {
+    if known.body != Some(asked.fingerprint) {
         return Err(Refusal::idempotency_conflict().into());
     }
     Ok(Some(first))
@@ -299,7 +299,7 @@ impl Decided<'_> {
         let fact = record(asked, agent, &mut action, kind, verb);
         action.evidence = scope.append(agent.workspace, fact);
         if let Some(id) = asked.replay {
-            scope.put(Replay { id, body: asked.fingerprint, action: action.id });
+            scope.put(Replay { id, body: Some(asked.fingerprint), action: action.id });
             action.replay = Some(id);
         }
         payload(scope, asked, action.id);

@@ -33,8 +33,8 @@ impl Action {
         out
     }
 
-    /// The action without what is personal in it: its words, whom data went to, the payee's name, and the salt. What it moved
-    /// and what was decided stays.
+    /// The action without what is personal in it: its words, whom data went to, the payee's name, the salt, and the digest that what
+    /// its tool was given could be guessed by. What it moved and what was decided stays.
     #[must_use]
     pub fn erase(mut self) -> Self {
         self.salt = [0; 16];
@@ -47,6 +47,9 @@ impl Action {
         if let Some(data) = &mut self.data {
             data.recipient = ERASED.into();
             data.purpose = None;
+        }
+        if let Some(tool) = &mut self.tool {
+            tool.input_digest = None;
         }
         for declared in &mut self.provenance.declared {
             declared.detail = None;

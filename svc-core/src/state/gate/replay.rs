@@ -16,8 +16,10 @@ pub const REPLAY_KEPT: Span = Span::hours(7 * 24);
 pub struct Replay {
     /// Agent and key, as one digest.
     pub id: ReplayId,
-    /// The digest of the request as sent, without the key.
-    pub body: Digest,
+    /// The digest of the request as sent, without the key; absent where the action was erased, as it would let its words be guessed.
+    /// Nothing is the same request then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub body: Option<Digest>,
     /// The action.
     pub action: ActionId,
 }
