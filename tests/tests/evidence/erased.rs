@@ -1,7 +1,9 @@
 //! What is erased with a person or an action, wherever somebody else's doing has put it.
 
 use svc_core::refusal::Refusal;
+use svc_core::rules::edge::deliver::{ClaimDelivery, FinishDelivery};
 use svc_core::rules::evidence::erase::Target;
+use svc_core::rules::gate::callback::RegisterCallback;
 use svc_core::rules::gate::decide::{Choice, DecideApproval};
 use svc_core::rules::gate::fleet::{Fleet, FreezeFleet, Halted};
 use svc_core::rules::gate::lift::{Lift, LiftHold};
@@ -10,13 +12,14 @@ use svc_core::rules::people::applications::{ApproveApplication, Approved, Create
 use svc_core::rules::people::by::{By, Person};
 use svc_core::rules::people::keys::NewKey;
 use svc_core::rules::people::members::RemoveMember;
+use svc_core::state::edge::Tried;
 use svc_core::state::gate::{Action, Tier, Tool};
 use svc_core::state::gateway::{BudgetPeriod, BudgetScope, Ladder};
 use svc_core::state::people::{AgentWish, Application, Change, Hold, Plans, Principal, RaiseWish, Role, Roster};
 use svc_core::testing::world::{terms, tool_call};
 use svc_core::value::digest::Digest;
 use svc_core::value::id::{ApplicationId, HoldId, PrincipalId};
-use svc_core::value::text::{Email, Label, Note};
+use svc_core::value::text::{Email, Label, Note, UrlText};
 use svc_core::value::{MicroUsd, Span};
 use svc_tests::evidence::Ledger;
 
@@ -164,9 +167,10 @@ fn an_address_is_erased_in_applications() {
     assert_eq!(erase(&ledger, person.principal), 0, "once");
 }
 
-/// With an action goes the digest of what its tool was given.
+/// With an action goes the digest of what its tool was given, and who was called once it was decided: at once where nobody is to be
+/// called any more, and else with the next erasure.
 #[test]
-fn an_action_keeps_no_digest_of_what_its_tool_was_given() {
+fn an_action_keeps_no_digest_and_no_address() {
     let mut ledger = Ledger::new();
     let agent = ledger.world.agent().with_mandate(terms(r#"{"name":"Tools","actions":["tool.call"]}"#)).register();
     let tool = Tool {
@@ -175,9 +179,19 @@ fn an_action_keeps_no_digest_of_what_its_tool_was_given() {
         ..Tool::default()
     };
     let action = ledger.world.authorize(&agent, tool_call("read_file").calling(tool)).id();
+    let url = UrlText::parse("https://hooks.example.com/jane?roe").unwrap();
+    let callback = ledger.world.run(RegisterCallback { caller: agent, action, url }).unwrap().callback;
     let erase = |ledger: &Ledger| ledger.gate.erase(agent.workspace, &By::Program, Target::Action(action)).unwrap();
     assert!(ledger.world.row::<Action>(action).tool.as_ref().unwrap().input_digest.is_some());
     assert!(erase(&ledger) > 0);
-    assert_eq!(ledger.world.row::<Action>(action).tool.as_ref().unwrap().input_digest, None);
+    let row = ledger.world.row::<Action>(action);
+    assert_eq!(row.tool.as_ref().unwrap().input_digest, None);
+    assert_eq!(row.callback.as_deref(), Some(&callback), "it is still to be called");
+    let claimed = ledger.world.run(ClaimDelivery { job: callback.id.into() }).unwrap().unwrap();
+    let (job, claim) = (claimed.job.id, claimed.job.claims);
+    let tried = Tried { status: Some(204), error: None, ms: 3 };
+    ledger.world.run(FinishDelivery { job, claim, tried, wait_s: None, posted: None }).unwrap();
+    assert!(erase(&ledger) > 0);
+    assert_eq!(ledger.world.row::<Action>(action).callback, None);
     assert_eq!(erase(&ledger), 0, "once");
 }

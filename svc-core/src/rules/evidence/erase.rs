@@ -5,6 +5,7 @@ use crate::refusal::Refusal;
 use crate::rules::edge::integrations::unlink;
 use crate::rules::people::by::{self, By};
 use crate::rules::people::owners;
+use crate::state::edge::Job;
 use crate::state::evidence::{Disclosure, Fact, Subject};
 use crate::state::gate::{Action, Agent, Approval, Payload, Replay, State};
 use crate::state::people::{Account, Application, EmailUse, Hold, Principal, Right, SsoLink};
@@ -203,6 +204,7 @@ fn erase_person(scope: &mut Scope<'_>, asked: &Erase, id: PrincipalId) -> Result
 pub(super) fn beside(action: &Action) -> Vec<Key> {
     let mut keys: Vec<Key> = action.replay.map(Replay::key).into_iter().collect();
     keys.extend(action.payload.then(|| Payload::key(action.id)));
+    keys.extend(action.callback.as_ref().map(|it| Job::key(it.id.into())));
     keys.extend(action.approval.map(Approval::key));
     keys
 }
@@ -215,7 +217,10 @@ pub(super) fn strip(scope: &mut Scope<'_>, action: &Action) -> Result<u64, Halt>
         Some(id) => scope.get::<Replay>(id)?.filter(|it| it.action == action.id && it.body.is_some()),
         None => None,
     };
-    let bare = action.clone().erase();
+    let mut bare = action.clone().erase();
+    if !is_to_be_told(scope, action)? {
+        bare.callback = None;
+    }
     if bare == *action && replay.is_none() {
         return Ok(0);
     }
@@ -235,4 +240,13 @@ pub(super) fn strip(scope: &mut Scope<'_>, action: &Action) -> Result<u64, Halt>
     }
     scope.put(bare);
     Ok(1)
+}
+
+/// Whether whoever an agent named is still to be called about an action, or called again.
+fn is_to_be_told(scope: &mut Scope<'_>, action: &Action) -> Result<bool, Halt> {
+    let Some(callback) = &action.callback else { return Ok(false) };
+    if matches!(action.state, State::Pending { .. }) {
+        return Ok(true);
+    }
+    Ok(scope.get::<Job>(callback.id.into())?.is_some_and(|it| it.due().is_some()))
 }
