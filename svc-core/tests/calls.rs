@@ -46,19 +46,23 @@ fn plain_prices() -> Prices {
     Prices { tokens, ..Prices::default() }
 }
 
+/// A provider of this name.
+fn provider(name: &str) -> Vec<upstreams::Set> {
+    vec![
+        upstreams::Set::Name(UpstreamName::parse(name).unwrap()),
+        upstreams::Set::Kind(Dialect::Chat),
+        upstreams::Set::BaseUrl(UrlText::parse("https://models.example.com/v1").unwrap()),
+        upstreams::Set::Key(NewKey { sealed: "sealed".into(), hint: "wxyz".into() }),
+    ]
+}
+
 impl Office {
     /// One with these models.
     fn new(models: &[(&str, Prices)]) -> Self {
         let mut world = World::new();
         let workspace = world.workspace();
         let mut edit = |edit| world.run(EditRouting { by: By::Program, workspace, edit }).unwrap();
-        let set = vec![
-            upstreams::Set::Name(UpstreamName::parse("one").unwrap()),
-            upstreams::Set::Kind(Dialect::Chat),
-            upstreams::Set::BaseUrl(UrlText::parse("https://models.example.com/v1").unwrap()),
-            upstreams::Set::Key(NewKey { sealed: "sealed".into(), hint: "wxyz".into() }),
-        ];
-        let upstream = edit(Edit::CreateUpstream(set)).upstream.unwrap();
+        let upstream = edit(Edit::CreateUpstream(provider("one"))).upstream.unwrap();
         for (name, prices) in models {
             let set = vec![models::Set::Prices(Some(Box::new(prices.clone())))];
             let name = ModelName::parse(name).unwrap();
@@ -422,6 +426,36 @@ fn a_later_report_takes_the_earlier_one_back() {
     assert_eq!((told(&mut office, "one/b").0, office.sums().reported()), ([0, 1, 0, 0], 1));
     let none = Yield { reported: 0, accepted: 0 };
     assert_eq!(office.world.row::<Yields>(workspace).of(None, "one/a", i64::MAX), none);
+}
+
+/// A provider that is made anew under a name has the traffic of its own and no other's, on the same day too, and what an earlier one's
+/// models have yielded goes with them.
+#[test]
+fn a_name_that_is_given_again_begins_anew() {
+    let mut office = Office::new(&[("a", plain_prices())]);
+    let workspace = office.world.workspace();
+    let first = office.world.row::<Routing>(workspace).upstreams[0].id;
+    office.call("tsk_first", "a", 7);
+    office.report("tsk_first", TaskStatus::Rejected);
+    assert_eq!(office.world.row::<Yields>(workspace).lines.len(), 1);
+    let mut edit = |edit| office.world.run(EditRouting { by: By::Program, workspace, edit }).unwrap();
+    edit(Edit::RemoveModel(models::Place { provider: "one".into(), model: "a".into() }));
+    edit(Edit::RemoveUpstream(first));
+    let second = edit(Edit::CreateUpstream(provider("one"))).upstream.unwrap();
+    let set = vec![models::Set::Prices(Some(Box::new(plain_prices())))];
+    let name = ModelName::parse("a").unwrap();
+    edit(Edit::CreateModel(NewModel { upstream: second, name, known: Vec::new(), set }));
+    assert_eq!(office.world.row::<Yields>(workspace).lines, []);
+    for (task, input) in [("tsk_second", 100), ("tsk_third", 20)] {
+        office.call(task, "a", input);
+    }
+    office.report("tsk_third", TaskStatus::Accepted);
+    let told = |office: &mut Office, upstream| {
+        let sums = office.sums_of(|it| it.upstream == Some(upstream));
+        (sums.calls, sums.cost.get(), sums.outcomes)
+    };
+    assert_eq!(told(&mut office, first), (1, 7, [0, 1, 0, 0]));
+    assert_eq!(told(&mut office, second), (2, 120, [1, 0, 0, 0]));
 }
 
 /// Prices with a fee of a request, of an image and of one tool of the provider's, and none of another tool.

@@ -165,6 +165,7 @@ pub(super) fn change(work: &mut Work<'_, '_>, place: &Place, set: &[Set]) -> Res
 pub(super) fn remove(work: &mut Work<'_, '_>, place: &Place) -> Result<(), Halt> {
     let gone = found(work, place)?;
     named::model_is_free(&work.routing, &gone)?;
+    named::forget(work, &gone)?;
     let subject = subject(work, &gone);
     work.removed("model.removed", subject);
     work.routing.models.retain(|it| it.upstream != gone.upstream || it.name != gone.name);

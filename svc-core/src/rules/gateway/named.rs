@@ -46,6 +46,18 @@ pub(super) fn rename(work: &mut Work<'_, '_>, id: UpstreamId, old: &UpstreamName
     Ok(())
 }
 
+/// Lets go of what a model has yielded that is to go: another that is made under its name has yielded nothing yet.
+pub(super) fn forget(work: &mut Work<'_, '_>, gone: &Model) -> Result<(), Halt> {
+    let Some(provider) = work.routing.upstream(gone.upstream).map(|it| it.name.clone()) else { return Ok(()) };
+    if let Some(yields) = work.scope.get::<Yields>(work.routing.workspace)? {
+        let after = Yields::clone(&yields).without(&format!("{provider}/{}", gone.name));
+        if after != *yields {
+            work.scope.put(after);
+        }
+    }
+    Ok(())
+}
+
 /// Constraints with a provider's new name in the place of its old one. An entry that means a model by its own id or alias stays.
 fn renamed(routing: &Routing, asked: &Constraints, id: UpstreamId, (old, new): (&str, &str)) -> Constraints {
     let mut after = asked.clone();

@@ -118,8 +118,17 @@ fn cell_at(
         upstream,
         ..CellAt::new(call.workspace, call.started_at, &workspace.settings.timezone, &call.payer, model)
     };
-    let known = scope.get::<Cell>(at.id())?;
-    Ok(known.map_or_else(|| at.empty(), |it| Cell::clone(&it)))
+    found(scope, &at)
+}
+
+/// The sums of a place, those of another provider apart that bore the same name on the same day.
+fn found(scope: &mut Scope<'_>, at: &CellAt<'_>) -> Result<Cell, Halt> {
+    let Some(known) = scope.get::<Cell>(at.id())? else { return Ok(at.empty()) };
+    if known.upstream == at.upstream || known.upstream.is_none() || at.upstream.is_none() {
+        return Ok(Cell::clone(&known));
+    }
+    let beside = scope.get::<Cell>(at.id_beside())?;
+    Ok(beside.map_or_else(|| Cell { id: at.id_beside(), ..at.empty() }, |it| Cell::clone(&it)))
 }
 
 /// What a call that has ended adds to its day.
@@ -233,8 +242,7 @@ fn credited(scope: &mut Scope<'_>, task: &Task, credit: &Credit) -> Result<Cell,
     };
     let (workspace, day, upstream) = (task.workspace, credit.day, credit.upstream);
     let at = CellAt { workspace, day, payer: &payer, model: credit.model.as_deref(), upstream };
-    let known = scope.get::<Cell>(at.id())?;
-    Ok(known.map_or_else(|| at.empty(), |it| Cell::clone(&it)))
+    found(scope, &at)
 }
 
 /// What models have yielded of late, as choosing among them reads it.

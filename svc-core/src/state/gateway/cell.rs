@@ -189,15 +189,27 @@ impl<'a> CellAt<'a> {
     /// The row's id.
     #[must_use]
     pub fn id(&self) -> CellId {
+        self.id_with(&[])
+    }
+
+    /// The id of the row where that one is of another provider, which bore the same name on the same day.
+    #[must_use]
+    pub fn id_beside(&self) -> CellId {
+        let upstream = self.upstream.map_or(0, |it| it.bits());
+        self.id_with(&[&upstream.to_be_bytes()])
+    }
+
+    fn id_with(&self, more: &[&[u8]]) -> CellId {
         let class = self.payer.class.as_ref().map_or("", |it| it.as_str());
-        CellId::of(&[
+        let own: [&[u8]; 6] = [
             &self.workspace.bits().to_be_bytes(),
             &self.day.to_be_bytes(),
             &self.payer.key.bits().to_be_bytes(),
             self.model.unwrap_or_default().as_bytes(),
             class.as_bytes(),
             &self.payer.principal.bits().to_be_bytes(),
-        ])
+        ];
+        CellId::of(&[&own, more].concat())
     }
 
     /// The row with nothing in it.

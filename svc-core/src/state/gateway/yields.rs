@@ -109,6 +109,13 @@ impl Yields {
         self
     }
 
+    /// The same without a model that is gone, as `provider/model`: one that is made under its name begins anew.
+    #[must_use]
+    pub fn without(mut self, model: &str) -> Self {
+        self.lines.retain(|it| *it.model != *model);
+        self
+    }
+
     /// Lets go of what counts no more on `day`.
     fn tidy(&mut self, day: i64) {
         for line in &mut self.lines {
