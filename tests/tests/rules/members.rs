@@ -374,6 +374,34 @@ fn a_key_that_one_may_not_read_is_not_there() {
     }
 }
 
+/// An owner has one question about somebody: another one that they ask ends the first, though not what another owner asks; and whoever is
+/// removed is asked about no more.
+#[test]
+fn questions_about_one_owner_do_not_pile_up() {
+    let (mut world, first, second) = owners();
+    let (workspace, now) = (world.workspace(), world.now());
+    let third = people::sign_in(world.engine().store(), workspace, Role::Owner, 3, now).principal;
+    let demote = |world: &mut World, by| {
+        let (by, role) = (By::Person(by), Some(Role::Member));
+        asked(world.run(ChangeMember { workspace, by, principal: third, role, teams: None }))
+    };
+    let mut last = asked(remove(&mut world, first, third));
+    for number in 0..4 {
+        let next = if number % 2 == 0 { demote(&mut world, first) } else { asked(remove(&mut world, first, third)) };
+        let state = world.row::<Approval>(last).state.clone();
+        assert!(matches!(state, ApprovalState::Denied { by: None, .. }), "{number}: {state:?}");
+        assert!(world.row::<Approval>(next).is_waiting());
+        last = next;
+    }
+    let others = demote(&mut world, second);
+    assert!(world.row::<Approval>(last).is_waiting(), "it is not theirs to end");
+    world.run(approve(second, last)).unwrap();
+    assert!(world.row::<Principal>(third).membership().is_none());
+    assert!(matches!(world.row::<Approval>(last).state, ApprovalState::Approved { .. }));
+    assert!(matches!(world.row::<Approval>(others).state, ApprovalState::Denied { by: None, .. }));
+    world.audit().assert_clean("after questions were ended");
+}
+
 /// Where there are two owners, one who invites another asks the second; nobody is invited before they agree.
 #[test]
 fn an_owner_is_invited_with_a_second_owners_word() {

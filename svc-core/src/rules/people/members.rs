@@ -370,6 +370,7 @@ pub(super) fn remove(scope: &mut Scope<'_>, principal: &Principal, actor: &Actor
     scope.put(account);
     let principal = change_teams(scope, principal, &[])?;
     let member = principal.membership().ok_or_else(Refusal::internal)?;
+    owners::end_asked(scope, member.owner_change, actor, None)?;
     let ended =
         Member { state: MemberState::Disabled, ended_at: Some(scope.now()), owner_change: None, ..member.clone() };
     let following = Some(scope.now());

@@ -13,7 +13,7 @@ use crate::state::people::{Member, MemberState, Principal, Right, Role, Workspac
 use crate::turn::{Halt, Scope};
 use crate::value::Span;
 use crate::value::canonical::Object;
-use crate::value::id::{PrincipalId, TeamId, WorkspaceId};
+use crate::value::id::{ApprovalId, PrincipalId, TeamId, WorkspaceId};
 
 /// How long a second owner has to agree.
 const SECOND_OWNER: Span = Span::hours(24);
@@ -50,7 +50,8 @@ pub(super) fn second(scope: &mut Scope<'_>, asked: &Asked<'_>) -> Result<Option<
     let Some(person) = asked.by.principal().filter(|_| workspace.owners.len() > 1) else { return Ok(None) };
     let now = scope.now();
     let (member, before) = (asked.principal.membership(), asked.principal.owner_invite);
-    if let Some(id) = member.map_or(before, |it| it.owner_change)
+    let known = member.map_or(before, |it| it.owner_change);
+    if let Some(id) = known
         && let Some(waiting) = scope.get::<Approval>(id)?.filter(|it| it.is_waiting() && now < it.expires_at)
         && let ApprovalSubject::Owner(first) = &waiting.subject
         && first.change == asked.change
@@ -65,6 +66,8 @@ pub(super) fn second(scope: &mut Scope<'_>, asked: &Asked<'_>) -> Result<Option<
             return Ok(Some(waiting));
         }
     }
+    // Whoever asks for something else of the same person asks for the first no more; another owner's question stays.
+    end_asked(scope, known, &asked.by.actor(), Some(person))?;
     let subject = AskedOwner {
         principal: asked.principal.id,
         change: asked.change,
@@ -225,16 +228,39 @@ pub(in crate::rules) fn end_invite(
     principal: &Principal,
     actor: &Actor,
 ) -> Result<Principal, Halt> {
-    let Some(id) = principal.owner_invite else { return Ok(principal.clone()) };
-    if let Some(waiting) = scope.get::<Approval>(id)?.filter(|it| it.is_waiting()) {
-        let data = Object::new().text("kind", waiting.kind().as_str()).finish();
-        let subject = Subject::Approval(id);
-        scope.append(principal.workspace, Fact { kind: "approval.denied", actor: actor.clone(), subject, data });
-        scope.put(Approval::clone(&waiting).ended(ApprovalState::Denied { at: scope.now(), by: None, note: None }));
+    if principal.owner_invite.is_none() {
+        return Ok(principal.clone());
     }
+    end_asked(scope, principal.owner_invite, actor, None)?;
     let principal = Principal { owner_invite: None, ..principal.clone() };
     scope.put(principal.clone());
     Ok(principal)
+}
+
+/// Ends a question about somebody's standing that waits still, where it is by this owner, if one is named. One that an application
+/// waits for stays: it is decided there. It reads as denied by nobody's word.
+///
+/// # Errors
+/// [`Halt::Load`] alone.
+pub(super) fn end_asked(
+    scope: &mut Scope<'_>,
+    question: Option<ApprovalId>,
+    actor: &Actor,
+    by: Option<PrincipalId>,
+) -> Result<(), Halt> {
+    let Some(id) = question else { return Ok(()) };
+    let now = scope.now();
+    let Some(waiting) = scope.get::<Approval>(id)?.filter(|it| it.is_waiting() && now < it.expires_at) else {
+        return Ok(());
+    };
+    let is_meant = |of: &AskedOwner| of.applications.is_empty() && by.is_none_or(|it| it == of.by);
+    if matches!(&waiting.subject, ApprovalSubject::Owner(of) if is_meant(of)) {
+        let data = Object::new().text("kind", waiting.kind().as_str()).finish();
+        let subject = Subject::Approval(id);
+        scope.append(waiting.workspace, Fact { kind: "approval.denied", actor: actor.clone(), subject, data });
+        scope.put(Approval::clone(&waiting).ended(ApprovalState::Denied { at: now, by: None, note: None }));
+    }
+    Ok(())
 }
 
 /// Keeps the workspace's list of owners: somebody stands in it from now on, or no more. The row is read and written by every
