@@ -38,7 +38,7 @@ async fn what_became_of_a_call_is_settled_without_its_key() {
             let key = if how == "revoked" { &desk.agent.key } else { &token.access };
             desk.server.reply(reply);
             desk.server.hold(Some("tools/call"));
-            let (running, count) = (call(desk.site.address, key), desk.server.count());
+            let (count, running) = (desk.server.count(), call(desk.site.address, key));
             desk.server.until_heard(count + 1).await;
             match how {
                 "revoked" => desk.site.revoke(&desk.agent.key),

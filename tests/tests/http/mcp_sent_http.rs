@@ -223,7 +223,7 @@ async fn an_agent_does_not_settle_what_the_gate_does() {
     let arguments = json!({ "id": "1" });
     let action = approved(&mut desk, &arguments).await;
     desk.server.hold(Some("tools/call"));
-    let (call, count) = (begun(&desk, &arguments), desk.server.count());
+    let (count, call) = (desk.server.count(), begun(&desk, &arguments));
     desk.server.until_heard(count + 1).await;
     let key = desk.agent.key.clone();
     let refused = desk.client.settle(&key, &action, &json!({ "status": "cancelled" })).await;
