@@ -22,6 +22,8 @@ OTHERS = ("SVC_", "CLAUDE", "ANTHROPIC_", "CODEX_", "OPENAI_", "GEMINI_", "GOOGL
 PLAIN = {name: value for name, value in os.environ.items() if not name.startswith(OTHERS)}
 # What the model asks for, and what is there once it has run.
 COMMAND, TRACE = "echo it has run | tee trace.txt", "trace.txt"
+# Where the hook stands.
+SETTINGS = {"claude-code": ".claude/settings.json", "codex": ".codex/hooks.json", "gemini": ".gemini/settings.json"}
 # How long the model thinks, in seconds. Clients write a session down a moment after it happened, and no model is faster.
 THINKS = 0.3
 
@@ -52,6 +54,15 @@ class Desk:
         install = [BINARY, "hook", "install", "--client", client, "--yes", "--json"]
         done = subprocess.run(install, env=self.environment, cwd=self.project, capture_output=True, text=True, check=True)
         assert json.loads(done.stdout)["installed"][0]["tested"] == "allow", done
+
+    def lose(self, client, signal):
+        """Puts a program in the place of the hook that ends by a signal, or none at all."""
+        settings, program = self.home / SETTINGS[client], self.home / "lost"
+        settings.write_text(settings.read_text().replace(BINARY, str(program)))
+        program.unlink(missing_ok=True)
+        if signal:
+            program.write_text(f"#!/bin/sh\nkill -{signal} $$\n")
+            program.chmod(0o755)
 
     def run(self, *command):
         """What a client printed that was told to run everything without a question."""
@@ -200,3 +211,7 @@ def check_client(client, model, desk_of, command):
         del desk.environment["SVC_AGENT_KEY"]
         ran, heard = step()
         assert not ran and "svc refuses this call: `SVC_AGENT_KEY` is neither" in heard, heard
+        for signal in ("INT", None):
+            desk.lose(client, signal)
+            ran, heard = step()
+            assert not ran and "svc did not answer, so this call does not run" in heard, (signal, heard)

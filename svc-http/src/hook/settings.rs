@@ -21,6 +21,10 @@ use super::place::home;
 const BYTES_MAX: u64 = 4 * 1024 * 1024;
 /// How long a client waits for the hook, in seconds: longer than the hook ever takes.
 const CLIENT_WAITS_S: u64 = 60;
+/// What the shell is told that runs the command before a tool. A hook that was ended or is not there any more ends with a code of its
+/// own, for which clients let the tool run; 2 they take for a refusal, two of them only with words to it, and shells say none of some
+/// signals. Written with words alone that every shell has, as Codex runs commands with the user's own.
+const OR_REFUSE: &str = "|| /bin/sh -c 'echo svc did not answer, so this call does not run >&2; exit 2'";
 /// What stands between the program and its options in a command that runs the hook.
 const HOOK: &str = " hook ";
 
@@ -241,35 +245,42 @@ fn path_of(client: Client) -> Result<PathBuf, Refused> {
 }
 
 fn wanted(client: Client, command: &str) -> Vec<Wanted> {
+    let before = format!("{command} {OR_REFUSE}");
+
     let in_group = |hook: Value, matcher: bool| match matcher {
         true => json!({ "matcher": "*", "hooks": [hook] }),
         false => json!({ "hooks": [hook] }),
     };
-    let plain = json!({ "type": "command", "command": command, "timeout": CLIENT_WAITS_S });
+    let hook = |command: &str| json!({ "type": "command", "command": command, "timeout": CLIENT_WAITS_S });
     let entry = |event, entry| Wanted { event, entry };
     match client {
         Client::ClaudeCode => {
-            let mut blocks = plain.clone();
+            let mut blocks = hook(&before);
             if let Some(members) = blocks.as_object_mut() {
                 members.insert("onFailure".to_owned(), json!("block"));
             }
             vec![
                 entry("PreToolUse", in_group(blocks, true)),
-                entry("PostToolUse", in_group(plain.clone(), true)),
-                entry("PostToolUseFailure", in_group(plain, true)),
+                entry("PostToolUse", in_group(hook(command), true)),
+                entry("PostToolUseFailure", in_group(hook(command), true)),
             ]
         }
-        Client::Codex => {
-            vec![entry("PreToolUse", in_group(plain.clone(), false)), entry("PostToolUse", in_group(plain, false))]
-        }
+        Client::Codex => vec![
+            entry("PreToolUse", in_group(hook(&before), false)),
+            entry("PostToolUse", in_group(hook(command), false)),
+        ],
+        // It is told to take every failure for a refusal, and nobody says that it runs commands with a shell.
         Client::Cursor => {
             let plain = json!({ "command": command, "timeout": CLIENT_WAITS_S });
             let closed = json!({ "command": command, "timeout": CLIENT_WAITS_S, "failClosed": true });
             vec![entry("preToolUse", closed), entry("postToolUse", plain.clone()), entry("postToolUseFailure", plain)]
         }
         Client::Gemini => {
-            let hook = json!({ "name": disabled::NAME, "type": "command", "command": command, "timeout": CLIENT_WAITS_S * 1_000 });
-            vec![entry("BeforeTool", in_group(hook.clone(), false)), entry("AfterTool", in_group(hook, false))]
+            let hook = |command: &str| json!({ "name": disabled::NAME, "type": "command", "command": command, "timeout": CLIENT_WAITS_S * 1_000 });
+            vec![
+                entry("BeforeTool", in_group(hook(&before), false)),
+                entry("AfterTool", in_group(hook(command), false)),
+            ]
         }
     }
 }

@@ -43,12 +43,14 @@ fn in_and_out_again_leaves_every_byte() {
     }
 }
 
-/// What is written is what the clients document, on a fresh machine.
+/// What is written is what the clients document, on a fresh machine: before a tool with what refuses where the hook does not answer, but
+/// in Cursor, which is told to refuse then.
 #[test]
 fn a_fresh_machine_gets_what_the_client_reads() {
     let read = |client| serde_json::from_str::<Value>(&with(client, "")).unwrap();
     let claude = read(Client::ClaudeCode);
-    let hook = json!({ "type": "command", "command": COMMAND, "timeout": 60, "onFailure": "block" });
+    let before = format!("{COMMAND} || /bin/sh -c 'echo svc did not answer, so this call does not run >&2; exit 2'");
+    let hook = json!({ "type": "command", "command": before, "timeout": 60, "onFailure": "block" });
     assert_eq!(claude.pointer("/hooks/PreToolUse"), Some(&json!([{ "matcher": "*", "hooks": [hook] }])));
     assert!(
         claude.pointer("/hooks/PostToolUse/0").is_some() && claude.pointer("/hooks/PostToolUseFailure/0").is_some()
@@ -60,6 +62,15 @@ fn a_fresh_machine_gets_what_the_client_reads() {
     assert_eq!(gemini.pointer("/hooks/BeforeTool/0/hooks/0/timeout"), Some(&json!(60_000)));
     let codex = read(Client::Codex);
     assert_eq!(codex.pointer("/hooks/PreToolUse/0/hooks/0/timeout"), Some(&json!(60)));
+    for (settings, event, command) in [
+        (&codex, "PreToolUse", before.as_str()),
+        (&codex, "PostToolUse", COMMAND),
+        (&gemini, "BeforeTool", &before),
+        (&gemini, "AfterTool", COMMAND),
+        (&claude, "PostToolUse", COMMAND),
+    ] {
+        assert_eq!(settings.pointer(&format!("/hooks/{event}/0/hooks/0/command")), Some(&json!(command)), "{event}");
+    }
 }
 
 /// Comments stay where the format has them, and are a fault where it has none.

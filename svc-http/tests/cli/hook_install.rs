@@ -1,12 +1,14 @@
 //! `svc hook install`, `uninstall` and `status` over homes of their own.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::process::Command;
 
 use serde_json::{Value, json};
 
-use crate::PROGRAM;
 use crate::hook::{User, answering, decision};
 use crate::server::{Server, text};
+use crate::{PROGRAM, Ran};
 
 const SETTINGS: &str = r#"{
   "model": "opus",
@@ -42,7 +44,7 @@ fn install_changes_what_it_shows_and_uninstall_takes_it_back() {
     let ours = &read["hooks"]["PreToolUse"][1]["hooks"][0];
     assert_eq!((&ours["onFailure"], &ours["timeout"]), (&json!("block"), &json!(60)));
     let command = ours["command"].as_str().unwrap();
-    assert!(command.ends_with("hook --client claude-code"), "{command}");
+    assert!(command.contains("hook --client claude-code || "), "{command}");
     let again = user.run(&["install", "--yes", "--json"], "");
     assert_eq!(again.code, 0, "{again:?}");
     let told: Value = serde_json::from_str(&again.out).unwrap();
@@ -103,6 +105,32 @@ fn a_client_that_runs_no_hook_is_not_called_guarded() {
         let text = fs::read_to_string(&path).unwrap().replace("true", "false").replace("= false", "= true");
         fs::write(&path, text.replace("\"svc\"]", "\"other\"]")).unwrap();
         assert!(status().contains("installed"), "{}", status());
+    }
+}
+
+/// Where the hook cannot answer, as it was ended or is not there any more, the shell that runs it refuses in its place, with words to it:
+/// clients let a tool run for every other code, and two of them for one without words.
+#[test]
+fn a_hook_that_is_gone_refuses() {
+    for (client, file, event) in [
+        ("claude-code", ".claude/settings.json", "PreToolUse"),
+        ("codex", ".codex/hooks.json", "PreToolUse"),
+        ("gemini", ".gemini/settings.json", "BeforeTool"),
+    ] {
+        let user = User::at("http://127.0.0.1:1");
+        user.run(&["install", "--yes", "--client", client], "");
+        let read: Value = serde_json::from_str(&fs::read_to_string(user.home().join(file)).unwrap()).unwrap();
+        let line = read["hooks"][event][0]["hooks"][0]["command"].as_str().unwrap();
+        let ended = user.project().join("ended");
+        for signal in ["INT", "TERM", "HUP", "QUIT", "KILL", "PIPE", ""] {
+            fs::write(&ended, format!("#!/bin/sh\nkill -{signal} $$\n")).unwrap();
+            fs::set_permissions(&ended, fs::Permissions::from_mode(0o755)).unwrap();
+            let program = if signal.is_empty() { user.project().join("none") } else { ended.clone() };
+            let line = line.replace(PROGRAM, program.to_str().unwrap());
+            let ran: Ran = Command::new("/bin/sh").args(["-c", &line]).output().unwrap().into();
+            assert_eq!((ran.code, ran.out.as_str()), (2, ""), "{line}: {ran:?}");
+            assert!(ran.err.ends_with("svc did not answer, so this call does not run\n"), "{ran:?}");
+        }
     }
 }
 
