@@ -459,7 +459,7 @@ const OTHERWISE: &[(&[&str], &str, &str)] = &[(
     &["hook"],
     "config",
     "The hook's own file, by its absolute path: `url`, `agentKey`, `caFile`, and no settings of the server; without it \
-     `~/.config/svc/hook.toml`, where that is there",
+     `~/.config/svc/hook.toml`, which `install` makes where it is not there",
 )];
 
 /// What the process's arguments say.

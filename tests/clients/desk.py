@@ -171,7 +171,8 @@ def connections(dev):
 def check_client(client, model, desk_of, command):
     """The whole story of a client: what the gate allows runs and is settled, with the client's own account of the session; what
     a person has to be asked about does not run before their yes at the link; what it denies does not run and the model hears
-    why; with the gate gone, or without a key, nothing runs. `desk_of` gives settings and environment for a model's address."""
+    why; with the gate gone or another one in the environment, without a key, or where the hook is ended or is not there, nothing runs.
+    `desk_of` gives settings and environment for a model's address."""
     # A client may go on writing to its home for a moment after its end.
     home = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
     with run.serving("--json") as line, serving(model) as (address, asking), home as folder:
@@ -205,7 +206,10 @@ def check_client(client, model, desk_of, command):
         freeze(dev)
         ran, heard = step()
         assert not ran and "svc denied this call: the agent is stopped" in heard, heard
-        desk.environment["SVC_URL"] = f"http://127.0.0.1:{run.free_port()}"
+        gone = desk.environment["SVC_URL"] = f"http://127.0.0.1:{run.free_port()}"
+        ran, heard = step()
+        assert not ran and "svc refuses this call: `SVC_URL` in the environment is not what" in heard, heard
+        (desk.home / ".config/svc/hook.toml").write_text(f'url = "{gone}"\n')
         ran, heard = step()
         assert not ran and "svc refuses this call" in heard and "cannot be reached" in heard, heard
         del desk.environment["SVC_AGENT_KEY"]

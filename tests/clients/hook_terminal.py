@@ -18,7 +18,7 @@ def test_a_yes_alone_changes_the_settings():
     dev = json.loads(os.environ["SVC_DEV_JSON"])
     with tempfile.TemporaryDirectory() as folder:
         home, project = pathlib.Path(folder) / "home", pathlib.Path(folder) / "project"
-        settings = home / ".claude/settings.json"
+        settings, own = home / ".claude/settings.json", home / ".config/svc/hook.toml"
         settings.parent.mkdir(parents=True)
         project.mkdir()
         settings.write_text(BEFORE)
@@ -36,7 +36,7 @@ def test_a_yes_alone_changes_the_settings():
         for no in (b"\n", b"n\n", b"no\n", b"yess\n", b"y y\n", b"\x04", b"\x03"):
             shown, ended = answer(no, "install")
             assert ASKED in shown and '+   "hooks": {' in shown and "PreToolUse" in shown, shown
-            assert ended != 0 and settings.read_text() == BEFORE, (no, ended, shown)
+            assert ended != 0 and settings.read_text() == BEFORE and not own.exists(), (no, ended, shown)
             assert no == b"\x03" or f"{settings} was not changed" in shown, shown
         for yes in (b"y\n", b"yes\n", b" Y \n"):
             shown, ended = answer(yes, "install")
@@ -44,7 +44,8 @@ def test_a_yes_alone_changes_the_settings():
             written = settings.read_text()
             assert '"onFailure": "block"' in written and '"model": "mine"' in written, written
             added = [line[2:] for line in shown.splitlines() if line.startswith("+ ")]
-            assert all(line in written.splitlines() for line in added), "what was shown is what was written"
+            made = written.splitlines() + own.read_text().splitlines()
+            assert all(line in made for line in added), "what was shown is what was written"
             shown, ended = answer(b"", "install")
             assert ended == 0 and ASKED not in shown and "stays as it is" in shown, shown
             shown, ended = answer(b"\n", "uninstall", "--client", "claude-code")

@@ -1,5 +1,6 @@
 //! `svc hook install`, `uninstall` and `status`: the hook in the settings of coding clients.
 
+use std::fs;
 use std::io::{self, IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
@@ -11,10 +12,16 @@ use super::output::{Problem, note, print, print_json, quoted};
 use crate::hook::place::{check, own_file};
 use crate::hook::settings::{Installed, Settings};
 use crate::hook::{Client, Refused};
+use svc_http::config::BaseUrl;
 use svc_http::difference::difference;
 
 /// The tool that a test asks about.
 const TESTED: &str = "svc_hook_test";
+/// What a file of the hook's own begins with that is made here.
+const OWN_FILE: &str =
+    "# Where `svc hook` asks: `url`, `agentKey` and `caFile`. It was made by `svc hook install`, without a key.\n";
+/// Where the environment says which gate is meant.
+const URL_NAME: &str = "SVC_URL";
 
 /// Puts the hook into the settings of a client, or of every client that is set up here, and tests it.
 ///
@@ -24,13 +31,16 @@ const TESTED: &str = "svc_hook_test";
 pub(crate) fn install(client: Option<Client>, config: Option<&Path>, wish: Change) -> Result<ExitCode, Problem> {
     let (mut done, mut unheeded) = (Vec::new(), Vec::new());
     let clients = chosen(client)?;
+    let own = OwnFile::of(config)?;
     // A client whose hook cannot read its file runs no tool any more.
-    named(config)?.map_or(Ok(()), |it| check(&it))?;
+    if own.new.is_none() {
+        check(&own.path)?;
+    }
     for client in clients {
         let runs = Runs::here(client, config)?;
         let settings = Settings::read(client)?;
         let disabled = settings.disabled()?;
-        let changed = change(&settings, &settings.with(&runs.command())?, wish)?;
+        let changed = change(&settings, &settings.with(&runs.command())?, Some(&own), wish)?;
         if let Some(why) = disabled {
             let name = client.name();
             unheeded.push(format!("the hook stands in {}, but {name} does not run it: {why}", settings.path.display()));
@@ -70,7 +80,7 @@ pub(crate) fn uninstall(client: Option<Client>, wish: Change) -> Result<ExitCode
     let mut done = Vec::new();
     for client in client.map_or_else(|| Client::ALL.to_vec(), |it| vec![it]) {
         let settings = Settings::read(client)?;
-        let changed = change(&settings, &settings.without()?, wish)?;
+        let changed = change(&settings, &settings.without()?, None, wish)?;
         done.push(json!({ "client": client.name(), "path": settings.path, "changed": changed }));
     }
     if wish.json {
@@ -137,19 +147,34 @@ fn chosen(client: Option<Client>) -> Result<Vec<Client>, Problem> {
     Ok(all)
 }
 
-/// Shows a change of settings, asks, and makes it; `false` where there is none to make.
-fn change(settings: &Settings, new: &str, wish: Change) -> Result<bool, Problem> {
+/// Shows a change of settings, with that of the hook's own file where that is yet to be made, asks, and makes it; `false` where there is
+/// none of settings to make.
+fn change(settings: &Settings, new: &str, own: Option<&OwnFile>, wish: Change) -> Result<bool, Problem> {
     let path = settings.path.display();
-    if new == settings.text {
+    let own = own.and_then(OwnFile::missing);
+    let stays = new == settings.text;
+    if stays {
         note(&format!("{path} stays as it is.\n"));
-        return Ok(false);
+        if own.is_none() {
+            return Ok(false);
+        }
     }
-    note(&format!("{path}:\n{}", difference(&settings.text, new)));
+    if let Some((path, new)) = own {
+        note(&format!("{}:\n{}", path.display(), difference("", new)));
+    }
+    if !stays {
+        note(&format!("{path}:\n{}", difference(&settings.text, new)));
+    }
     if !wish.yes && !agreed()? {
         return Err(Problem::plain(format!("{path} was not changed")));
     }
-    settings.write(new)?;
-    Ok(true)
+    if let Some((path, new)) = own {
+        make(path, new)?;
+    }
+    if !stays {
+        settings.write(new)?;
+    }
+    Ok(!stays)
 }
 
 fn agreed() -> Result<bool, Problem> {
@@ -162,29 +187,72 @@ fn agreed() -> Result<bool, Problem> {
     Ok(matches!(line.trim(), "y" | "Y" | "yes"))
 }
 
-/// The user's own file, which the client's command names: the one given here, else the one in its usual place where it is there.
-fn named(config: Option<&Path>) -> Result<Option<PathBuf>, Problem> {
-    Ok(own_file(config)?.filter(|it| config.is_some() || it.is_file()))
+/// The user's own file, which the client's command names: then no variable that a project sets can mean another, nor another list of
+/// what need not be asked.
+struct OwnFile {
+    path: PathBuf,
+    /// What is put into it, where it is in its usual place and not there.
+    new: Option<String>,
+}
+
+impl OwnFile {
+    /// The one given here, else the one in its usual place.
+    fn of(config: Option<&Path>) -> Result<Self, Problem> {
+        let path = place_of(config)?;
+        let is_made = config.is_none() && !path.exists();
+        Ok(Self { new: is_made.then(text_of_new), path })
+    }
+
+    /// Where it is to be made, and with what, as long as it is not there.
+    fn missing(&self) -> Option<(&Path, &str)> {
+        self.new.as_deref().filter(|_| !self.path.exists()).map(|it| (self.path.as_path(), it))
+    }
+}
+
+/// Where the user's own file lies, or is to lie.
+fn place_of(config: Option<&Path>) -> Result<PathBuf, Problem> {
+    own_file(config)?.ok_or_else(|| Problem::plain("there is no home directory for the hook's own file; set `HOME`"))
+}
+
+/// What a new file of the hook's own holds: the gate that the environment means, so that what a project puts there later cannot mean
+/// another; never the key, which is the user's to keep where they want to.
+fn text_of_new() -> String {
+    let url = std::env::var(URL_NAME).ok().filter(|it| BaseUrl::parse(it).is_ok());
+    let line = url.map(|it| format!("url = {}\n", toml::Value::String(it))).unwrap_or_default();
+    format!("{OWN_FILE}{line}")
+}
+
+/// Makes a file that nobody else may read or write, in directories that are made as well.
+fn make(path: &Path, text: &str) -> Result<(), Problem> {
+    let failed = |error: io::Error| Problem::plain(format!("{} cannot be made: {error}", path.display()));
+    if let Some(folder) = path.parent() {
+        fs::create_dir_all(folder).map_err(failed)?;
+    }
+    let mut options = fs::OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(path).and_then(|mut file| file.write_all(text.as_bytes())).map_err(failed)
 }
 
 /// How a client runs the hook.
 struct Runs {
     client: Client,
     program: PathBuf,
-    config: Option<PathBuf>,
+    config: PathBuf,
 }
 
 impl Runs {
-    /// This program, with the user's own file where there is one: then no variable of a project can name another.
+    /// This program, with the user's own file.
     fn here(client: Client, config: Option<&Path>) -> Result<Self, Problem> {
         let program = std::env::current_exe()
             .map_err(|error| Problem::plain(format!("this program does not know where it lies: {error}")))?;
-        Ok(Self { client, program, config: named(config)? })
+        Ok(Self { client, program, config: place_of(config)? })
     }
 
     fn words(&self) -> Vec<String> {
-        let own = self.config.iter().flat_map(|it| ["--config".to_owned(), it.display().to_string()]);
-        ["hook".to_owned(), "--client".to_owned(), self.client.name().to_owned()].into_iter().chain(own).collect()
+        let own = self.config.display().to_string();
+        ["hook", "--client", self.client.name(), "--config", &own].map(str::to_owned).to_vec()
     }
 
     /// The line for a shell.

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
 use std::process::Command;
 
 use serde_json::{Value, json};
@@ -44,7 +45,7 @@ fn install_changes_what_it_shows_and_uninstall_takes_it_back() {
     let ours = &read["hooks"]["PreToolUse"][1]["hooks"][0];
     assert_eq!((&ours["onFailure"], &ours["timeout"]), (&json!("block"), &json!(60)));
     let command = ours["command"].as_str().unwrap();
-    assert!(command.contains("hook --client claude-code || "), "{command}");
+    assert!(command.contains("hook --client claude-code --config /") && command.contains(" || "), "{command}");
     let again = user.run(&["install", "--yes", "--json"], "");
     assert_eq!(again.code, 0, "{again:?}");
     let told: Value = serde_json::from_str(&again.out).unwrap();
@@ -134,15 +135,46 @@ fn a_hook_that_is_gone_refuses() {
     }
 }
 
-/// Where the user's own file names the gate, the command that is installed names that file, so that no variable of a project
-/// can name another gate.
+/// The command that is installed names the user's own file, so that no variable of a project can name another gate or another list: one
+/// that is there, and else one that is made, shown first, with the gate of the environment and without the key.
 #[test]
 fn the_command_names_the_users_own_file() {
     let user = User::new();
     let own = user.write("home/.config/svc/hook.toml", "url = \"http://127.0.0.1:1\"\nagentKey = \"ask_of_a_test\"\n");
     assert_eq!(user.run(&["install", "--yes", "--client", "codex"], "").code, 1, "its gate is not there");
-    let text = fs::read_to_string(user.home().join(".codex/hooks.json")).unwrap();
-    assert!(text.contains(&format!("hook --client codex --config {}", own.display())), "{text}");
+    let names_it = |user: &User, own: &Path| {
+        let text = fs::read_to_string(user.home().join(".codex/hooks.json")).unwrap();
+        assert_eq!(text.matches(&format!("hook --client codex --config {}", own.display())).count(), 2, "{text}");
+    };
+    names_it(&user, &own);
+    assert!(fs::read_to_string(&own).unwrap().ends_with("_test\"\n"), "it stays");
+
+    let url = "http://127.0.0.1:1";
+    let user = User::at(url);
+    let own = user.home().join(".config/svc/hook.toml");
+    let install = ["install", "--client", "codex"];
+    let asked = user.run(&install, "");
+    assert!(asked.code == 1 && asked.err.contains("+ url = ") && !own.exists(), "{asked:?}");
+    let install = ["install", "--yes", "--client", "codex"];
+    user.run(&install, "");
+    names_it(&user, &own);
+    let text = fs::read_to_string(&own).unwrap();
+    assert!(text.ends_with(&format!("\nurl = \"{url}\"\n")) && !text.contains("ask_"), "{text}");
+    assert_eq!(fs::metadata(&own).unwrap().permissions().mode() & 0o777, 0o600);
+    let again = user.run(&install, "");
+    assert!(!again.err.contains("+ "), "{again:?}");
+    // What a project puts into the environment means no other gate now.
+    let elsewhere = user.set("SVC_URL", "http://127.0.0.1:2");
+    let said = json!({ "session_id": "s", "hook_event_name": "PreToolUse", "tool_name": "T", "turn_id": "t" });
+    let refused = elsewhere.run(&["--client", "codex", "--config", own.to_str().unwrap()], &said.to_string());
+    assert!(refused.code == 2 && refused.err.contains("is not what"), "{refused:?}");
+    // Where it has gone it is made again, though the settings stay.
+    fs::remove_file(&own).unwrap();
+    let again = elsewhere.run(&install, "");
+    assert!(again.err.contains("stays as it is") && own.exists(), "{again:?}");
+    let nowhere = User::new();
+    nowhere.run(&install, "");
+    assert!(!fs::read_to_string(nowhere.home().join(".config/svc/hook.toml")).unwrap().contains("url ="));
 }
 
 /// A file that is none of the hook's, such as the server's settings, is refused before a client is told to run the hook with it:
