@@ -4,6 +4,7 @@
 mod disabled;
 mod edit;
 mod json;
+mod ours;
 
 use std::fs;
 use std::io::{ErrorKind, Write as _};
@@ -13,6 +14,7 @@ use serde_json::{Value, json};
 
 use self::edit::{Indent, append, remove, was_there};
 use self::json::{Comments, Kind, Node, parse};
+use self::ours::is_hook;
 use super::Refused;
 use super::client::Client;
 use super::place::home;
@@ -25,8 +27,6 @@ const CLIENT_WAITS_S: u64 = 60;
 /// own, for which clients let the tool run; 2 they take for a refusal, two of them only with words to it, and shells say none of some
 /// signals. Written with words alone that every shell has, as Codex runs commands with the user's own.
 const OR_REFUSE: &str = "|| /bin/sh -c 'echo svc did not answer, so this call does not run >&2; exit 2'";
-/// What stands between the program and its options in a command that runs the hook.
-const HOOK: &str = " hook ";
 
 /// A client's settings as they are.
 #[derive(Debug)]
@@ -296,23 +296,6 @@ fn is_ours(entry: &Node) -> bool {
 
 fn is_our_command(hook: &Node) -> bool {
     matches!(hook.member("command").map(|it| &it.kind), Some(Kind::Text(command)) if is_hook(command))
-}
-
-/// Whether a command is the hook for one of the clients. What the program's file is called does not matter: whoever installs it
-/// may have named it anything, and what it has written itself it has to find again.
-fn is_hook(command: &str) -> bool {
-    command.match_indices(HOOK).any(|(at, _)| {
-        let options = command.get(at..).and_then(|it| it.strip_prefix(HOOK)).unwrap_or_default();
-        options.starts_with("--") && names_client(options)
-    })
-}
-
-/// Whether one of these options is `--client` with a client that is known.
-fn names_client(options: &str) -> bool {
-    let is_known = |it: &str| Client::ALL.iter().any(|client| client.name() == it.trim_matches(['\'', '"']));
-    let words: Vec<&str> = options.split_whitespace().collect();
-    let apart = words.windows(2).any(|it| matches!(it, ["--client", name] if is_known(name)));
-    apart || words.iter().any(|it| it.strip_prefix("--client=").is_some_and(is_known))
 }
 
 #[cfg(test)]

@@ -136,9 +136,37 @@ fn an_older_entry_is_replaced() {
     assert!(new.contains("a.sh") && !new.contains("old dir") && new.contains(COMMAND), "{new}");
     let none = before.without().unwrap();
     assert_eq!(none, r#"{"hooks":{"PreToolUse":[{"matcher":"*","hooks":[{"command":"a.sh"}]}]}}"#);
+}
+
+/// What an earlier release has written is known for what it is, replaced, and taken out.
+#[test]
+fn what_an_earlier_release_wrote_is_outdated() {
+    for client in Client::ALL {
+        let new = serde_json::from_str::<Value>(&with(client, "")).unwrap();
+        let earlier = new.to_string().replace(&json!(format!(" {OR_REFUSE}")).to_string()[1..], "\"");
+        for earlier in [earlier.as_str(), &earlier.replace(COMMAND, "'/old dir/svc' hook --client gemini")] {
+            let before = settings(client, earlier);
+            let is_same = client == Client::Cursor && earlier.contains(COMMAND);
+            let state = if is_same { Installed::Whole } else { Installed::Partly };
+            assert_eq!(before.installed(COMMAND), Ok(state), "{earlier}");
+            let now = before.with(COMMAND).unwrap();
+            assert_eq!(serde_json::from_str::<Value>(&now).unwrap(), new, "{earlier}");
+            assert!(!before.without().unwrap().contains("hook --client"), "{earlier}");
+        }
+    }
+}
+
+/// A command is the hook's own where it runs this program, or one called as it is: whoever else has a hook with such options keeps it.
+#[test]
+fn hooks_of_others_stay() {
     let found = |command: &str| {
         let text = json!({ "hooks": { "PreToolUse": [{ "hooks": [{ "command": command }] }] } }).to_string();
-        settings(Client::ClaudeCode, &text).installed(COMMAND).unwrap()
+        let before = settings(Client::ClaudeCode, &text);
+        let state = before.installed(COMMAND).unwrap();
+        let stays =
+            before.without().unwrap() == text && before.with(COMMAND).unwrap().contains(&json!(command).to_string());
+        assert_eq!(stays, state == Installed::Not, "{command}");
+        state
     };
     for command in [
         "./svc-hook.sh",
@@ -148,19 +176,36 @@ fn an_older_entry_is_replaced() {
         "other hook run --client cursor",
         "hook --client cursor",
         "other --client cursor",
+        "/opt/audit hook --client claude-code --log /x",
+        "/usr/local/bin/guard hook --client gemini",
+        "/usr/local/bin/guard hook --client gemini --config /etc/guard.toml",
+        "echo see svc hook --client cursor docs",
+        "echo 'svc hook --client cursor'",
+        "'svc hook --client cursor",
+        "/opt/svc/guard hook --client codex",
+        "true || svc hook --client codex",
     ] {
         assert_eq!(found(command), Installed::Not, "{command}");
     }
+    let this = std::env::current_exe().unwrap().display().to_string();
     for command in [
         "svc hook --client claude-code",
-        "/opt/gate-1.2 hook --client gemini",
-        "'/a hook /b' hook --client 'cursor'",
+        "'/a hook /b/svc' hook --client 'cursor'",
+        "\"/a b/svc\" hook --client \"cursor\"",
+        "/a\\ b/svc hook --client cursor",
         "svc hook --config '/my files/hook.toml' --client codex",
         "svc.exe hook --client=codex",
         "SVC_HOOK_TIMEOUT_MS=9000 svc hook --client claude-code",
+        "svc hook --client codex || exit 2",
+        "/opt/gate-1.2 hook --client gemini --config /h/.config/svc/hook.toml || exit 2",
+        &format!("'{this}' hook --client codex"),
+        &format!("'/elsewhere/{}' hook --client codex", this.rsplit('/').next().unwrap()),
     ] {
         assert_eq!(found(command), Installed::Partly, "{command}");
     }
+    let text = r#"{"hooks":{"BeforeTool":[{"matcher":"x","hooks":[{"command":"/usr/local/bin/guard hook --client gemini"}]}]}}"#;
+    assert_eq!(settings(Client::Gemini, text).without().as_deref(), Ok(text));
+    assert_eq!(settings(Client::Gemini, &with(Client::Gemini, text)).without().as_deref(), Ok(text));
 }
 
 /// What the client was told against hooks is found where each of them has it, and nothing else is taken for it.
