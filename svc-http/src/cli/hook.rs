@@ -139,8 +139,12 @@ impl From<Refused> for Problem {
 
 /// The client that was named, else all that are set up here.
 fn chosen(client: Option<Client>) -> Result<Vec<Client>, Problem> {
-    let all =
-        client.map_or_else(|| Client::ALL.into_iter().filter(|it| Settings::has_home(*it)).collect(), |it| vec![it]);
+    let mut all: Vec<Client> = client.into_iter().collect();
+    for one in Client::ALL.into_iter().filter(|_| client.is_none()) {
+        if Settings::has_home(one)? {
+            all.push(one);
+        }
+    }
     if all.is_empty() {
         return Err(Problem::new("no coding client is set up here", "Name one with `--client`."));
     }

@@ -7,7 +7,7 @@ mod json;
 mod ours;
 
 use std::fs;
-use std::io::{ErrorKind, Write as _};
+use std::io::{self, ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
@@ -15,9 +15,9 @@ use serde_json::{Value, json};
 use self::edit::{Indent, append, remove, was_there};
 use self::json::{Comments, Kind, Node, parse};
 use self::ours::is_hook;
-use super::Refused;
 use super::client::Client;
 use super::place::home;
+use super::{Refused, plain};
 
 /// Bytes of a file of settings.
 const BYTES_MAX: u64 = 4 * 1024 * 1024;
@@ -27,6 +27,10 @@ const CLIENT_WAITS_S: u64 = 60;
 /// own, for which clients let the tool run; 2 they take for a refusal, two of them only with words to it, and shells say none of some
 /// signals. Written with words alone that every shell has, as Codex runs commands with the user's own.
 const OR_REFUSE: &str = "|| /bin/sh -c 'echo svc did not answer, so this call does not run >&2; exit 2'";
+/// Characters of a path in the environment that are shown of it.
+const PATH_SHOWN_MAX: usize = 200;
+/// Links that are followed, one to the next.
+const LINKS_MAX: usize = 40;
 
 /// A client's settings as they are.
 #[derive(Debug)]
@@ -62,21 +66,16 @@ impl Settings {
     /// [`Refused`] where they cannot be read.
     pub(crate) fn read(client: Client) -> Result<Self, Refused> {
         let path = path_of(client)?;
-        let shown = path.display();
-        let text = match fs::metadata(&path) {
-            Ok(about) if about.len() > BYTES_MAX => {
-                return Err(Refused(format!("{shown} has more than {BYTES_MAX} bytes")));
-            }
-            Ok(_) => fs::read_to_string(&path).map_err(|error| Refused(format!("{shown} cannot be read: {error}")))?,
-            Err(error) if error.kind() == ErrorKind::NotFound => String::new(),
-            Err(error) => return Err(Refused(format!("{shown} cannot be read: {error}"))),
-        };
+        let text = text_of(&path)?.unwrap_or_default();
         Ok(Self { client, path, text })
     }
 
     /// Whether the client has been set up on this machine at all.
-    pub(crate) fn has_home(client: Client) -> bool {
-        path_of(client).ok().is_some_and(|it| it.parent().is_some_and(Path::is_dir))
+    ///
+    /// # Errors
+    /// [`Refused`] where nobody can say where its settings lie.
+    pub(crate) fn has_home(client: Client) -> Result<bool, Refused> {
+        path_of(client).map(|it| it.parent().is_some_and(Path::is_dir))
     }
 
     /// How much of the hook stands there, where it would be run by `command`.
@@ -145,11 +144,11 @@ impl Settings {
     /// # Errors
     /// [`Refused`] where they cannot be written, or have changed since they were read.
     pub(crate) fn write(&self, text: &str) -> Result<(), Refused> {
-        let failed = |error: std::io::Error| Refused(format!("{} cannot be written: {error}", self.path.display()));
+        let failed = |error: io::Error| Refused(format!("{} cannot be written: {error}", self.path.display()));
         if Self::read(self.client)?.text != self.text {
             return Err(Refused(format!("{} has changed meanwhile; nothing was written", self.path.display())));
         }
-        let target = fs::canonicalize(&self.path).unwrap_or_else(|_| self.path.clone());
+        let target = target_of(&self.path).map_err(failed)?;
         let folder = target.parent().ok_or_else(|| Refused::new("the settings have no directory"))?;
         fs::create_dir_all(folder).map_err(failed)?;
         let beside = folder.join(format!(".svc-hook-{}", std::process::id()));
@@ -233,15 +232,50 @@ impl Settings {
 
 /// Where a client keeps the settings of its user.
 fn path_of(client: Client) -> Result<PathBuf, Refused> {
-    let (moved, folder, file) = match client {
-        Client::ClaudeCode => ("CLAUDE_CONFIG_DIR", ".claude", "settings.json"),
-        Client::Codex => ("CODEX_HOME", ".codex", "hooks.json"),
-        Client::Cursor => ("", ".cursor", "hooks.json"),
-        Client::Gemini => ("", ".gemini", "settings.json"),
+    let (moved, beneath, folder, file) = match client {
+        Client::ClaudeCode => ("CLAUDE_CONFIG_DIR", "", ".claude", "settings.json"),
+        Client::Codex => ("CODEX_HOME", "", ".codex", "hooks.json"),
+        Client::Cursor => ("", "", ".cursor", "hooks.json"),
+        // The one that names a home, and not the directory in it.
+        Client::Gemini => ("GEMINI_CLI_HOME", ".gemini", ".gemini", "settings.json"),
     };
-    let named = std::env::var_os(moved).map(PathBuf::from).filter(|it| it.is_absolute());
-    let folder = named.or_else(|| home().map(|it| it.join(folder)));
+    let named = std::env::var_os(moved).filter(|it| !it.is_empty()).map(PathBuf::from);
+    if let Some(named) = named.as_ref().filter(|it| !it.is_absolute()) {
+        let (client, shown) = (client.name(), plain(&named.display().to_string(), PATH_SHOWN_MAX));
+        return Err(Refused(format!(
+            "`{moved}` must be an absolute path, and is `{shown}`: {client} would read other settings in each directory that it is \
+             started in"
+        )));
+    }
+    let folder = named.map(|it| it.join(beneath)).or_else(|| home().map(|it| it.join(folder)));
     folder.map(|it| it.join(file)).ok_or_else(|| Refused::new("there is no home directory; set `HOME`"))
+}
+
+/// The text of a file of settings, `None` where there is none.
+fn text_of(path: &Path) -> Result<Option<String>, Refused> {
+    let shown = path.display();
+    let unreadable = |error: io::Error| Refused(format!("{shown} cannot be read: {error}"));
+    match fs::metadata(path) {
+        // To read anything else may never end.
+        Ok(about) if !about.is_file() => Err(Refused(format!("{shown} is no file"))),
+        Ok(about) if about.len() > BYTES_MAX => Err(Refused(format!("{shown} has more than {BYTES_MAX} bytes"))),
+        Ok(_) => fs::read_to_string(path).map(Some).map_err(unreadable),
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => Ok(None),
+        Err(error) => Err(unreadable(error)),
+    }
+}
+
+/// The file that a path means, also where it is a link to one that is not there yet.
+fn target_of(path: &Path) -> io::Result<PathBuf> {
+    let mut at = path.to_owned();
+    for _ in 0..LINKS_MAX {
+        match fs::read_link(&at) {
+            Ok(next) => at = at.parent().unwrap_or(&at).join(next),
+            Err(error) if matches!(error.kind(), ErrorKind::InvalidInput | ErrorKind::NotFound) => return Ok(at),
+            Err(error) => return Err(error),
+        }
+    }
+    Err(io::Error::other("there are too many links"))
 }
 
 fn wanted(client: Client, command: &str) -> Vec<Wanted> {

@@ -30,9 +30,11 @@ fn in_and_out_again_leaves_every_byte() {
     let tabs = "{\n\t\"a\": {}\n}";
     let empty = r#"{"model": "x",  "hooks": {}}"#;
     let blank = "{\n  \"hooks\": {\n  }\n}\n";
+    let open = ["{ }", "{\n}\n", "{\n\n\t}", "{\r\n}\r\n"];
     let no_entry = r#"{"hooks": {"PreToolUse": [], "preToolUse": [ ], "BeforeTool": [\n]}}"#.replace(r"\n", "\n");
     for client in Client::ALL {
-        for text in ["{}\n", "{\n  \"a\": 1\n}\n", FULL, compact, tabs, empty, blank, &no_entry] {
+        let texts = ["{}\n", "{\n  \"a\": 1\n}\n", FULL, compact, tabs, empty, blank, &no_entry];
+        for text in texts.into_iter().chain(open) {
             let new = with(client, text);
             assert_eq!(settings(client, &new).installed(COMMAND), Ok(Installed::Whole), "{client:?} {new}");
             assert_eq!(settings(client, &new).without().unwrap(), text, "{client:?}\n{new}");

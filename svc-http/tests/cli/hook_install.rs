@@ -109,6 +109,33 @@ fn a_client_that_runs_no_hook_is_not_called_guarded() {
     }
 }
 
+/// Settings lie where the client reads them: in the directory that a variable names, and nowhere where it names one that is another
+/// wherever the client is started.
+#[test]
+fn settings_lie_where_the_client_reads_them() {
+    let elsewhere = tempfile::tempdir().unwrap();
+    for (client, name, file) in [
+        ("claude-code", "CLAUDE_CONFIG_DIR", "settings.json"),
+        ("codex", "CODEX_HOME", "hooks.json"),
+        ("gemini", "GEMINI_CLI_HOME", ".gemini/settings.json"),
+    ] {
+        let gate = || User::at("http://127.0.0.1:1");
+        let user = gate().set(name, elsewhere.path().to_str().unwrap());
+        user.run(&["install", "--yes", "--client", client], "");
+        let text = fs::read_to_string(elsewhere.path().join(file)).unwrap();
+        assert!(text.contains(&format!("hook --client {client}")), "{text}");
+        let user = gate().set(name, "cfg");
+        for command in [&["install", "--yes"][..], &["install", "--yes", "--client", client]] {
+            let refused = user.run(command, "");
+            let why = format!("`{name}` must be an absolute path, and is `cfg`");
+            assert!(refused.code == 1 && refused.err.contains(&why), "{refused:?}");
+        }
+        let status = user.run(&["status"], "").out;
+        assert!(status.contains("unreadable") && status.contains(name), "{status}");
+        assert!(fs::read_dir(user.home()).unwrap().next().is_none(), "nothing was written");
+    }
+}
+
 /// Where the hook cannot answer, as it was ended or is not there any more, the shell that runs it refuses in its place, with words to it:
 /// clients let a tool run for every other code, and two of them for one without words.
 #[test]
@@ -247,7 +274,7 @@ fn a_name_that_stands_twice_is_refused() {
     }
 }
 
-/// Settings that are not JSON are refused and stay; a link to them stays one.
+/// Settings that are not JSON are refused and stay; a link stays one, also to what is not there yet.
 #[test]
 fn what_is_not_json_stays_as_it_is() {
     let user = User::at("http://127.0.0.1:1");
@@ -261,11 +288,36 @@ fn what_is_not_json_stays_as_it_is() {
         let status = user.run(&["status", "--client", "claude-code"], "");
         assert_eq!(status.code, 1, "{status:?}");
     }
-    let real = user.write("home/dotfiles/claude.json", "{}\n");
+    let real = user.home().join("dotfiles/claude.json");
     let link = user.home().join(".claude/settings.json");
     fs::remove_file(&link).unwrap();
-    std::os::unix::fs::symlink(&real, &link).unwrap();
-    user.run(&["install", "--yes", "--client", "claude-code"], "");
-    assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
-    assert!(fs::read_to_string(&real).unwrap().contains("svc hook"), "through the link");
+    // Also one to what is not there yet, by way of another.
+    std::os::unix::fs::symlink("../.claude/second", &link).unwrap();
+    std::os::unix::fs::symlink(&real, user.home().join(".claude/second")).unwrap();
+    for there in [false, true] {
+        assert_eq!(real.exists(), there);
+        user.run(&["install", "--yes", "--client", "claude-code"], "");
+        assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+        assert!(fs::symlink_metadata(user.home().join(".claude/second")).unwrap().is_symlink());
+        assert!(fs::read_to_string(&real).unwrap().contains("svc hook"), "through the links");
+        fs::write(&real, "{}\n").unwrap();
+    }
+}
+
+/// What is no file is refused: to read a pipe may never end.
+#[test]
+fn what_is_no_file_is_refused() {
+    let user = User::at(&answering(decision(&[])));
+    let pipe = |path: &str| {
+        let path = user.write(path, "");
+        fs::remove_file(&path).unwrap();
+        assert!(Command::new("mkfifo").arg(&path).status().unwrap().success());
+        path
+    };
+    let own = pipe("home/.claude/settings.json");
+    for command in ["install", "uninstall"] {
+        let refused = user.run(&[command, "--yes", "--client", "claude-code"], "");
+        let why = format!("{} is no file", own.display());
+        assert!(refused.code == 1 && refused.err.contains(&why), "{refused:?}");
+    }
 }

@@ -40,7 +40,9 @@ pub(super) fn append(
     let inside = text.get(open..close).unwrap_or_default();
     match container.children().last() {
         // Nothing is put behind it: by that, whoever takes it out again sees that this stood there empty.
-        None if is_blank(inside) && level > 1 => replaced(text, close, close, &format!("\n{inner}{item}")),
+        None if is_blank(inside) && (level > 1 || !inside.is_empty()) => {
+            replaced(text, close, close, &format!("\n{inner}{item}"))
+        }
         None if is_blank(inside) => replaced(text, open, close, &format!("\n{inner}{item}\n{outer}")),
         None => {
             let at = open + inside.trim_end().len();
