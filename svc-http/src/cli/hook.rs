@@ -20,6 +20,9 @@ const TESTED: &str = "svc_hook_test";
 /// What a file of the hook's own begins with that is made here.
 const OWN_FILE: &str =
     "# Where `svc hook` asks: `url`, `agentKey` and `caFile`. It was made by `svc hook install`, without a key.\n";
+/// What nobody is asked about in Codex, whatever is installed.
+const UNASKED_BY_CODEX: &str = "Codex asks before it starts a command, and never before it types into one that runs (`write_stdin`): a yes to a \
+    shell or an interpreter is a yes to all that is typed into it.\n";
 /// Where the environment says which gate is meant.
 const URL_NAME: &str = "SVC_URL";
 
@@ -39,8 +42,11 @@ pub(crate) fn install(client: Option<Client>, config: Option<&Path>, wish: Chang
     for client in clients {
         let runs = Runs::here(client, config)?;
         let settings = Settings::read(client)?;
-        let disabled = settings.disabled()?;
+        let disabled = settings.disabled(&here()?)?;
         let changed = change(&settings, &settings.with(&runs.command())?, Some(&own), wish)?;
+        if client == Client::Codex {
+            note(UNASKED_BY_CODEX);
+        }
         if let Some(why) = disabled {
             let name = client.name();
             unheeded.push(format!("the hook stands in {}, but {name} does not run it: {why}", settings.path.display()));
@@ -127,7 +133,7 @@ pub(crate) fn status(client: Option<Client>, config: Option<&Path>, wants_json: 
 fn look(client: Client, config: Option<&Path>) -> Result<(Installed, PathBuf, Option<String>), Problem> {
     let settings = Settings::read(client)?;
     let installed = settings.installed(&Runs::here(client, config)?.command())?;
-    let disabled = if installed == Installed::Not { None } else { settings.disabled()? };
+    let disabled = if installed == Installed::Not { None } else { settings.disabled(&here()?)? };
     Ok((installed, settings.path, disabled))
 }
 
@@ -149,6 +155,11 @@ fn chosen(client: Option<Client>) -> Result<Vec<Client>, Problem> {
         return Err(Problem::new("no coding client is set up here", "Name one with `--client`."));
     }
     Ok(all)
+}
+
+/// The directory in which this runs, and a client would that is started here.
+fn here() -> Result<PathBuf, Problem> {
+    std::env::current_dir().map_err(|error| Problem::plain(format!("this directory cannot be found: {error}")))
 }
 
 /// Shows a change of settings, with that of the hook's own file where that is yet to be made, asks, and makes it; `false` where there is

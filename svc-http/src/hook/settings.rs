@@ -98,12 +98,13 @@ impl Settings {
         })
     }
 
-    /// The setting by which the client runs no hook, or not this one, as a clause; `None` where nothing is said against it.
+    /// The settings by which the client, started in this directory, runs no hook, or not this one, as a clause; `None` where nothing is
+    /// said against it.
     ///
     /// # Errors
-    /// As [`installed`](Self::installed), and where settings beside these cannot be read.
-    pub(crate) fn disabled(&self) -> Result<Option<String>, Refused> {
-        disabled::disabled(self.client, &self.parsed(&self.text)?, &self.path)
+    /// As [`installed`](Self::installed), and where settings of the user's own beside these cannot be read.
+    pub(crate) fn disabled(&self, started: &Path) -> Result<Option<String>, Refused> {
+        disabled::disabled(self.client, &self.parsed(&self.text)?, &self.path, started)
     }
 
     /// The text with the hook in it, and everything else as it is.

@@ -216,7 +216,7 @@ fn what_is_said_against_hooks_is_found() {
     let folder = tempfile::tempdir().unwrap();
     let said = |client, text: &str| {
         let settings = Settings { client, path: folder.path().join("settings.json"), text: text.to_owned() };
-        settings.disabled()
+        settings.disabled(folder.path())
     };
     let gemini = |member: &str| format!(r#"{{ {member} }}"#);
     for (client, text, name) in [
@@ -254,6 +254,49 @@ fn what_is_said_against_hooks_is_found() {
     }
     fs::write(folder.path().join("config.toml"), "[features\n").unwrap();
     assert!(said(Client::Codex, "").unwrap_err().0.contains("is not TOML"));
+}
+
+/// What a project says against hooks is found, in the directory that the client is started in and above it in the repository; also
+/// where nobody can say what the client makes of it.
+#[test]
+fn what_a_project_says_against_hooks_is_found() {
+    let folder = tempfile::tempdir().unwrap();
+    let (home, project) = (folder.path().join("home"), folder.path().join("project"));
+    let within = project.join("a/b");
+    for made in [&home, &within, &project.join(".git")] {
+        fs::create_dir_all(made).unwrap();
+    }
+    for (client, file, text, name) in [
+        (Client::ClaudeCode, ".claude/settings.json", r#"{"disableAllHooks":true}"#, "`disableAllHooks`"),
+        (Client::ClaudeCode, ".claude/settings.local.json", "\u{feff}{\"disableAllHooks\":true}", "`disableAllHooks`"),
+        (Client::ClaudeCode, ".claude/settings.json", r#"{"a":1,"a":2,"disableAllHooks":true}"#, "may say so"),
+        (Client::Gemini, ".gemini/settings.json", r#"{"hooksConfig":{"enabled":false}}"#, "`hooksConfig.enabled`"),
+        (Client::Gemini, ".gemini/settings.json", r#"{"hooksConfig":{"disabled":["svc"]}}"#, "`hooksConfig.disabled`"),
+        (Client::Codex, ".codex/config.toml", "[features]\nhooks = false\n", "`features.hooks`"),
+        (Client::Codex, ".codex/config.toml", "[features\n", "may say so"),
+    ] {
+        for (at, started) in [(&within, &within), (&project, &within), (&project, &project)] {
+            let path = at.join(file);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(&path, text).unwrap();
+            let own = Settings { client, path: home.join("settings.json"), text: with(client, "") };
+            let why = own.disabled(started).unwrap().unwrap();
+            assert!(why.contains(name) && why.contains(&*path.display().to_string()), "{text}: {why}");
+            assert_eq!(own.disabled(&home), Ok(None), "another directory");
+            assert_eq!(own.disabled(&project).unwrap().is_some(), at == &project, "below the one it is started in");
+            fs::remove_file(&path).unwrap();
+            assert_eq!(own.disabled(started), Ok(None), "{text}");
+        }
+    }
+    // Outside of a repository the directory itself counts, and settings of the user's own are none of a project's.
+    let file = home.join(".claude/settings.json");
+    fs::create_dir_all(home.join(".claude/below")).unwrap();
+    fs::write(&file, r#"{"disableAllHooks":true}"#).unwrap();
+    let own = Settings { client: Client::ClaudeCode, path: file, text: r#"{"disableAllHooks":true}"#.to_owned() };
+    assert!(own.disabled(&home).unwrap().is_some_and(|it| !it.contains("project's") && !it.contains(';')));
+    let other = Settings { path: home.join("settings.json"), text: String::new(), ..own };
+    assert!(other.disabled(&home).unwrap().is_some_and(|it| it.contains("which is the project's, is `true`")));
+    assert_eq!(other.disabled(&home.join(".claude/below")), Ok(None));
 }
 
 /// A name that stands twice in an object is a fault, wherever that is: of two, clients read one, and which one is not ours to guess.

@@ -109,6 +109,31 @@ fn a_client_that_runs_no_hook_is_not_called_guarded() {
     }
 }
 
+/// A project's own settings may switch hooks off: in there no client is called guarded, and the file is named; elsewhere it is.
+#[test]
+fn a_project_that_switches_hooks_off_is_named() {
+    let user = User::at("http://127.0.0.1:1");
+    user.write("project/.git/HEAD", "");
+    for (client, file, text) in [
+        ("claude-code", ".claude/settings.json", "{\"disableAllHooks\":true}"),
+        ("claude-code", ".claude/settings.local.json", "{\"disableAllHooks\":true}"),
+        ("gemini", ".gemini/settings.json", "{\"hooksConfig\":{\"enabled\":false}}"),
+        ("codex", ".codex/config.toml", "[features]\nhooks=false\n"),
+    ] {
+        assert!(user.run(&["install", "--yes", "--client", client], "").err.contains("was tested: "), "{client}");
+        let path = user.write(&format!("project/{file}"), text);
+        let done = user.run(&["install", "--yes", "--json", "--client", client], "");
+        let is_named = |it: &str| it.contains(&*path.to_string_lossy());
+        assert!(done.code == 1 && is_named(&done.err) && !done.err.contains("was tested: "), "{done:?}");
+        let told: Value = serde_json::from_str(&done.out).unwrap();
+        assert!(is_named(told["installed"][0]["disabled"].as_str().unwrap()), "{told}");
+        let status = user.run(&["status", "--client", client], "").out;
+        assert!(status.contains("disabled") && is_named(&status), "{status}");
+        fs::remove_file(path).unwrap();
+        assert!(user.run(&["status", "--client", client], "").out.contains("installed"), "{client}");
+    }
+}
+
 /// Settings lie where the client reads them: in the directory that a variable names, and nowhere where it names one that is another
 /// wherever the client is started.
 #[test]
@@ -159,6 +184,16 @@ fn a_hook_that_is_gone_refuses() {
             assert_eq!((ran.code, ran.out.as_str()), (2, ""), "{line}: {ran:?}");
             assert!(ran.err.ends_with("svc did not answer, so this call does not run\n"), "{ran:?}");
         }
+    }
+}
+
+/// Whoever installs the hook for Codex is told what it does not ask about, each time.
+#[test]
+fn what_codex_does_not_ask_about_is_told() {
+    let user = User::at("http://127.0.0.1:1");
+    for client in ["codex", "codex", "gemini"] {
+        let done = user.run(&["install", "--yes", "--client", client], "");
+        assert_eq!(done.err.contains("`write_stdin`"), client == "codex", "{done:?}");
     }
 }
 
@@ -304,7 +339,7 @@ fn what_is_not_json_stays_as_it_is() {
     }
 }
 
-/// What is no file is refused: to read a pipe may never end.
+/// What is no file is refused: to read a pipe may never end. So it is in a project, where nobody can say what the client makes of it.
 #[test]
 fn what_is_no_file_is_refused() {
     let user = User::at(&answering(decision(&[])));
@@ -320,4 +355,8 @@ fn what_is_no_file_is_refused() {
         let why = format!("{} is no file", own.display());
         assert!(refused.code == 1 && refused.err.contains(&why), "{refused:?}");
     }
+    fs::remove_file(&own).unwrap();
+    let projects = pipe("project/.claude/settings.json");
+    let told = user.run(&["install", "--yes", "--client", "claude-code"], "");
+    assert!(told.code == 1 && told.err.contains(&format!("{} is no file", projects.display())), "{told:?}");
 }
