@@ -70,13 +70,23 @@ struct Account {
     sources: BTreeMap<String, Vec<String>>,
     doubts: Vec<&'static str>,
     lines: usize,
+    /// Whether a line was one as the client writes them.
+    is_known: bool,
 }
 
 impl Account {
     fn new(client: Client) -> Self {
         // The table that a workspace begins with is the same in all of them.
         let routing = Routing::new(WorkspaceId::from_bits(0));
-        Self { client, routing, names: HashMap::new(), sources: BTreeMap::new(), doubts: Vec::new(), lines: 0 }
+        Self {
+            client,
+            routing,
+            names: HashMap::new(),
+            sources: BTreeMap::new(),
+            doubts: Vec::new(),
+            lines: 0,
+            is_known: false,
+        }
     }
 
     fn doubt(&mut self, why: &'static str) {
@@ -94,6 +104,7 @@ impl Account {
             && let Ok(whole) = serde_json::from_slice::<Session<'_>>(&bytes)
             && let Some(messages) = whole.messages
         {
+            self.is_known = true;
             return messages.iter().for_each(|it| self.line(it.get().as_bytes()));
         }
         for (number, line) in bytes.split(|it| *it == b'\n').enumerate() {
@@ -111,9 +122,10 @@ impl Account {
         let text = std::str::from_utf8(line).ok().filter(|it| it.starts_with("{") && it.ends_with("}"));
         let Some(text) = text else { return self.doubt("the transcript is not lines of JSON") };
         self.lines += 1;
+        self.is_known = self.is_known || is_of(self.client, text);
         let speaks_of = |word: &str| text.contains(word);
         let read = match self.client {
-            Client::ClaudeCode | Client::Cursor if !speaks_of("tool_") => Some(()),
+            Client::ClaudeCode | Client::Cursor if !speaks_of("tool_") && !speaks_of(BEGUN) => Some(()),
             Client::ClaudeCode | Client::Cursor => self.message(text),
             Client::Codex if !speaks_of("_call") => Some(()),
             Client::Codex => self.item(text),
@@ -128,6 +140,12 @@ impl Account {
     /// A line with a message in the shape of the messages API; `None` where it cannot be read.
     fn message(&mut self, line: &str) -> Option<()> {
         let line: Line<'_> = serde_json::from_str(line).ok()?;
+        if let Some(data) = line.data.filter(|_| line.kind.as_deref() == Some(BEGUN)) {
+            // What came of it may stand nowhere, or come later than the hook does.
+            let begun: Begun<'_> = serde_json::from_str(data.get()).ok()?;
+            self.brought(&begun.tool_name);
+            return Some(());
+        }
         let Some(message) = line.message else { return Some(()) };
         let message: Message<'_> = serde_json::from_str(message.get()).ok()?;
         let Some(content) = message.content.filter(|it| it.get().starts_with("[")) else { return Some(()) };
@@ -202,17 +220,39 @@ impl Account {
 
     fn told(self) -> Vec<Told> {
         let mut out = Vec::new();
-        if self.lines > 0 {
+        let mut doubts = self.doubts;
+        if self.is_known {
             out.push(Told { source: "user".to_owned(), detail: String::new() });
         }
         let named = self.sources.into_iter().map(|(source, tools)| Told { source, detail: tools.join(", ") });
         out.extend(named);
-        if !self.doubts.is_empty() || out.is_empty() {
-            let why =
-                if self.doubts.is_empty() { "the transcript is empty".to_owned() } else { self.doubts.join("; ") };
-            out.push(Told { source: UNKNOWN.to_owned(), detail: why });
+        if !self.is_known && doubts.is_empty() {
+            doubts.push(if self.lines == 0 { "the transcript is empty" } else { "the transcript is not the client's" });
+        }
+        if !doubts.is_empty() {
+            out.push(Told { source: UNKNOWN.to_owned(), detail: doubts.join("; ") });
         }
         out
+    }
+}
+
+/// What VS Code calls the line of a tool that begins. Its record is in a form of its own, though it runs the hook that stands in Claude
+/// Code's settings.
+const BEGUN: &str = "tool.execution_start";
+
+/// Whether a line is in a form that the client is known for: by the members around what was said, whatever that is.
+fn is_of(client: Client, line: &str) -> bool {
+    let Ok(line) = serde_json::from_str::<Line<'_>>(line) else { return false };
+    let is_object = |it: Option<&RawValue>| it.is_some_and(|it| it.get().starts_with("{"));
+    let kind = line.kind.as_deref().unwrap_or_default();
+    match client {
+        Client::ClaudeCode => {
+            let is_in_vs_code = kind.contains('.') && is_object(line.data);
+            is_object(line.message) || (!kind.is_empty() && line.session.is_some()) || is_in_vs_code
+        }
+        Client::Codex => !kind.is_empty() && is_object(line.payload),
+        Client::Cursor => is_object(line.message),
+        Client::Gemini => matches!(kind, "user" | "gemini") || line.session.is_some(),
     }
 }
 
@@ -250,6 +290,16 @@ struct Line<'a> {
     payload: Option<&'a RawValue>,
     #[serde(borrow, default, rename = "toolCalls")]
     tool_calls: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    data: Option<&'a RawValue>,
+    #[serde(borrow, default, rename = "sessionId")]
+    session: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+struct Begun<'a> {
+    #[serde(borrow, rename = "toolName")]
+    tool_name: Cow<'a, str>,
 }
 
 #[derive(Deserialize)]

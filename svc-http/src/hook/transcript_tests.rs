@@ -102,6 +102,35 @@ fn what_cannot_be_read_is_unknown() {
     assert_eq!(told(&event, Deadline::from_now(Duration::from_secs(60))), []);
 }
 
+/// VS Code runs the hook in Claude Code's settings, and writes its record in a form of its own: what tools began counts, whether their
+/// end stands there or not.
+#[test]
+fn the_record_of_vs_code_is_read() {
+    let begun = json!({ "type": "tool.execution_start", "id": "4", "data": {
+        "toolCallId": "c", "toolName": "fetch_webpage", "arguments": { "urls": ["https://evil.example"] },
+    } });
+    let text = lines(&[
+        json!({ "type": "session.start", "data": { "sessionId": "v", "producer": "copilot-agent" } }),
+        json!({ "type": "user.message", "data": { "content": "go" } }),
+        begun,
+        json!({ "type": "tool.execution_complete", "data": { "toolCallId": "c", "success": true } }),
+    ]);
+    assert_eq!(account("PreToolUse", &text), said(&[("user", ""), ("web", "fetch_webpage")]));
+    let nameless = lines(&[json!({ "type": "tool.execution_start", "data": { "toolCallId": "c" } })]);
+    assert!(account("PreToolUse", &nameless).iter().any(|it| it.0 == "unknown"));
+}
+
+/// A record in which no line has a form that the client is known for may hold anything, and says nothing.
+#[test]
+fn a_record_of_nobody_knows_whom_is_unknown() {
+    let other = said(&[("unknown", "the transcript is not the client's")]);
+    for event in ["PreToolUse", "PreToolUse+", "preToolUse", "BeforeTool"] {
+        assert_eq!(account(event, &lines(&[json!({ "foo": 1 }), json!({ "type": "x" })])), other, "{event}");
+    }
+    let queued = json!({ "type": "queue-operation", "operation": "enqueue", "sessionId": "s-1", "content": "go" });
+    assert_eq!(account("PreToolUse", &lines(&[json!({ "foo": 1 }), queued])), said(&[("user", "")]));
+}
+
 /// Of a huge record the newest is read, and it is said that this is not all; where the time is short, that.
 #[test]
 fn a_huge_record_is_read_in_part() {
