@@ -5,7 +5,7 @@
 //!
 //! **Invariant:** nothing is written before everything is known; an answer is written once and whole.
 //!
-//! **Invariant:** neither the gate's address nor a key is read from the project's directory.
+//! **Invariant:** neither the gate's address nor a key is read from the project's directory, nor what need not be asked.
 
 mod action;
 mod after;

@@ -20,8 +20,10 @@ pub(crate) struct Event {
     pub(crate) can_ask: bool,
     /// Its session.
     pub(crate) session: String,
-    /// The tool, as the client names it.
+    /// The tool, as the client names it and the gate knows it.
     pub(crate) tool: String,
+    /// The same however long it is.
+    pub(crate) shown: String,
     /// Whose tool it is.
     pub(crate) origin: Origin,
     /// The client's own id of this call, where it has one.
@@ -79,12 +81,14 @@ impl Event {
             .ok_or_else(|| Refused(format!("`{}` is no event of {} that svc knows", plain(name, 64), client.name())))?;
         let session = ["session_id", "conversation_id", "sessionId"].into_iter().find_map(|it| text(input, it));
         let session = session.and_then(|it| SessionId::parse(it).ok()).ok_or_else(|| missing("session_id"))?;
-        let tool = match kind.tool {
+        let shown = match kind.tool {
             Some(own) => own,
-            None => text(input, "tool_name").ok_or_else(|| missing("tool_name"))?,
+            None => text(input, "tool_name").ok_or_else(|| missing("tool_name"))?.trim(),
         };
-        let tool = Label::parse(&known_by(tool.trim()))
-            .map_err(|_| Refused::new("`tool_name` is empty or holds control characters"))?;
+        let no_name = || Refused::new("`tool_name` is empty or holds control characters");
+        let origin = kind.origin(input, shown);
+        let shown = shown_of(&origin, shown).ok_or_else(no_name)?;
+        let tool = Label::parse(&known_by(&shown)).map_err(|_| no_name())?;
         let moment = match kind.moment {
             Moment::After { failed } => {
                 let told = client == Client::Gemini && tool.as_str() == GEMINI_SHELL && tells_an_exit(input);
@@ -97,8 +101,9 @@ impl Event {
             moment,
             can_ask: kind.can_ask,
             session: session.as_str().to_owned(),
-            origin: kind.origin(input),
+            origin,
             tool: tool.as_str().to_owned(),
+            shown,
             call: text(input, "tool_use_id").filter(|it| !it.is_empty()).map(str::to_owned),
             input: kind.input(input)?,
             transcript: text(input, "transcript_path").filter(|it| !it.is_empty()).map(PathBuf::from),
@@ -110,7 +115,7 @@ impl Event {
     /// The MCP server whose tool it is, where the tool's name does not say it: mandates go by the name that the client shows.
     pub(crate) fn server(&self) -> Option<&str> {
         match &self.origin {
-            Origin::Server(name) if !self.tool.starts_with("mcp_") => Some(name),
+            Origin::Server(name) if !is_name_of_mcp(&self.shown) => Some(name),
             Origin::Server(_) | Origin::Name | Origin::SomeServer => None,
         }
     }
@@ -153,13 +158,13 @@ impl Kind {
         }
     }
 
-    fn origin(&self, said: &Json) -> Origin {
+    fn origin(&self, said: &Json, shown: &str) -> Origin {
         let of = |member: &str, name: &str| {
             let server = said.get(member).filter(|it| !it.is_null())?;
             let name = text(server, name).and_then(|it| Label::parse(it).ok());
             Some(name.map_or(Origin::SomeServer, |it| Origin::Server(it.as_str().to_owned())))
         };
-        let unsaid = if self.of_mcp { Origin::SomeServer } else { Origin::Name };
+        let unsaid = if self.of_mcp || shown.starts_with(NAMELESS) { Origin::SomeServer } else { Origin::Name };
         of("mcp_server", "name").or_else(|| of("mcp_context", "server_name")).unwrap_or(unsaid)
     }
 
@@ -179,6 +184,22 @@ impl Kind {
             Some(other) => Json::Object(vec![("input".to_owned(), other.clone())]),
         })
     }
+}
+
+/// What Cursor shows in front of the name of a tool of an MCP server, which it does not name.
+const NAMELESS: &str = "MCP:";
+
+/// The name by which a tool is known; `None` where it has none. One of a server that the client does not name is never known as the
+/// client's own is, whichever event speaks of it.
+fn shown_of(origin: &Origin, name: &str) -> Option<String> {
+    let is_bare = *origin == Origin::SomeServer && !name.starts_with(NAMELESS);
+    let front = if is_bare { NAMELESS } else { "" };
+    (!name.is_empty()).then(|| format!("{front}{name}"))
+}
+
+/// Whether a tool's name says that it is one of an MCP server.
+pub(crate) fn is_name_of_mcp(shown: &str) -> bool {
+    shown.starts_with("mcp_")
 }
 
 fn text<'a>(input: &'a Json, name: &str) -> Option<&'a str> {
@@ -242,10 +263,14 @@ fn tells_an_exit(input: &Json) -> bool {
     ends.any(|(_, value)| value.parse::<i64>().is_ok_and(|it| it != 0))
 }
 
+/// The variables in which clients tell a hook which project they were started in: it stays that one wherever an agent goes.
+const PROJECT_NAMES: [&str; 2] = ["CLAUDE_PROJECT_DIR", "GEMINI_PROJECT_DIR"];
+
 fn projects(input: &Json) -> Vec<PathBuf> {
     let roots = input.get("workspace_roots").and_then(Json::as_list).unwrap_or_default();
-    let said = text(input, "cwd").into_iter().chain(roots.iter().filter_map(Json::as_str));
-    said.filter(|it| !it.is_empty()).map(PathBuf::from).chain(std::env::current_dir()).collect()
+    let said = text(input, "cwd").into_iter().chain(roots.iter().filter_map(Json::as_str)).map(PathBuf::from);
+    let set = PROJECT_NAMES.iter().filter_map(std::env::var_os).map(PathBuf::from);
+    said.chain(set).filter(|it| it.as_os_str() != "").chain(std::env::current_dir()).collect()
 }
 
 #[cfg(test)]

@@ -2,6 +2,9 @@
 //!
 //! **Invariant:** nothing is read from the project's directory. Where environment and file both name an address or a key,
 //! they agree, so that a project that sets variables cannot send the user's calls elsewhere.
+//!
+//! **Invariant:** what need not be asked stands beside a file that the command line names, and nowhere else: by a variable, which a
+//! project may set, nothing is found that lets calls pass.
 
 use std::env;
 use std::fs;
@@ -13,7 +16,7 @@ use svc_core::value::glob::ToolGlob;
 use svc_core::value::secret::Secret;
 use svc_http::config::BaseUrl;
 
-use super::event::{Event, Origin};
+use super::event::{Event, Origin, is_name_of_mcp};
 use super::{Refused, plain};
 
 /// The environment's names.
@@ -61,7 +64,7 @@ impl Place {
             Some(path) => Own::read(path, config.is_some(), projects)?,
             None => Own::default(),
         };
-        let unasked = path.as_deref().map(|it| it.with_file_name(UNASKED_NAME));
+        let unasked = config.map(|it| it.with_file_name(UNASKED_NAME));
         let unasked = unasked.map(|it| read_unasked(&it, projects)).transpose()?.unwrap_or_default();
         let shown = path.as_deref().unwrap_or_else(|| Path::new(FILE_NAME)).display();
         let url = agreed(URL_NAME, variable(URL_NAME)?, own.url, &shown)?;
@@ -76,28 +79,65 @@ impl Place {
 
     /// Whether the user has said that calls of this tool need not be asked.
     pub(crate) fn is_unasked(&self, event: &Event) -> bool {
-        covered(&self.unasked, &event.origin, &event.tool)
+        self.unasked.iter().any(|it| covers(it, &event.origin, &event.shown))
     }
 }
 
-/// Whether a tool is meant by a pattern: one of an MCP server by `server/tool` or by its whole name `mcp__server__tool`
-/// alone, so that no server's tool passes for one of the client's own by its name, nor for another server's. One of a server that
-/// the client does not name is meant by none.
-fn covered(globs: &[ToolGlob], origin: &Origin, tool: &str) -> bool {
+/// Whether a tool is meant by a pattern. One of an MCP server is meant by `server/tool` and by its whole name, `mcp__server__tool`, alone,
+/// so that no server's tool passes for one of the client's own by its name, nor for another server's: where names of servers and tools
+/// hold what stands between them as well, every way to read the tool's name has to be meant. One of a server that the client does
+/// not name at all is meant by none.
+fn covers(glob: &ToolGlob, origin: &Origin, shown: &str) -> bool {
+    let text = glob.as_str();
+    let has_no_server = is_name_of_mcp(text) && parted(text, FULL).next().is_none();
     match origin {
-        Origin::Name => globs.iter().any(|it| it.covers(None, tool)),
+        Origin::SomeServer => false,
+        Origin::Name if !is_name_of_mcp(shown) => glob.covers(None, shown),
+        Origin::Name => {
+            let mut ways = parted(shown, FULL).peekable();
+            let is_meant = ways.peek().is_some() && ways.all(|(server, tool)| is_of(glob, server, tool));
+            is_meant || (has_no_server && glob.covers(None, shown))
+        }
         Origin::Server(server) => {
             // A client that shows the whole name may do so in a form of its own.
-            let own = [format!("mcp__{server}__"), format!("mcp_{server}_")];
-            let bare = own.iter().find_map(|it| tool.strip_prefix(it.as_str()));
-            let whole = format!("mcp__{server}__{}", bare.unwrap_or(tool));
-            globs.iter().any(|it| {
-                let is_shown = bare.is_some() && it.covers(None, tool);
-                it.covers(Some(server), bare.unwrap_or(tool)) || it.covers(None, &whole) || is_shown
-            })
+            let [full, other] = [FULL, OTHER].map(|(front, between)| {
+                shown.strip_prefix(front).and_then(|it| it.strip_prefix(server.as_str())?.strip_prefix(between))
+            });
+            let tool = full.or(other).unwrap_or(shown);
+            let is_shown = full.is_none() && other.is_some() && !text.starts_with(FULL.0);
+            let by_name = match is_shown {
+                true => match parted(text, OTHER).next() {
+                    Some(_) => parted(text, OTHER).any(|it| is_pair(it, server, tool)),
+                    None => is_name_of_mcp(text) && glob.covers(None, shown),
+                },
+                false => has_no_server && glob.covers(None, &[FULL.0, server, FULL.1, tool].concat()),
+            };
+            is_of(glob, server, tool) || by_name
         }
-        Origin::SomeServer => false,
     }
+}
+
+/// What stands before a server's name and between that and its tool's in a whole name, and in the form of a client of its own.
+const FULL: (&str, &str) = ("mcp__", "__");
+const OTHER: (&str, &str) = ("mcp_", "_");
+
+/// The servers and tools of which a whole name may be made.
+fn parted<'a>(name: &'a str, (front, between): (&str, &'a str)) -> impl Iterator<Item = (&'a str, &'a str)> {
+    let rest = name.strip_prefix(front).unwrap_or_default();
+    rest.char_indices().filter(|it| it.0 > 0).filter_map(move |(at, _)| {
+        let (server, behind) = rest.split_at_checked(at)?;
+        Some((server, behind.strip_prefix(between)?))
+    })
+}
+
+/// Whether a pattern means this tool of this server.
+fn is_of(glob: &ToolGlob, server: &str, tool: &str) -> bool {
+    glob.covers(Some(server), tool) || parted(glob.as_str(), FULL).any(|it| is_pair(it, server, tool))
+}
+
+/// Whether the patterns of a server and of a tool mean these.
+fn is_pair((servers, tools): (&str, &str), server: &str, tool: &str) -> bool {
+    ToolGlob::parse(&format!("{servers}/{tools}")).is_ok_and(|it| it.covers(Some(server), tool))
 }
 
 impl Own {
@@ -240,13 +280,18 @@ mod tests {
     #![allow(clippy::unwrap_used, reason = "a test may panic")]
     use super::*;
 
+    fn meant(glob: &str, origin: &Origin, tool: &str) -> bool {
+        ToolGlob::parse(glob).is_ok_and(|it| covers(&it, origin, tool))
+    }
+
+    fn of(server: &str) -> Origin {
+        Origin::Server(server.to_owned())
+    }
+
     /// A pattern without a server is about the client's own tools, and about those of a server by their whole names.
     #[test]
     fn a_tool_of_a_server_is_meant_by_its_server_too() {
-        let covers = |glob: &str, server: Option<&str>, tool: &str| {
-            let origin = server.map_or(Origin::Name, |it| Origin::Server(it.to_owned()));
-            ToolGlob::parse(glob).is_ok_and(|it| covered(&[it], &origin, tool))
-        };
+        let covers = |glob: &str, server: Option<&str>, tool: &str| meant(glob, &server.map_or(Origin::Name, of), tool);
         assert!(covers("Read", None, "Read") && covers("mcp__docs__*", None, "mcp__docs__search"));
         assert!(!covers("Read", Some("evil"), "Read") && !covers("R*", Some("evil"), "Read"));
         assert!(covers("docs/*", Some("docs"), "search") && covers("mcp__docs__*", Some("docs"), "search"));
@@ -256,7 +301,56 @@ mod tests {
                 assert!(covers(glob, Some("docs"), tool) && !covers(glob, Some("evil"), tool), "{glob} {tool}");
             }
         }
-        let everything = ToolGlob::parse("R*").unwrap();
-        assert!(!covered(&[everything], &Origin::SomeServer, "Read"), "of a server that is not known");
+        assert!(!meant("R*", &Origin::SomeServer, "Read"), "of a server that is not known");
+    }
+
+    /// A pattern for the tools of one server means none of another whose name begins with it, whether the client names that or not.
+    #[test]
+    fn a_server_is_not_meant_by_the_beginning_of_its_name() {
+        for (glob, server, tool, is_meant) in [
+            ("mcp__docs__*", "docs__evil", "mcp__docs__evil__pay", false),
+            ("mcp_docs_*", "docs_evil", "mcp_docs_evil_pay", false),
+            ("mcp_docs_*", "docs", "mcp_docs_evil_pay", true),
+            ("mcp__docs__*", "_docs_", "mcp__docs__pay", false),
+            ("mcp__docs__evil__*", "docs__evil", "mcp__docs__evil__pay", true),
+            ("docs__evil/*", "docs__evil", "mcp__docs__evil__pay", true),
+            ("mcp__docs__evil__pay", "docs__evil", "mcp__docs__evil__pay", true),
+            ("mcp__*__pay", "docs__evil", "mcp__docs__evil__pay", true),
+            ("mcp__*", "docs__evil", "mcp__docs__evil__pay", true),
+            ("mcp_*", "docs_evil", "mcp_docs_evil_pay", true),
+        ] {
+            assert_eq!(meant(glob, &of(server), tool), is_meant, "{glob} {server} {tool}");
+        }
+        for (glob, tool, is_meant) in [
+            ("mcp__docs__*", "mcp__docs__evil__pay", false),
+            ("mcp__*__pay", "mcp__docs__evil__pay", false),
+            ("mcp__docs__evil__*", "mcp__docs__evil__pay", true),
+            ("mcp__docs__evil__pay", "mcp__docs__evil__pay", true),
+            ("docs/*", "mcp__docs__search", true),
+            ("docs/*", "mcp__docs__evil__pay", false),
+            ("mcp__*", "mcp__docs__evil__pay", true),
+            ("mcp__docs__*", "mcp__docs____", false),
+            ("mcp_docs_*", "mcp_docs_search", true),
+        ] {
+            assert_eq!(meant(glob, &Origin::Name, tool), is_meant, "{glob} {tool}");
+        }
+    }
+
+    /// A pattern that says nothing of a server means no tool of one, however that is shown.
+    #[test]
+    fn a_pattern_without_a_server_means_no_tool_of_one() {
+        for glob in ["*_search", "*search", "m*", "MCP:*", "Read", "x_search"] {
+            for (origin, tool) in [
+                (Origin::Name, "mcp__evil__x_search"),
+                (Origin::Name, "mcp_evil_x_search"),
+                (of("evil"), "mcp__evil__x_search"),
+                (of("evil"), "mcp_evil_x_search"),
+                (of("evil"), "x_search"),
+                (Origin::SomeServer, "MCP:x_search"),
+            ] {
+                assert!(!meant(glob, &origin, tool), "{glob} {origin:?} {tool}");
+            }
+        }
+        assert!(meant("*_search", &Origin::Name, "grep_search"));
     }
 }

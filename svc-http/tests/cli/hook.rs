@@ -74,13 +74,13 @@ impl User {
         child.wait_with_output().unwrap().into()
     }
 
-    fn said(&self, said: &Value) -> Ran {
+    pub(crate) fn said(&self, said: &Value) -> Ran {
         self.run(&[], &said.to_string())
     }
 }
 
 /// What Claude Code says before this call.
-fn call(id: &str) -> Value {
+pub(crate) fn call(id: &str) -> Value {
     json!({
         "session_id": "s-1", "cwd": "/", "permission_mode": "bypassPermissions", "hook_event_name": "PreToolUse",
         "tool_name": "Bash", "tool_input": { "command": "ls" }, "tool_use_id": id,
@@ -95,7 +95,7 @@ fn after(id: &str) -> Value {
 }
 
 /// Nothing was said to the client but no, and why.
-fn refused(ran: &Ran, why: &str) {
+pub(crate) fn refused(ran: &Ran, why: &str) {
     assert_eq!((ran.code, ran.out.as_str()), (2, ""), "{why}: {ran:?}");
     assert!(ran.err.starts_with("svc refuses this call: ") && ran.err.contains(why), "{why}: {ran:?}");
     assert_eq!(ran.err.lines().count(), 1, "{ran:?}");
@@ -409,10 +409,11 @@ fn the_project_names_no_gate() {
     refused(&user.run(&["--config", "/nowhere/hook.toml"], &said.to_string()), "is not there");
 
     let path = user.write("home/.config/svc/hook.toml", &own);
+    let mut said = call("t");
+    said["workspace_roots"] = json!([user.project()]);
     assert_eq!(user.said(&said).code, 0);
-    let from_home = json!({ "cwd": user.home() });
     let mut at_home = said.clone();
-    at_home["cwd"] = from_home["cwd"].clone();
+    at_home["workspace_roots"] = json!([user.home()]);
     assert_eq!(user.said(&at_home).code, 0, "a home is no project");
     fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o640)).unwrap();
     refused(&user.said(&said), "open to others");
@@ -434,34 +435,6 @@ fn a_second_gate_is_a_refusal() {
     let user = User::at(&allowing);
     user.write("home/.config/svc/hook.toml", &format!("url = \"{allowing}/\"\n"));
     assert_eq!(user.said(&call("t")).code, 0);
-}
-
-/// Tools that the user's own file names need not be asked; the client goes by its own rules then. A broken file refuses.
-#[test]
-fn what_need_not_be_asked_is_not() {
-    let user = User::at("http://127.0.0.1:1");
-    user.write("home/.config/svc/hook-unasked.txt", "# reading\nRead\n\nmcp__docs__*\nshop/list*\n");
-    let said = |tool: &str| {
-        let mut said = call("t");
-        said["tool_name"] = json!(tool);
-        user.said(&said)
-    };
-    for tool in ["Read", "mcp__docs__find", "mcp__docs__"] {
-        assert_eq!(said(tool), Ran { code: 0, out: String::new(), err: String::new() }, "{tool}");
-    }
-    for tool in ["read", "ReadMany", "mcp__doc", "Bash"] {
-        refused(&said(tool), "cannot be reached");
-    }
-    for (bad, why) in [("*\n", "no constraint"), ("Read\n a//b\n", "line 2")] {
-        user.write("home/.config/svc/hook-unasked.txt", bad);
-        refused(&said("Read"), why);
-    }
-    let path = user.write("home/.config/svc/hook-unasked.txt", "Read\n");
-    fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o666)).unwrap();
-    refused(&said("Read"), "open to others");
-    fs::remove_file(&path).unwrap();
-    user.write("project/hook-unasked.txt", "Bash\n");
-    refused(&said("Bash"), "cannot be reached");
 }
 
 /// What the hook sends is the question of the contract, over one connection that it closes.

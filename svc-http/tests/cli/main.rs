@@ -17,6 +17,7 @@ mod doctor;
 mod evidence;
 mod hook;
 mod hook_install;
+mod hook_unasked;
 mod limits;
 mod log;
 mod mock_upstream;

@@ -27,20 +27,20 @@ const CODE: &str =
     r#"{"name":"Code","actions":["tool.call"],"tools":{"allow":["Read","WebFetch","mcp__shop__*"],"deny":["Write"]}}"#;
 
 /// A coding client on somebody's machine, an agent that it runs as, and the person who owns the workspace.
-struct Desk {
-    site: Site,
-    client: Client,
-    owner: Person,
-    agent: Agent,
-    home: tempfile::TempDir,
+pub(super) struct Desk {
+    pub(super) site: Site,
+    pub(super) client: Client,
+    pub(super) owner: Person,
+    pub(super) agent: Agent,
+    pub(super) home: tempfile::TempDir,
 }
 
 /// What the client's hook gave.
 #[derive(Debug)]
-struct Ran {
-    code: i32,
-    out: String,
-    err: String,
+pub(super) struct Ran {
+    pub(super) code: i32,
+    pub(super) out: String,
+    pub(super) err: String,
 }
 
 impl Ran {
@@ -55,33 +55,33 @@ impl Ran {
         )
     }
 
-    fn word(&self) -> String {
+    pub(super) fn word(&self) -> String {
         self.told().0
     }
 }
 
 impl Desk {
-    async fn new() -> Self {
+    pub(super) async fn new() -> Self {
         let site = Site::with(|plan| plan.config.outbound.allow = Allowed::loopback()).await;
         let (client, owner) = (site.client().await, site.member(Role::Owner));
         let agent = site.agent(&[CODE]);
         Self { site, client, owner, agent, home: tempfile::tempdir().unwrap() }
     }
 
-    async fn hook(&self, said: &Value) -> Ran {
+    pub(super) async fn hook(&self, said: &Value) -> Ran {
         // Lists go by time: each call has its own.
         self.site.shift(Span::seconds(1));
         hook(self.home.path(), &format!("http://{}", self.site.address), &self.agent.key, said).await
     }
 
     /// The same as it stands in a client's settings.
-    async fn hook_of(&self, client: &str, said: &Value) -> Ran {
+    pub(super) async fn hook_of(&self, client: &str, said: &Value) -> Ran {
         self.site.shift(Span::seconds(1));
         let url = format!("http://{}", self.site.address);
         hook_with(self.home.path(), &url, &self.agent.key, &["--client", client], said).await
     }
 
-    async fn api(&mut self, method: &str, path: &str, body: &Value) -> Value {
+    pub(super) async fn api(&mut self, method: &str, path: &str, body: &Value) -> Value {
         let path = format!("/api/w/{}/{path}", self.site.workspace());
         let got = self.owner.ask(&mut self.client, method, &path, Some(body)).await;
         assert!(got.status < 300, "{path}: {}", got.text());
@@ -89,7 +89,7 @@ impl Desk {
     }
 
     /// The newest action of the agent, as the agent reads it.
-    async fn newest(&mut self) -> Value {
+    pub(super) async fn newest(&mut self) -> Value {
         let path = format!("/api/w/{}/actions?limit=1", self.site.workspace());
         let list = self.owner.ask(&mut self.client, "GET", &path, None).await.ok();
         let id = text(&list["data"][0]["id"]).to_owned();
@@ -101,7 +101,7 @@ impl Desk {
         fs::remove_dir_all(self.home.path().join(".local/state/svc/hook")).unwrap();
     }
 
-    async fn decide(&mut self, action: &Value, word: &str) {
+    pub(super) async fn decide(&mut self, action: &Value, word: &str) {
         let path = format!("approvals/{}/{word}", text(&action["approval"]["id"]));
         self.api("POST", &path, &json!({})).await;
     }
@@ -187,14 +187,14 @@ async fn hook_with(home: &Path, url: &str, key: &str, options: &[&str], said: &V
 }
 
 /// What Claude Code says before this call of a tool.
-fn call(id: &str, tool: &str, transcript: Option<&str>) -> Value {
+pub(super) fn call(id: &str, tool: &str, transcript: Option<&str>) -> Value {
     json!({
         "session_id": "s-1", "transcript_path": transcript, "cwd": "/", "permission_mode": "bypassPermissions",
         "hook_event_name": "PreToolUse", "tool_name": tool, "tool_input": { "command": "make" }, "tool_use_id": id,
     })
 }
 
-fn after(id: &str, tool: &str) -> Value {
+pub(super) fn after(id: &str, tool: &str) -> Value {
     let mut said = call(id, tool, None);
     said["hook_event_name"] = json!("PostToolUse");
     said["tool_response"] = json!("done");

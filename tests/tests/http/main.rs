@@ -27,6 +27,7 @@ mod export_http;
 mod failover_http;
 mod freeze_http;
 mod gate_http;
+mod hook_calls_http;
 mod hook_http;
 mod hooks_bodies_http;
 mod hooks_http;
