@@ -32,6 +32,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::value::RawValue;
 use svc_core::value::json::Json;
+use svc_core::value::spelled::spelled;
 use svc_http::log::scrub;
 
 pub(crate) use self::client::Client;
@@ -192,7 +193,7 @@ fn stdin() -> Result<Vec<u8>, Refused> {
 /// is. Whether the tool has run is told as soon as that is known, as then there is nothing to refuse any more.
 fn event(said: &[u8], client: Option<Client>, is_after: &AtomicBool) -> Result<Event, Refused> {
     let said = without_marks(said);
-    let whole = Json::parse(said).ok();
+    let whole = spelled(said).ok();
     let is_whole = whole.is_some();
     let read = whole.or_else(|| leniently(&String::from_utf8_lossy(said), LENIENT_LEVELS).filter(is_of_after));
     let no_json = || Refused::new("what the client says on standard input is not JSON");
@@ -212,7 +213,7 @@ fn without_marks(mut text: &[u8]) -> &[u8] {
 
 /// A value as far as it can be read, without the members that cannot be, of so many levels of objects.
 fn leniently(text: &str, levels: u8) -> Option<Json> {
-    if let Ok(json) = Json::parse(text.as_bytes()) {
+    if let Ok(json) = spelled(text.as_bytes()) {
         return Some(json);
     }
     let members: BTreeMap<String, Box<RawValue>> = serde_json::from_str(text).ok().filter(|_| levels > 0)?;

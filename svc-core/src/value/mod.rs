@@ -20,6 +20,7 @@ mod number;
 pub mod period;
 pub mod secret;
 pub mod seed;
+pub mod spelled;
 pub(crate) mod stored;
 pub mod text;
 pub mod time;

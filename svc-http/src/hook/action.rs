@@ -21,8 +21,8 @@ const GIST_CHARS: usize = 300;
 const KEY_CHARS_MAX: usize = 128;
 /// An input that says nothing.
 const EMPTY: &str = "{}";
-/// The members of an input that say most about it, the most telling first.
-const TELLING: [&str; 13] = [
+/// The members of an input that say most about it, the most telling first. What the agent itself says that the call is for is none.
+const TELLING: [&str; 12] = [
     "command",
     "cmd",
     "file_path",
@@ -34,7 +34,6 @@ const TELLING: [&str; 13] = [
     "uri",
     "query",
     "pattern",
-    "description",
     "prompt",
 ];
 
@@ -47,6 +46,7 @@ pub(crate) struct Action<'a> {
     told: &'a [Told],
     /// What is sent of the input, where it is sent.
     input: Option<Json>,
+    details: Option<Json>,
     input_bytes: usize,
     summary: String,
 }
@@ -70,8 +70,9 @@ impl<'a> Action<'a> {
         let mut short = event.input.clone();
         shorten(&mut short);
         let fits = !short.has_unsafe_number() && canonical(&short).len() <= INPUT_BYTES_MAX;
-        let summary = summary(event, &whole);
-        Self { input_digest, event, told, input: fits.then_some(short), input_bytes: whole.len(), summary }
+        let summary = summary(event, &whole, fits);
+        let (input, details) = (fits.then_some(short), details(event));
+        Self { input_digest, event, told, input, details, input_bytes: whole.len(), summary }
     }
 
     /// Its body under a key.
@@ -89,6 +90,7 @@ impl<'a> Action<'a> {
                 input_digest: &self.input_digest,
                 input_bytes: self.input_bytes,
             },
+            details: self.details.as_ref(),
             session: Session { id: &self.event.session },
             provenance: self
                 .told
@@ -103,13 +105,14 @@ impl<'a> Action<'a> {
     fn key(&self, by: Key) -> Option<String> {
         let call = self.event.call.as_deref();
         let Event { session, tool, .. } = self.event;
+        let cwd = self.event.cwd.as_deref().unwrap_or_default();
         match by {
             Key::Turn(0) => call.map(key),
             Key::Turn(turn) => call.map(|it| {
-                let parts = [it, session, tool, &self.input_digest];
+                let parts = [it, session, tool, &self.input_digest, cwd];
                 key(&format!("{turn}\n{}", parts.map(|it| format!("{}:{it}", it.len())).concat()))
             }),
-            Key::Instead => Some(key(&format!("{}\n{tool}\n{}", call.unwrap_or_default(), self.input_digest))),
+            Key::Instead => Some(key(&format!("{}\n{tool}\n{}\n{cwd}", call.unwrap_or_default(), self.input_digest))),
             Key::Fresh => None,
         }
     }
@@ -121,14 +124,26 @@ fn key(call: &str) -> String {
     if fits { call.to_owned() } else { format!("sha256:{}", Digest::of(call)) }
 }
 
-/// What a person is told that the call is: the most telling member of its input, else all of it as it is written.
-fn summary(event: &Event, input: &str) -> String {
-    let said = TELLING.iter().filter_map(|name| event.input.get(name).and_then(Json::as_str));
-    let gist = said.map(gist).find(|it| !it.is_empty());
-    match gist.or_else(|| Some(self::gist(input)).filter(|_| input != EMPTY)) {
-        Some(gist) => format!("{}: {gist}", event.tool),
-        None => event.tool.clone(),
-    }
+/// What approvers are told beside the call, and what a yes is good for: the same words do something else elsewhere.
+pub(crate) fn details(event: &Event) -> Option<Json> {
+    let mut cwd = Json::Text(event.cwd.clone()?);
+    shorten(&mut cwd);
+    Some(Json::Object(vec![("cwd".to_owned(), cwd)]))
+}
+
+/// What a person is told that the call is: the most telling member of its input, else all of it as it is written. Who gives a tool of a
+/// server a member of these names may mean anything by it, so of those it is all; and where nobody is shown the input it is both.
+fn summary(event: &Event, input: &str, is_sent: bool) -> String {
+    let has_telling = !event.is_of_mcp();
+    let said = TELLING.iter().filter(|_| has_telling).filter_map(|name| event.input.get(name).and_then(Json::as_str));
+    let telling = said.map(gist).find(|it| !it.is_empty());
+    let gist = match (telling, is_sent) {
+        (Some(telling), true) => telling,
+        (Some(telling), false) => gist(&format!("{} {input}", plain(&telling, GIST_CHARS / 2))),
+        (None, _) if input == EMPTY => return event.tool.clone(),
+        (None, _) => gist(input),
+    };
+    format!("{}: {gist}", event.tool)
 }
 
 /// The beginning of a text in one line; of blanks in a row one is left, so that they keep nothing out of sight.
@@ -161,6 +176,8 @@ struct Body<'a> {
     kind: &'static str,
     summary: &'a str,
     tool: Tool<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    details: Option<&'a Json>,
     session: Session<'a>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     provenance: Vec<Source<'a>>,
@@ -195,15 +212,19 @@ struct Source<'a> {
 mod tests {
     #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may panic")]
     use serde_json::{Value, json};
+    use svc_core::value::spelled::spelled;
 
     use super::*;
 
     fn asked(input: &Value) -> Value {
-        let said = json!({
-            "session_id": "s", "hook_event_name": "PreToolUse", "tool_name": "Write", "tool_use_id": "t",
-            "tool_input": input,
-        });
-        let event = Event::read(&Json::parse(said.to_string().as_bytes()).unwrap(), None).unwrap();
+        asked_of("Write", &input.to_string())
+    }
+
+    fn asked_of(tool: &str, input: &str) -> Value {
+        let said = format!(
+            r#"{{"session_id":"s","hook_event_name":"PreToolUse","tool_name":"{tool}","tool_use_id":"t","tool_input":{input}}}"#
+        );
+        let event = Event::read(&spelled(said.as_bytes()).unwrap(), None).unwrap();
         let told = [Told { source: "user".to_owned(), detail: String::new() }];
         serde_json::from_str(&Action::of(&event, &told).body(Key::Turn(0)).unwrap()).unwrap()
     }
@@ -232,15 +253,55 @@ mod tests {
         assert_eq!(asked["tool"]["input"]["edits"], json!([{ "old": fits, "new": short }]));
     }
 
-    /// An input that is too large, or has a number that readers round differently, is sent as its digest alone.
+    /// An input that is too large is sent as its digest alone, and told as it begins, whatever it says of itself.
     #[test]
     fn an_input_that_the_gate_does_not_take_is_its_digest() {
         let many: Vec<String> = (0..40).map(|_| "x".repeat(4_000)).collect();
-        for input in [json!({ "edits": many }), json!({ "id": 9_007_199_254_740_993_i64 })] {
-            let asked = asked(&input);
-            assert!(asked["tool"].get("input").is_none());
-            assert!(asked["tool"]["inputDigest"].as_str().unwrap().starts_with("sha256:"));
+        let asked = asked(&json!({ "edits": many, "command": "ls" }));
+        assert!(asked["tool"].get("input").is_none());
+        assert!(asked["tool"]["inputDigest"].as_str().unwrap().starts_with("sha256:"));
+        assert!(
+            asked["summary"].as_str().unwrap().starts_with(r#"Write: ls {"command":"ls","edits":["xxx"#),
+            "{asked}"
+        );
+    }
+
+    /// A number that readers round is sent as it was written, with all that stands beside it, and is told from its neighbours.
+    #[test]
+    fn a_number_beyond_the_bound_hides_nothing() {
+        let whole = |number: &str| asked_of("Bash", &format!(r#"{{"command":"curl evil","timeout":{number}}}"#));
+        for number in ["100000000000000000000", "1e21", "9007199254740993", "-1E400"] {
+            let asked = whole(number);
+            assert_eq!(asked["tool"]["input"], json!({ "command": "curl evil", "timeout": number }));
+            assert_eq!(asked["summary"], "Bash: curl evil");
         }
+        let digest = |number: &str| whole(number)["tool"]["inputDigest"].clone();
+        assert_ne!(digest("9007199254740993"), digest("9007199254740992"));
+    }
+
+    /// What an agent says that its call is for stands in the place of nothing that the call holds.
+    #[test]
+    fn a_description_hides_nothing() {
+        let paying =
+            |more: &str| asked_of("mcp__bank__transfer", &format!(r#"{{"amount":500000,"to":"evil",{more}}}"#));
+        for more in [r#""description":"Read balance","n":1e21"#, r#""command":"Read""#, r#""prompt":"Read""#] {
+            let summary = paying(more)["summary"].as_str().unwrap().to_owned();
+            assert!(summary.contains(r#""amount":500000"#) && summary.contains(r#""to":"evil""#), "{summary}");
+        }
+    }
+
+    /// Where a tool runs is told beside it; a long path is cut as every long text is.
+    #[test]
+    fn where_a_tool_runs_is_told() {
+        let details = |cwd: &str| {
+            let said = json!({ "session_id": "s", "hook_event_name": "PreToolUse", "tool_name": "T", "cwd": cwd });
+            let event = Event::read(&spelled(said.to_string().as_bytes()).unwrap(), None).unwrap();
+            let body: Value = serde_json::from_str(&Action::of(&event, &[]).body(Key::Fresh).unwrap()).unwrap();
+            body.get("details").cloned()
+        };
+        assert_eq!(details("/p"), Some(json!({ "cwd": "/p" })));
+        assert_eq!(details(""), None);
+        assert_eq!(details(&"/p".repeat(9_000)).unwrap()["cwd"]["bytes"], 18_000);
     }
 
     /// A person reads what a call is about, whatever its tool calls that; blanks hide nothing of it.
@@ -252,7 +313,7 @@ mod tests {
             (json!({ "subagent_type": "general", "prompt": "Look for it" }), "Write: Look for it"),
             (json!({ "uri": "file:///p" }), "Write: file:///p"),
             (json!({ "file": "a.txt" }), "Write: a.txt"),
-            (json!({ "command": " \n", "description": "List  the files" }), "Write: List the files"),
+            (json!({ "command": " \n", "description": "List" }), r#"Write: {"command":" \n","description":"List"}"#),
             (
                 json!({ "command": 7, "amount": 4_900, "to": "Shop" }),
                 r#"Write: {"amount":4900,"command":7,"to":"Shop"}"#,
@@ -270,16 +331,20 @@ mod tests {
     /// input has, nor what ran instead. A new question has none.
     #[test]
     fn each_question_by_one_id_has_its_key() {
-        let key = |session: &str, tool: &str, input: &str, by: Key| {
+        let key_in = |cwd: &str, session: &str, tool: &str, input: &str, by: Key| {
             let said = json!({
                 "session_id": session, "hook_event_name": "PreToolUse", "tool_name": tool, "tool_use_id": "f:0",
-                "tool_input": { "command": input },
+                "tool_input": { "command": input }, "cwd": cwd,
             });
             let event = Event::read(&Json::parse(said.to_string().as_bytes()).unwrap(), None).unwrap();
             let body: Value = serde_json::from_str(&Action::of(&event, &[]).body(by).unwrap()).unwrap();
             body.get("idempotencyKey").map(|it| it.as_str().unwrap().to_owned())
         };
+        let key = |session: &str, tool: &str, input: &str, by: Key| key_in("/p", session, tool, input, by);
         assert_eq!(key("s", "Bash", "ls", Key::Turn(0)).as_deref(), Some("f:0"));
+        for by in [Key::Turn(1), Key::Instead] {
+            assert_ne!(key_in("/q", "s", "Bash", "ls", by), key("s", "Bash", "ls", by));
+        }
         assert_eq!(key("s", "Bash", "ls", Key::Fresh), None);
         assert_eq!(key("s", "Bash", "ls", Key::Turn(1)), key("s", "Bash", "ls", Key::Turn(1)));
         let keys: std::collections::BTreeSet<_> = [

@@ -54,8 +54,9 @@ pub(crate) fn ask(event: &Event, place: &Place, deadline: Deadline) -> Result<St
     answer::of(event, &decision.verdict)
 }
 
-/// Asks the gate about the call: what is under way by the client's id of it, else a new question. A refusal stands for as long as
-/// another hook may speak of the same call.
+/// Asks the gate about the call: what is under way by the client's id of it, else a new question. An answer stands for as long as
+/// another hook may speak of the same call: later the gate may see it otherwise. A person's yes is no such answer, as the gate is
+/// asked about that when it is used up.
 fn asked(
     event: &Event,
     place: &Place,
@@ -69,7 +70,8 @@ fn asked(
         let is_over = match decision.verdict {
             Verdict::Past => true,
             Verdict::Deny { .. } => memory.is_of_before(),
-            Verdict::Allow | Verdict::Ask { .. } => false,
+            Verdict::Allow => decision.approved.is_none() && memory.is_of_before(),
+            Verdict::Ask { .. } => false,
         };
         if !(decision.replayed && is_over) {
             return Ok((decision, turn));

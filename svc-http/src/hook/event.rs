@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use svc_core::value::json::Json;
+use svc_core::value::spelled::spelled;
 use svc_core::value::text::{Label, SessionId};
 use svc_core::value::tool_name::known_by;
 
@@ -30,6 +31,8 @@ pub(crate) struct Event {
     pub(crate) call: Option<String>,
     /// What the tool is given: always an object.
     pub(crate) input: Json,
+    /// Where the tool runs, as far as the client says.
+    pub(crate) cwd: Option<String>,
     /// Where the client says that the session is written down.
     pub(crate) transcript: Option<PathBuf>,
     /// The part of the session that has a transcript of its own.
@@ -106,6 +109,7 @@ impl Event {
             shown,
             call: text(input, "tool_use_id").filter(|it| !it.is_empty()).map(str::to_owned),
             input: kind.input(input)?,
+            cwd: text(input, "cwd").filter(|it| !it.is_empty()).map(str::to_owned),
             transcript: text(input, "transcript_path").filter(|it| !it.is_empty()).map(PathBuf::from),
             subagent: text(input, "agent_id").filter(|it| !it.is_empty()).map(str::to_owned),
             projects: projects(input),
@@ -118,6 +122,11 @@ impl Event {
             Origin::Server(name) if !is_name_of_mcp(&self.shown) => Some(name),
             Origin::Server(_) | Origin::Name | Origin::SomeServer => None,
         }
+    }
+
+    /// Whether it is a tool of an MCP server, by what the client says or by the name.
+    pub(crate) fn is_of_mcp(&self) -> bool {
+        self.origin != Origin::Name || is_name_of_mcp(&self.shown)
     }
 }
 
@@ -177,7 +186,7 @@ impl Kind {
         Ok(match said.get("tool_input") {
             None | Some(Json::Null) => Json::Object(Vec::new()),
             Some(Json::Object(members)) => Json::Object(members.clone()),
-            Some(Json::Text(text)) => match Json::parse(text.as_bytes()) {
+            Some(Json::Text(text)) => match spelled(text.as_bytes()) {
                 Ok(Json::Object(members)) => Json::Object(members),
                 _ => Json::Object(vec![("input".to_owned(), Json::Text(text.clone()))]),
             },

@@ -34,8 +34,10 @@ pub(crate) struct Memory {
     folder: Option<PathBuf>,
     call: String,
     is_named: bool,
+    /// What is called, wherever: a tool may move on while it runs, and clients say afterwards where it is then, or nothing of it.
+    about: String,
+    /// What is called, and where.
     same: String,
-    turn: String,
 }
 
 /// A call that was asked about.
@@ -45,7 +47,7 @@ pub(crate) struct Asked {
     pub(crate) action: ActionId,
     /// Whether it was allowed.
     pub(crate) allowed: bool,
-    /// What it was: where it stands that a person is asked about it.
+    /// What it was, and where: under this name it stands that a person is asked about it.
     same: String,
 }
 
@@ -67,14 +69,14 @@ impl Memory {
             Digest::of(lengths).to_string()
         };
         let client = event.client.name();
-        let same = format!("waits-{}", name(&[client, &event.session, &event.tool, input_digest]));
+        let about = format!("waits-{}", name(&[client, &event.session, &event.tool, input_digest]));
+        // What is called begins this name, and all of such names are as long.
+        let same = event.cwd.as_ref().map_or_else(|| about.clone(), |it| format!("{about}-{}", name(&[it])));
         let call = match &event.call {
             Some(call) => format!("call-{}", name(&[client, &event.session, call])),
             None => format!("like-{}", name(&[client, &event.session, &event.tool, input_digest])),
         };
-        let id = event.call.as_deref().unwrap_or_default();
-        let turn = format!("turn-{}", name(&[client, &event.session, id, &event.tool, input_digest]));
-        Self { folder: folder.map(Path::to_owned), call, is_named: event.call.is_some(), same, turn }
+        Self { folder: folder.map(Path::to_owned), call, is_named: event.call.is_some(), about, same }
     }
 
     /// How many questions there were by the client's id of the call before the newest about this very call.
@@ -84,7 +86,7 @@ impl Memory {
 
     /// Whether the newest question about this very call is older than another hook that speaks of it at once could be.
     pub(crate) fn is_of_before(&self) -> bool {
-        let path = self.folder.as_ref().filter(|_| self.newest().is_some()).map(|it| it.join(&self.turn));
+        let path = self.newest().and_then(|_| self.turn_of(&self.same));
         path.and_then(|it| age(&fs::metadata(it).ok()?)).is_some_and(|it| it > AT_ONCE)
     }
 
@@ -93,8 +95,28 @@ impl Memory {
         self.folder.as_ref().is_some_and(|it| make(it).is_ok())
     }
 
+    /// Where the newest question about what has this name stands, by the client's id of the call.
+    fn turn_of(&self, what: &str) -> Option<PathBuf> {
+        let folder = self.folder.as_ref().filter(|_| self.is_named)?;
+        Some(folder.join(format!("turn-{}", Digest::of([&self.call, " ", what].concat()))))
+    }
+
+    /// What stands for what is called, wherever it was.
+    fn anywhere(&self) -> String {
+        format!("{}-anywhere", self.about)
+    }
+
     fn newest(&self) -> Option<Turn> {
-        let path = self.folder.as_ref().filter(|_| self.is_named)?.join(&self.turn);
+        self.newest_of(&self.same)
+    }
+
+    /// The newest question about what is called that is not over: here, else wherever it was made.
+    fn under_way(&self) -> Option<Turn> {
+        [&self.same, &self.anywhere()].into_iter().filter_map(|it| self.newest_of(it)).find(|it| !it.is_over)
+    }
+
+    fn newest_of(&self, what: &str) -> Option<Turn> {
+        let path = self.turn_of(what)?;
         let (asked, value) = (read(&path)?, value(&path)?);
         let at = value.get("turn")?.as_u64().and_then(|it| u32::try_from(it).ok())?;
         Some(Turn { asked, at, is_over: value.get("over")?.as_bool()? })
@@ -125,13 +147,17 @@ impl Memory {
         }
         if self.is_named {
             // Another hook of the client has just used up the yes to this very call: what comes of it comes of that.
-            let is_let_run = self.newest().is_some_and(|it| it.asked.allowed && !it.is_over);
+            let newest = self.newest();
+            let is_let_run = newest.as_ref().is_some_and(|it| it.asked.allowed && !it.is_over);
             if !allowed && is_let_run && !self.is_of_before() {
                 return;
             }
             let _ = write(&folder.join(&self.call), &text, false);
             let asked = Asked { action, allowed, same: self.same.clone() };
-            self.keep(folder, &Turn { asked, at: turn, is_over: false });
+            // An answer that is repeated is as old as it was.
+            if newest.is_none_or(|it| it.asked != asked || it.at != turn || it.is_over) {
+                self.keep(&Turn { asked, at: turn, is_over: false });
+            }
         } else if allowed {
             let _ = self.twins().into_iter().find(|it| write(&folder.join(it), &text, true).is_ok());
         } else {
@@ -139,10 +165,16 @@ impl Memory {
         }
     }
 
-    fn keep(&self, folder: &Path, turn: &Turn) {
+    /// Keeps a question under what was called and where, and under what was called alone unless another one has come there since.
+    fn keep(&self, turn: &Turn) {
         let Asked { action, allowed, same } = &turn.asked;
         let text = json!({ "action": action, "allowed": allowed, "same": same, "turn": turn.at, "over": turn.is_over });
-        let _ = write(&folder.join(&self.turn), &text.to_string(), false);
+        let anywhere = self.anywhere();
+        let is_newest = !turn.is_over || self.newest_of(&anywhere).is_some_and(|it| it.asked.action == *action);
+        let both = [Some(same), is_newest.then_some(&anywhere)];
+        for path in both.into_iter().flatten().filter_map(|it| self.turn_of(it)) {
+            let _ = write(&path, &text.to_string(), false);
+        }
     }
 
     /// Where calls without an id of their own stand that were allowed.
@@ -159,14 +191,15 @@ impl Memory {
     /// Takes what is remembered of the call.
     pub(crate) fn take(&self) -> Option<Asked> {
         if !self.is_named {
-            return self.removed(self.twins().into_iter().chain([self.refused()]), |_| true);
+            let all = || self.twins().into_iter().chain([self.refused()]);
+            return self.removed(all(), |it| it.same == self.same).or_else(|| self.removed(all(), |_| true));
         }
-        let newest = self.newest();
-        if let Some(turn) = newest.as_ref().filter(|it| !it.is_over) {
-            return Some(self.ended(turn));
+        if let Some(turn) = self.under_way() {
+            return Some(self.ended(&turn));
         }
         // What is over is told once more by another hook, unless the id stands for something else that runs.
-        self.removed([self.call.clone()], |_| true).or_else(|| newest.map(|it| it.asked))
+        let is_over = || self.newest().or_else(|| self.newest_of(&self.anywhere()));
+        self.removed([self.call.clone()], |_| true).or_else(|| is_over().map(|it| it.asked))
     }
 
     /// Takes what is remembered of the call where it was allowed, and leaves it where it was not.
@@ -174,7 +207,7 @@ impl Memory {
         if !self.is_named {
             return self.removed(self.twins(), |it| it.allowed);
         }
-        match self.newest().filter(|it| !it.is_over) {
+        match self.under_way() {
             Some(turn) => turn.asked.allowed.then(|| self.ended(&turn)),
             None => self.removed([self.call.clone()], |it| it.allowed && self.is_about(it)),
         }
@@ -183,10 +216,8 @@ impl Memory {
     /// Remembers that what came of the newest question about this very call was told.
     fn ended(&self, turn: &Turn) -> Asked {
         let asked = turn.asked.clone();
-        if let Some(folder) = &self.folder {
-            self.keep(folder, &Turn { asked: asked.clone(), at: turn.at, is_over: true });
-            self.removed([self.call.clone()], |it| it.action == asked.action);
-        }
+        self.keep(&Turn { asked: asked.clone(), at: turn.at, is_over: true });
+        self.removed([self.call.clone()], |it| it.action == asked.action);
         asked
     }
 
@@ -200,9 +231,9 @@ impl Memory {
         })
     }
 
-    /// Whether what was asked about is this very call: the same tool with the same input.
+    /// Whether what was asked about is this very call: the same tool with the same input, wherever that has led.
     pub(crate) fn is_about(&self, asked: &Asked) -> bool {
-        asked.same == self.same
+        asked.same.starts_with(&self.about)
     }
 
     /// Forgets that a person was asked because of the call: it is over.
@@ -281,6 +312,16 @@ mod tests {
         Event::read(&Json::parse(said.to_string().as_bytes()).unwrap(), None).unwrap()
     }
 
+    fn path(memory: &Memory) -> PathBuf {
+        memory.turn_of(&memory.same).unwrap()
+    }
+
+    fn forget(memory: &Memory) {
+        for what in [&memory.same, &memory.anywhere()] {
+            fs::remove_file(memory.turn_of(what).unwrap()).unwrap();
+        }
+    }
+
     /// A call is remembered until it is over, under its own id, and twins without one are as many as they are.
     #[test]
     fn calls_are_remembered_until_they_are_over() {
@@ -322,9 +363,9 @@ mod tests {
         assert_eq!((instead.action, memory("sha256:02").is_about(&instead)), (two, false));
         assert_eq!(memory("sha256:01").take_allowed().unwrap().action, two);
         assert_eq!(memory("sha256:01").turn(), 3);
-        fs::remove_file(folder.path().join(memory("sha256:01").turn)).unwrap();
+        forget(&memory("sha256:01"));
         memory("sha256:01").note(two, true, false, 3);
-        fs::remove_file(folder.path().join(memory("sha256:01").turn)).unwrap();
+        forget(&memory("sha256:01"));
         assert_eq!(memory("sha256:01").take().unwrap().action, two, "as it was written before");
     }
 
@@ -337,7 +378,7 @@ mod tests {
         memory.note(ActionId::from_bits(1), false, false, 2);
         assert!(!memory.is_of_before());
         for (ago, is_of_before, turn) in [(AT_ONCE * 2, true, 2), (TURNS_KEPT * 2, true, 0)] {
-            let file = fs::File::options().write(true).open(folder.path().join(&memory.turn)).unwrap();
+            let file = fs::File::options().write(true).open(path(&memory)).unwrap();
             file.set_modified(file.metadata().unwrap().modified().unwrap() - ago).unwrap();
             assert_eq!(memory.is_of_before(), is_of_before, "{ago:?}");
             memory.tidy();
@@ -359,7 +400,7 @@ mod tests {
         memory.note(two, false, true, 0);
         assert_eq!(memory.take().map(|it| it.action), Some(two), "what is over is no part of it");
         memory.note(one, true, false, 0);
-        let file = fs::File::options().write(true).open(folder.path().join(&memory.turn)).unwrap();
+        let file = fs::File::options().write(true).open(path(&memory)).unwrap();
         file.set_modified(file.metadata().unwrap().modified().unwrap() - AT_ONCE * 2).unwrap();
         memory.note(two, false, true, 0);
         assert_eq!(memory.take().map(|it| it.action), Some(two));
@@ -380,6 +421,53 @@ mod tests {
         let asked = memory("a").take().unwrap();
         memory("a").forget_waiting(&asked);
         assert_eq!(memory("a").waiting(), None);
+    }
+
+    /// A yes is about one directory, and is not found from another; what came of a call is told from wherever the tool has led, or from
+    /// nowhere.
+    #[test]
+    fn a_question_is_about_one_directory() {
+        let folder = tempfile::tempdir().unwrap();
+        let memory = |call: Option<&str>, cwd: &str| {
+            let mut said = json!({ "session_id": "s", "hook_event_name": "PreToolUse", "tool_name": "T", "cwd": cwd });
+            said.as_object_mut().unwrap().extend(call.map(|it| ("tool_use_id".to_owned(), json!(it))));
+            let event = Event::read(&Json::parse(said.to_string().as_bytes()).unwrap(), None).unwrap();
+            Memory::of(Some(folder.path()), &event, "sha256:00")
+        };
+        let (one, two) = (ActionId::from_bits(1), ActionId::from_bits(2));
+        memory(Some("a"), "/p").note(one, false, true, 0);
+        assert_eq!((memory(Some("b"), "/p").waiting(), memory(Some("b"), "/q").waiting()), (Some(one), None));
+        for (call, elsewhere) in [(Some("c"), "/q"), (Some("d"), ""), (None, "/q"), (None, "")] {
+            memory(call, "/p").note(one, true, false, 3);
+            assert_eq!(memory(call, elsewhere).turn(), 0);
+            let told = memory(call, elsewhere).take().unwrap();
+            assert_eq!((told.action, told.allowed), (one, true));
+            assert!(memory(call, elsewhere).is_about(&told));
+            let again = memory(call, elsewhere).take().map(|it| it.action);
+            assert_eq!(again, call.map(|_| one), "another hook may tell of the same run");
+        }
+        for call in [Some("e"), None] {
+            memory(call, "/p").note(one, false, false, 0);
+            memory(call, "/q").note(two, true, false, 0);
+            let told = |cwd: &str| memory(call, cwd).take().map(|it| (it.action, it.allowed));
+            assert_eq!(told("/q"), Some((two, true)));
+            assert_eq!(told("/p"), Some((one, false)), "what ran here is what was asked here");
+        }
+    }
+
+    /// An answer that is repeated is as old as it was: to repeat it does not make it new.
+    #[test]
+    fn a_repeated_answer_stays_as_old_as_it_is() {
+        let folder = tempfile::tempdir().unwrap();
+        let memory = Memory::of(Some(folder.path()), &event(Some("a")), "sha256:00");
+        let one = ActionId::from_bits(1);
+        memory.note(one, true, false, 0);
+        let file = fs::File::options().write(true).open(path(&memory)).unwrap();
+        file.set_modified(file.metadata().unwrap().modified().unwrap() - AT_ONCE * 2).unwrap();
+        memory.note(one, true, false, 0);
+        assert!(memory.is_of_before());
+        memory.note(one, true, false, 1);
+        assert!(!memory.is_of_before());
     }
 
     /// What somebody else wrote there is no memory, and without a directory there is none.

@@ -4,6 +4,7 @@
 use svc_core::value::id::ActionId;
 use svc_core::value::json::Json;
 
+use super::action::details;
 use super::event::Event;
 use super::{Refused, plain};
 
@@ -63,7 +64,8 @@ impl Decision {
         let is_ours = text("type")? == "tool.call"
             && inner("tool", "name") == Some(&event.tool)
             && inner("tool", "inputDigest") == Some(input_digest)
-            && inner("session", "id") == Some(&event.session);
+            && inner("session", "id") == Some(&event.session)
+            && answer.get("details").filter(|it| !it.is_null()) == details(event).as_ref();
         if !is_ours {
             return Err(Refused::new("the gate's answer is about another call"));
         }
@@ -194,6 +196,7 @@ mod tests {
             ("tool", json!({ "name": "Bash", "inputDigest": "sha256:01" })),
             ("tool", json!(null)),
             ("session", json!({ "id": "other" })),
+            ("details", json!({ "cwd": "/elsewhere" })),
             ("id", json!("act_1")),
             ("decision", json!(1)),
             ("status", json!(null)),

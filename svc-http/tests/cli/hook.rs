@@ -148,7 +148,7 @@ pub(crate) fn decision(change: &[(&str, Value)]) -> String {
     let mut decision = json!({
         "id": "act_01ARZ3NDEKTSV4RRFFQ69G5FAV", "decision": "allow", "status": "allowed", "type": "tool.call",
         "tool": { "name": "Bash", "inputDigest": format!("sha256:{digest}") }, "session": { "id": "s-1" }, "reasons": [],
-        "receipt": "a.b.c",
+        "receipt": "a.b.c", "details": { "cwd": "/" },
     });
     for (name, value) in change {
         decision[name] = value.clone();
@@ -200,7 +200,7 @@ fn cursor_is_answered_through_claude_codes_settings() {
         "conversation_id": "s-1", "generation_id": "g", "cursor_version": "3.1.0", "workspace_roots": ["/"], "cwd": "",
         "hook_event_name": "preToolUse", "tool_name": "Bash", "tool_input": { "command": "ls" }, "tool_use_id": "t",
     });
-    let user = User::at(&answering(decision(&[])));
+    let user = User::at(&answering(decision(&[("details", json!(null))])));
     let ran = user.run(&["--client", "claude-code"], &said.to_string());
     assert_eq!((ran.code, ran.out.as_str(), ran.err.as_str()), (0, "{\"permission\":\"allow\"}\n", ""));
     refused(
@@ -281,6 +281,8 @@ fn an_answer_that_is_no_decision_is_a_refusal() {
         (decision(&[("decision", json!("approval_required")), ("status", json!("pending"))]), "no decision"),
         (decision(&[("tool", json!({ "name": "Read" }))]), "another call"),
         (decision(&[("session", json!({ "id": "s-2" }))]), "another call"),
+        (decision(&[("details", json!({ "cwd": "/elsewhere" }))]), "another call"),
+        (decision(&[("details", json!(null))]), "another call"),
         (decision(&[("type", json!("payment"))]), "another call"),
         ("SSH-2.0-OpenSSH_9.9\r\n".to_owned(), "HTTP/1.1"),
     ];
