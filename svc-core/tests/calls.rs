@@ -544,7 +544,7 @@ fn tools_that_the_provider_ran_are_noted_with_the_end() {
     let usage = Some(used(7));
     assert_eq!(used_by(&[], &[], &plain, usage), [""; 0]);
     assert_eq!(used_by(&["web_search"], &[], &plain, usage), ["web"]);
-    assert_eq!(used_by(&["code_execution"], &["mcp__mail__read"], &plain, usage), ["email", "tool"]);
+    assert_eq!(used_by(&["code_execution", "mcp"], &["mcp__mail__read"], &plain, usage), ["email", "tool"]);
     assert_eq!(used_by(&[], &[], &offered, usage), [""; 0], "this shape tells what was used");
     assert_eq!(used_by(&[], &[], &options, usage), ["web"], "the chat shape does not");
     assert_eq!(used_by(&[], &[], &options, None), [""; 0], "and nothing came of it");

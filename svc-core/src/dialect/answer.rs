@@ -405,19 +405,15 @@ fn messages_facts(root: Value<'_>) -> Option<Facts> {
     for block in content.items() {
         let kind = block.text_of("type").unwrap_or_default();
         own::note_block(block, &kind, &mut facts.brought);
+        if let Some(name) = own::priced(block, &kind) {
+            *facts.server_tools.entry(name.into()).or_default() += 1;
+        }
         let bytes = match &*kind {
             "text" => block.get("text").map_or(0, |it| it.text_len()),
             "thinking" => block.get("thinking").map_or(0, |it| it.text_len()),
             "tool_use" => {
                 facts.calls = true;
                 block.get("input").map_or(0, |it| length(it.raw()))
-            }
-            "server_tool_use" => {
-                let name = block.text_of("name").unwrap_or_default();
-                if !is_free(&name) {
-                    *facts.server_tools.entry(name.into()).or_default() += 1;
-                }
-                0
             }
             _ => 0,
         };

@@ -8,9 +8,12 @@ use super::doc::{Form, Value};
 
 /// What a search of the web is called where its shape does not name it.
 pub(super) const SEARCH: &str = "web_search";
+/// What the tools of servers that the provider calls are called where their names are not known, and priced under.
+pub(super) const SERVERS: &str = "mcp";
 
 /// The tool of the provider's that a member of a request switches on, beside those that it names as tools: a search of the web, what
-/// lies in stores of the client's, and running code, each of some providers of the chat shape.
+/// lies in stores of the client's, and running code, each of some providers of the chat shape; and the servers that the provider is to
+/// call, whether or not the request has a set of their tools.
 pub(super) fn switched_on(name: &str, value: Value<'_>) -> Option<&'static str> {
     let is_on = || value.bool() != Some(false);
     match name {
@@ -18,7 +21,8 @@ pub(super) fn switched_on(name: &str, value: Value<'_>) -> Option<&'static str> 
         "web_search_options" => Some(SEARCH),
         "enable_search" => is_on().then_some(SEARCH),
         "search_parameters" => (!value.has("mode", "off")).then_some(SEARCH),
-        "data_sources" => (value.form() != Form::List || value.items().next().is_some()).then_some("file_search"),
+        "data_sources" => holds_some(value).then_some("file_search"),
+        "mcp_servers" => holds_some(value).then_some(SERVERS),
         "enable_code_interpreter" => is_on().then_some("code_interpreter"),
         _ => None,
     }
@@ -44,6 +48,15 @@ pub(super) fn called<'a>(block: Value<'a>, kind: &str) -> Option<Cow<'a, str>> {
             let server = block.text_of("server_name").unwrap_or_default();
             Some(format!("mcp__{server}__{name}").into())
         }
+        _ => None,
+    }
+}
+
+/// The name under which a use that a block tells of is priced; none where it costs nothing but its tokens, and of what is no use.
+pub(super) fn priced<'a>(block: Value<'a>, kind: &str) -> Option<Cow<'a, str>> {
+    match kind {
+        "server_tool_use" => Some(block.text_of("name").unwrap_or_default()).filter(|it| !is_free(it)),
+        "mcp_tool_use" => Some(SERVERS.into()),
         _ => None,
     }
 }
@@ -80,5 +93,9 @@ pub(super) fn note_found(root: Value<'_>, brought: &mut BTreeSet<Box<str>>) {
 
 /// Whether a member holds anything: an empty list asks for nothing.
 pub(super) fn names_some(root: Value<'_>, member: &str) -> bool {
-    root.given(member).is_some_and(|it| it.form() != Form::List || it.items().next().is_some())
+    root.given(member).is_some_and(holds_some)
+}
+
+fn holds_some(value: Value<'_>) -> bool {
+    value.form() != Form::List || value.items().next().is_some()
 }

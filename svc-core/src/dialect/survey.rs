@@ -314,25 +314,18 @@ fn holds_bytes(data: Value<'_>) -> bool {
     text.split_once(':').is_none_or(|(scheme, _)| scheme.eq_ignore_ascii_case("data"))
 }
 
-/// The name under which a tool that the provider runs is priced; none for tools that the client runs.
+/// The name under which a tool that the provider runs is priced; none for tools that the client runs. A set of the tools of a server
+/// that the provider calls is the provider's.
 fn server_tool(kind: &str) -> Option<Box<str>> {
-    const OF_THE_CLIENT: &[&str] = &[
-        "bash",
-        "browser_toolset",
-        "computer",
-        "computer_toolset",
-        "custom",
-        "function",
-        "mcp_toolset",
-        "memory",
-        "text_editor",
-    ];
+    const OF_THE_CLIENT: &[&str] =
+        &["bash", "browser_toolset", "computer", "computer_toolset", "custom", "function", "memory", "text_editor"];
     let name = match kind.rsplit_once('_') {
         Some((name, date)) if date.len() == 8 && date.bytes().all(|it| it.is_ascii_digit()) => name,
         Some(_) | None => kind,
     };
-    let own = name.is_empty() || OF_THE_CLIENT.contains(&name) || is_free(name);
-    (!own).then(|| name.into())
+    let name = if name == "mcp_toolset" { own::SERVERS } else { name };
+    let is_no_tool = name.is_empty() || OF_THE_CLIENT.contains(&name) || is_free(name);
+    (!is_no_tool).then(|| name.into())
 }
 
 /// UTF-8 bytes of an answer that is foretold.

@@ -475,6 +475,7 @@ async fn what_is_left_to_the_provider_is_policys() {
     let search = json!({ "type": "web_search_20250305", "name": "web_search" });
     let added = json!({ "type": "tool_addition", "tool": { "type": "tool_definition", "definition": search } });
     let system = json!([{ "role": "user", "content": "x" }, { "role": "system", "content": [added] }]);
+    let server = json!([{ "type": "url", "url": "https://tools.example/mcp", "name": "tools" }]);
     let cases = [
         ("fallbacks", json!([{ "model": "dear" }]), "messages", ("models", "leave out `fallbacks`")),
         ("models", json!(["a/b"]), "chat", ("models", "leave out `models`")),
@@ -482,6 +483,7 @@ async fn what_is_left_to_the_provider_is_policys() {
         ("provider", json!({ "order": ["a"] }), "chat", ("jurisdiction", "leave out `provider`")),
         ("plugins", json!([{ "id": "web" }]), "chat", ("price", "set a price for `chat/large-1`")),
         ("messages", system, "messages", ("price", "set a price for `messages/large-1`")),
+        ("mcp_servers", server.clone(), "messages", ("price", "set a price for `messages/large-1`")),
     ];
     let ask = |kind: &str, member: &str, value: &Value| {
         let mut body = chat(&format!("{kind}/large-1"));

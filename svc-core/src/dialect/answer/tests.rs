@@ -150,6 +150,7 @@ fn tools_that_the_provider_ran_are_told() {
         {"type":"tool_search_tool_result","tool_use_id":"s3","content":{}}]}"#;
     let answer = Answer::read(Dialect::Messages, messages.as_bytes()).unwrap();
     assert_eq!(answer.brought().iter().map(|it| &**it).collect::<Vec<_>>(), ["mcp__mail__read", "web_fetch"]);
+    assert_eq!(answer.server_tools().get("mcp"), Some(&1), "what a server is asked is priced under one name");
     let chat = |members: &str| {
         let text =
             format!(r#"{{"choices":[{{"index":0,"message":{{"content":"a"{members}}}}}],"search_results":[{{}}]}}"#);

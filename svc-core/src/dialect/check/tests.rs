@@ -21,10 +21,12 @@ fn wrong(members: &str) -> Vec<String> {
 #[test]
 fn what_the_shape_admits_is_no_fault() {
     let user = r#"{"role":"user","content":"x"}"#;
-    for toolset in ["mcp_toolset", "browser_toolset_20260801", "computer_toolset_20260801"] {
+    for (toolset, is_the_clients) in
+        [("mcp_toolset", false), ("browser_toolset_20260801", true), ("computer_toolset_20260801", true)]
+    {
         let tools = format!(r#""max_tokens":9,"tools":[{{"type":"{toolset}"}}],"messages":[{user}]"#);
         let demand = read(&tools).unwrap().demand();
-        assert!(demand.server_tools.is_empty(), "{toolset} is the client's");
+        assert_eq!(demand.server_tools.is_empty(), is_the_clients, "{toolset}");
     }
     let none = read(&format!(r#""max_tokens":0,"messages":[{user}]"#)).unwrap();
     assert_eq!(none.demand().output.tokens, Some(0));

@@ -8,7 +8,7 @@ use super::super::answer::{
 use super::super::check::ANSWERS_MAX;
 use super::super::doc::{Form, Value, length};
 use super::super::finish::Finish;
-use super::super::own::{self, is_free};
+use super::super::own;
 use super::super::sse::Broken;
 use super::super::usage::{self, Told};
 use super::{NAME_MAX, SERVER_TOOLS_MAX, whole_message};
@@ -316,8 +316,7 @@ impl Meter {
                         "thinking" | "redacted_thinking" | "server_tool_use" | "mcp_tool_use" | "tool_use"
                     );
                     self.worked |= self.quiet;
-                    let name = block.text_of("name").unwrap_or_default();
-                    if block.has("type", "server_tool_use") && !is_free(&name) {
+                    if let Some(name) = own::priced(block, &kind) {
                         *self.received.server_tools.entry(name.into()).or_default() += 1;
                     }
                     let text = block.get("text").or_else(|| block.get("thinking"));

@@ -113,6 +113,28 @@ fn tools_of_the_provider_count_wherever_they_are_defined() {
     assert_eq!(counted(&plugins), [("file-parser".into(), None), ("web_search".into(), None)]);
 }
 
+/// A server that the provider is to call is one tool of the provider's under one name, in whichever way a request has it: its tools go
+/// past the gate.
+#[test]
+fn servers_that_the_provider_calls_are_a_tool_of_its() {
+    let (messages, chat) = (Dialect::Messages, Dialect::Chat);
+    for (dialect, members, is_one) in [
+        (messages, r#""mcp_servers":[{"type":"url","url":"https://x.example/mcp","name":"x"}]"#, true),
+        (messages, r#""mcp_servers":[{"name":"x"}],"tools":[{"type":"mcp_toolset","mcp_server_name":"x"}]"#, true),
+        (messages, r#""mcp_servers":{"name":"x"}"#, true),
+        (messages, r#""tools":[{"type":"mcp_toolset","mcp_server_name":"x"}]"#, true),
+        (messages, r#""tools":[{"type":"mcp_toolset_20251120","mcp_server_name":"x"}]"#, true),
+        (chat, r#""mcp_servers":[{"name":"x"}]"#, true),
+        (chat, r#""tools":[{"type":"mcp","server_url":"https://x.example/mcp"}]"#, true),
+        (messages, r#""mcp_servers":[]"#, false),
+        (messages, r#""mcp_servers":null"#, false),
+    ] {
+        let tools: Vec<_> = demand(dialect, members).server_tools.into_iter().collect();
+        let one = ("mcp".into(), None);
+        assert_eq!(tools, is_one.then_some(one).into_iter().collect::<Vec<_>>(), "{members}");
+    }
+}
+
 /// A tool of the provider's counts where a member of its own switches it on, and not where that switches it off; a provider of
 /// another shape, which has no such member, is not sent the request as if it had none.
 #[test]

@@ -77,6 +77,10 @@ pub(in crate::rules) fn note_used<'a>(
     tools: impl Iterator<Item = &'a str>,
     routing: &Routing,
 ) -> Result<(), Halt> {
+    let tools: Vec<&str> = tools.collect();
+    // The tool of a server is known by its own name, under which the table may have it; what it is priced under is none.
+    let are_named = tools.iter().any(|it| it.starts_with("mcp__"));
+    let tools = tools.into_iter().filter(|it| !are_named || *it != "mcp");
     let sources: BTreeSet<Source> = tools.filter_map(|it| source_of(it, routing)).collect();
     if sources.is_empty() {
         return Ok(());

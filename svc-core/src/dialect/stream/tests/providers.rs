@@ -323,7 +323,8 @@ fn tools_that_the_provider_ran_are_heard_of() {
     let (.., stream) = run(MESSAGES, MESSAGES, false, stream.as_bytes(), 70);
     let received = stream.received();
     assert_eq!(received.brought.iter().map(|it| &**it).collect::<Vec<_>>(), ["mcp__mail__read", "web_fetch"]);
-    assert_eq!(received.server_tools.into_keys().collect::<Vec<_>>(), ["web_search".into()]);
+    let uses = [("mcp".into(), 1), ("web_search".into(), 1)];
+    assert_eq!(received.server_tools.into_iter().collect::<Vec<_>>(), uses);
     let cited = chat_chunk(r#"{"content":"a","annotations":[{"type":"url_citation","url_citation":{}}]}"#, "\"stop\"");
     let found = "data: {\"choices\":[],\"citations\":[\"https://x.example\"]}\n\n";
     let (.., stream) = run(CHAT, CHAT, false, [&cited, found, DONE].concat().as_bytes(), 70);
