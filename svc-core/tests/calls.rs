@@ -196,6 +196,7 @@ fn demand(model: &str) -> Demand {
         spoken: false,
         drawn: false,
         server_tools: BTreeMap::new(),
+        sums_up: false,
         service_tier: None,
         speed: None,
         other_models: None,
@@ -500,8 +501,7 @@ fn what_is_lost_is_charged_its_fees() {
     let plain = Demand { images: 2, ..demand("a") };
     let odd = Demand { server_tools: [("code".into(), None)].into(), ..plain.clone() };
     for (demand, unpriced) in [(&plain, false), (&odd, true)] {
-        let ends = [CallEnd::Cut, CallEnd::Failed, CallEnd::Lapsed];
-        for end in ends {
+        for end in [CallEnd::Cut, CallEnd::Failed, CallEnd::Lapsed] {
             let admitted = office.admit("tsk_lost", demand);
             assert_eq!(admitted.call.reserved > MicroUsd::ZERO, !unpriced);
             let call = match end {

@@ -28,6 +28,13 @@ pub(super) fn switched_on(name: &str, value: Value<'_>) -> Option<&'static str> 
     }
 }
 
+/// Whether a request has its provider sum up the conversation before it answers, or asks for such a summary.
+pub(super) fn sums_up(root: Value<'_>) -> bool {
+    let edits = root.given("context_management").and_then(|it| it.given("edits"));
+    let is_one = |it: Value<'_>| it.text_of("type").is_some_and(|it| it.starts_with("compact"));
+    edits.is_some_and(|it| it.items().any(is_one)) || root.given("compaction").is_some()
+}
+
 /// Whether a tool that the provider runs costs nothing but its tokens, and brings in nothing that the request has not: looking
 /// for tools among those of the request.
 pub(super) fn is_free(tool: &str) -> bool {

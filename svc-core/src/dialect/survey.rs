@@ -89,6 +89,7 @@ pub(super) fn demand(dialect: Dialect, model: &str, stream: bool, root: Value<'_
         spoken: spoken(root),
         drawn: drawn(root),
         server_tools: sums.server_tools,
+        sums_up: own::sums_up(root),
         service_tier: unusual(root, "service_tier"),
         speed: unusual(root, "speed"),
         kept_by,

@@ -52,6 +52,8 @@ pub struct Demand {
     /// Tools that the provider runs itself, by the name under which they are priced, and how often one may at most be
     /// used, where the request says so.
     pub server_tools: BTreeMap<Box<str>, Option<u32>>,
+    /// Whether it has the provider sum up the conversation on the way, which is paid beside the answer.
+    pub sums_up: bool,
     /// The tier of service it asks for, in the provider's words; `auto` leaves it to the provider.
     pub service_tier: Option<Box<str>>,
     /// How fast it asks a provider of its shape to be, in the provider's word; it is priced as a tier of service.
@@ -115,7 +117,13 @@ impl Demand {
     #[must_use]
     pub fn unanswered(&self) -> Self {
         let output = OutputBound { tokens: Some(0), likely: None };
-        Self { output, predicted_bytes: 0, server_tools: BTreeMap::new(), ..self.clone() }
+        Self { output, predicted_bytes: 0, server_tools: BTreeMap::new(), sums_up: false, ..self.clone() }
+    }
+
+    /// Whether a provider of this shape is told to sum up the conversation: only the messages shape has a member for it, which
+    /// goes on from a client of the chat shape.
+    pub(crate) fn sums_up_at(&self, shape: Dialect) -> bool {
+        self.sums_up && (self.dialect == shape || shape == Dialect::Messages)
     }
 
     /// Whether a provider of this shape is told to keep what it is sent: in translation that is left out, but for what the
@@ -178,6 +186,7 @@ impl Demand {
             spoken: false,
             drawn: false,
             server_tools: BTreeMap::new(),
+            sums_up: false,
             service_tier: None,
             speed: None,
             other_models: None,

@@ -75,6 +75,7 @@ pub fn read(body: &[u8], header: Option<&[u8]>) -> Result<Asked, Refusal> {
         spoken: false,
         drawn: false,
         server_tools: BTreeMap::new(),
+        sums_up: false,
         service_tier: None,
         speed: None,
         other_models: None,

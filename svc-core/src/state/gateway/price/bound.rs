@@ -30,6 +30,15 @@ pub fn input_bound(model: &Model, demand: &Demand) -> u64 {
     beside_pages(model, demand).saturating_add(pages)
 }
 
+/// The most tokens that can go in with what the provider puts in itself. What its tools bring in is not in the request, and nothing but
+/// the model's context bounds it; where it sums up the conversation, all of that goes in once more. A provider that goes over the
+/// context several times may still count more: nobody here can tell how often it will.
+fn whole_input_bound(model: &Model, at: Dialect, demand: &Demand) -> u64 {
+    let sent = input_bound(model, demand);
+    let once = if demand.server_tools.is_empty() { sent } else { sent.max(model.context_window) };
+    if demand.sums_up_at(at) { once.saturating_mul(2) } else { once }
+}
+
 /// How many tokens are likely to go in: a quarter of the bound, by the pages that documents are likely to have. Nothing is charged by
 /// it, as a document says of itself what its writer likes.
 #[must_use]
@@ -52,15 +61,15 @@ pub fn output_room(model: &Model, demand: &Demand) -> u64 {
     model.max_output.min(model.context_window.saturating_sub(likely_input(model, demand))).max(1)
 }
 
-/// What an attempt may cost at most (CONTRACT part 2, "Worst case"): the input bound at the dearest price that the
-/// request can meet, every answer's output bound, with what was foretold of it, at the dearer of output and thinking, and the fees. `at` is the shape of the
-/// model's provider.
+/// What an attempt may cost at most (CONTRACT part 2, "Worst case"): the input bound, with what the provider puts in itself, at the
+/// dearest price that the request can meet, the output bound of every answer, and of a summary beside them, with what was foretold of
+/// it, at the dearer of output and thinking, and the fees. `at` is the shape of the model's provider.
 ///
 /// # Errors
 /// [`Unpriced`] for a model, a tool of the provider's, a tier of service, a place or a modality without a price.
 pub fn worst_case(model: &Model, at: Dialect, demand: &Demand) -> Result<MicroUsd, Unpriced> {
     let prices = model.prices.as_ref().ok_or(Unpriced::Model)?;
-    let bound = input_bound(model, demand);
+    let bound = whole_input_bound(model, at, demand);
     let mut dearest = Dearest::default();
     for (tokens, tiers) in services(prices, [demand.service_tier.as_deref(), demand.speed_at(at)])? {
         dearest.meet(prices, demand, tokens)?;
@@ -70,7 +79,8 @@ pub fn worst_case(model: &Model, at: Dialect, demand: &Demand) -> Result<MicroUs
     }
     let predicted = if demand.dialect == at { demand.predicted_bytes } else { 0 };
     let output = output_bound(model, demand).saturating_add(predicted);
-    let output = u128::from(output).saturating_mul(u128::from(demand.answers.max(1)));
+    let texts = demand.answers.max(1).saturating_add(demand.sums_up_at(at).into());
+    let output = u128::from(output).saturating_mul(u128::from(texts));
     let mut sum =
         Sum::of_tokens(&[(u128::from(bound), dearest.input), (output, dearest.output)], prices.geo(demand.geo_at(at))?);
     prices.charge(&fees(demand, at), &mut sum)?;
@@ -111,11 +121,15 @@ fn counted(count: u32, each: u32) -> u64 {
     u64::from(count).saturating_mul(u64::from(each))
 }
 
-/// The fees that a request may bring: one attempt, and each tool that the provider may run, as often as the request
-/// says, once where it does not.
+/// The fees that a request may bring: one attempt, and each tool that the provider may run, as often as the request says. Where it does
+/// not, that is once a round of those in which a provider of the messages shape runs them, of which it makes so many and then asks
+/// to be called again, and else once.
 fn fees(demand: &Demand, at: Dialect) -> Fees {
+    const ROUNDS_MAX: u32 = 10;
+    let untold = if at == Dialect::Messages { ROUNDS_MAX } else { 1 };
+    let uses = |most: &Option<u32>| u64::from(most.unwrap_or(untold));
     Fees {
-        tools: demand.server_tools.iter().map(|(name, most)| (name.clone(), u64::from(most.unwrap_or(1)))).collect(),
+        tools: demand.server_tools.iter().map(|(name, most)| (name.clone(), uses(most))).collect(),
         service_tier: None,
         ..Fees::sent(demand, at)
     }

@@ -7,6 +7,8 @@
     reason = "a test may panic"
 )]
 
+mod provider;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::*;
@@ -236,7 +238,7 @@ fn what_has_no_price_is_never_free() {
     let free = Prices { tools: BTreeMap::from([(tool.clone(), MicroUsd::ZERO)]), ..prices.clone() };
     assert_eq!(cost(&free, &used), Ok(MicroUsd::ZERO));
     let fee = Prices { tools: BTreeMap::from([(tool, micros(10_000))]), ..prices.clone() };
-    assert_eq!(worst_case(&model(fee), &enabled), Ok(micros(1_100 + 3 * 10_000)));
+    assert_eq!(worst_case(&model(fee), &enabled), Ok(micros(128_000 + 100 + 3 * 10_000)));
 
     let flex = Fees { service_tier: Some("flex".into()), ..Fees::default() };
     assert_eq!(cost(&prices, &flex), Err(Unpriced::ServiceTier("flex".into())));
@@ -424,13 +426,17 @@ fn no_call_within_its_bounds_costs_more_than_its_worst_case() {
             cache: CacheWrites { short: dice.chance(500), long: dice.chance(500) },
             spoken: dice.chance(300),
             drawn: dice.chance(300),
-            server_tools: BTreeMap::from([("search".into(), Some(dice.below(5) as u32))]),
+            server_tools: BTreeMap::from([("search".into(), dice.chance(700).then(|| dice.below(5) as u32))]),
+            sums_up: dice.chance(300),
             service_tier: tier.map(Into::into),
             inference_geo: geo.map(Into::into),
             ..demand()
         };
         let model = model(prices.clone());
-        let mut left = input_bound(&model, &asked);
+        let at = [Dialect::Chat, Dialect::Messages][dice.below(2)];
+        let sums_up = (at == Dialect::Messages || asked.dialect == at) && asked.sums_up;
+        let passes = 1 + u64::from(sums_up);
+        let mut left = input_bound(&model, &asked).max(model.context_window) * passes;
         let mut some = |allowed: bool| {
             let part = if allowed && left > 0 { dice.bits() % (left + 1) } else { 0 };
             left -= part;
@@ -443,10 +449,10 @@ fn no_call_within_its_bounds_costs_more_than_its_worst_case() {
             ..Usage::default()
         };
         usage.input = some(true);
-        let output = output_bound(&model, &asked) * u64::from(asked.answers);
+        let output = output_bound(&model, &asked) * (u64::from(asked.answers) + u64::from(sums_up));
         usage.reasoning = dice.bits() % (output + 1);
         usage.output = output - usage.reasoning;
-        let uses = asked.server_tools["search"].unwrap();
+        let uses = asked.server_tools["search"].unwrap_or(if at == Dialect::Messages { 10 } else { 1 });
         let fees = Fees {
             images: asked.images,
             audio_seconds: asked.audio_seconds,
@@ -457,7 +463,8 @@ fn no_call_within_its_bounds_costs_more_than_its_worst_case() {
             service_tier: tier.filter(|it| *it != "auto").filter(|_| dice.chance(700)).map(Into::into),
             inference_geo: geo.map(Into::into),
         };
-        let (cost, worst) = (prices.cost(&usage, &fees).unwrap(), worst_case(&model, &asked).unwrap());
+        let worst = super::worst_case(&model, at, &asked).unwrap();
+        let cost = prices.cost(&usage, &fees).unwrap();
         assert!(cost <= worst, "round {round}: {cost} > {worst}: {asked:?} {usage:?} {prices:?}");
     }
 }
