@@ -34,6 +34,24 @@ fn a_charge_has_to_be_covered() {
     assert!(world.verify(receipt, Some(charge(100, "EUR", "pay.shop.example"))).is_valid());
 }
 
+/// A host of the merchant's that a mandate of the agent's denies is not charged with the receipt of another one, whoever asks; the
+/// others are.
+#[test]
+fn a_charge_of_a_denied_host_is_not_covered() {
+    let platform = r#"{"name":"P","actions":["payment"],"limits":{"currency":"EUR","perAction":1000},
+        "merchants":{"allow":["plat.example"],"deny":["evil.plat.example","*.bad.plat.example"]}}"#;
+    let (mut world, agent) = calm(&[platform]);
+    let allowed = world.authorize(&agent, payment(100, "EUR", "plat.example"));
+    let receipt = allowed.receipt().unwrap();
+    let before = world.dump();
+    for denied in ["evil.plat.example", "x.bad.plat.example"] {
+        let verdict = world.verify(receipt, Some(charge(100, "EUR", denied)));
+        assert_eq!(verdict.fault, Some(Fault::MerchantMismatch), "{denied}");
+    }
+    assert_eq!(world.dump(), before, "nothing is used up");
+    assert!(world.verify(receipt, Some(charge(100, "EUR", "shop.plat.example"))).is_valid());
+}
+
 /// A receipt without a payment takes no charge, and the type has to be the one that is expected.
 #[test]
 fn a_type_has_to_fit() {

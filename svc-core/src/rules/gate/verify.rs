@@ -5,6 +5,8 @@
 
 use std::sync::Arc;
 
+use super::authorize;
+use super::evaluate::denied;
 use super::hold::held_by;
 use crate::refusal::Refusal;
 use crate::state::evidence::{Actor, Fact, Subject};
@@ -83,7 +85,7 @@ pub enum Fault {
     CurrencyMismatch,
     /// The charge is larger.
     AmountExceeds,
-    /// Somebody else charges.
+    /// Somebody else charges, or a host of the same whom the agent's mandates deny.
     MerchantMismatch,
 }
 
@@ -177,7 +179,11 @@ pub(crate) fn verify_as(scope: &mut Scope<'_>, asked: &Verify, by: Actor, unname
     }
     let held = held_by(scope, &workspace, agent.id)?;
     let void = action.is_void(&agent, held.is_some());
-    if let Some(fault) = fault(asked, unnamed, &action, allowed, (void, now)) {
+    let fault = match fault(asked, unnamed, &action, allowed, (void, now)) {
+        None if is_denied_below(scope, asked, &action, &agent)? => Some(Fault::MerchantMismatch),
+        fault => fault,
+    };
+    if let Some(fault) = fault {
         return Ok(Verdict { fault: Some(fault), action: Some(action), replayed: false });
     }
     let mut consumed = Action::clone(&action);
@@ -242,6 +248,18 @@ fn covers(payment: &Payment, limit: i64, charge: Option<&Charge>, unnamed: Unnam
     }
     let elsewhere = charge.domain.as_ref().is_some_and(|it| !it.is_within(&payment.domain));
     elsewhere.then_some(Fault::MerchantMismatch)
+}
+
+/// Whether the charge is of another host of the merchant's than was allowed, and a mandate of the agent's denies that one: nobody has
+/// looked at its name yet.
+fn is_denied_below(scope: &mut Scope<'_>, asked: &Verify, action: &Action, agent: &Agent) -> Result<bool, Halt> {
+    let charged = asked.charge.as_ref().and_then(|it| it.domain.as_ref());
+    let Some((payment, domain)) = action.payment.as_ref().zip(charged).filter(|(it, host)| it.domain != **host) else {
+        return Ok(false);
+    };
+    let (mandates, unreadable) = authorize::mandates(scope, agent)?;
+    let there = Payment { domain: domain.clone(), ..payment.clone() };
+    Ok(unreadable || !denied(&mandates, Some(&there), None).is_empty())
 }
 
 fn consumed_fact(asked: &Verify, action: &Action, actor: Actor) -> Fact {
