@@ -365,6 +365,28 @@ fn every_shared_field_has_to_be_allowed() {
     assert_eq!(only(&answer).field.as_deref(), Some("ssn"));
 }
 
+/// An action of another type may have `data` beside its `details`: names of both are held to the allowed fields, so that nothing is
+/// hidden by what an agent adds.
+#[test]
+fn data_beside_details_hides_none_of_them() {
+    use svc_core::state::gate::DataShare;
+    use svc_core::value::text::Label;
+
+    let mandate = r#"{"name":"F","actions":["crm.update","tool.call"],"fields":{"allow":["name","city"]}}"#;
+    let (mut world, agent) = calm(&[mandate]);
+    let with = |request: Request, shared: &[&str], names: &[&str]| {
+        let fields = shared.iter().map(|it| Label::parse(it).unwrap()).collect();
+        let share = DataShare { recipient: "crm.example.com".into(), fields, purpose: None };
+        request.sharing(share).with_details(details(names.iter().copied()))
+    };
+    for kind in [request("crm.update"), tool_call("write")] {
+        assert_eq!(ask(&mut world, &agent, with(kind.clone(), &["name"], &["city", "name"])).0, Verb::Allow);
+        let answer = world.authorize(&agent, with(kind, &["name", "ssn"], &["salary", "ssn"]));
+        let fields: Vec<_> = answer.reasons().iter().filter_map(|it| it.field.as_deref()).collect();
+        assert_eq!((answer.verb(), fields), (Verb::Ask, vec!["ssn", "salary"]));
+    }
+}
+
 /// The asking threshold and what a duplicate brings about are those of the mandate charged, not of the others beside it.
 #[test]
 fn thresholds_are_those_of_the_mandate_charged() {

@@ -195,15 +195,21 @@ impl Names {
     }
 }
 
+/// The names of all fields that a request shares. Those of `data.share` stand in its own member. Any other action may have that one
+/// beside its `details`, as its agent likes: it adds names, and takes none away.
+fn names_of(request: &Request) -> Vec<&str> {
+    let shared: Vec<&str> = request.data.iter().flat_map(|it| &it.share.fields).map(|it| it.as_str()).collect();
+    let is_all = request.data.is_some() && request.kind.needs_data();
+    let details = request.details.iter().filter(|_| !is_all).flat_map(|it| &it.names).map(|it| &**it);
+    let details: Vec<&str> = details.filter(|it| !shared.contains(it)).collect();
+    [shared, details].concat()
+}
+
 /// Each name that is refused, as long as there is room to tell them; that something is refused in any case.
 fn fields((request, outside): (&Request, Effect), mandate: &Mandate, (said, left): (&mut Vec<Reason>, &mut Names)) {
     let Some(allowed) = &mandate.fields else { return };
     let reason = || Reason::new(Code::FieldNotAllowed, outside).by(mandate.id.mandate);
-    let names: Vec<&str> = match (&request.data, &request.details) {
-        (Some(data), _) => data.share.fields.iter().map(|it| it.as_str()).collect(),
-        (None, Some(details)) => details.names.iter().map(|it| &**it).collect(),
-        (None, None) => Vec::new(),
-    };
+    let names = names_of(request);
     if names.is_empty() {
         said.push(reason());
     }
