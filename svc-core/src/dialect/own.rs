@@ -8,6 +8,10 @@ use super::doc::{Form, Value};
 
 /// What a search of the web is called where its shape does not name it.
 pub(super) const SEARCH: &str = "web_search";
+/// What a provider does that takes pictures and documents from their addresses.
+pub(super) const FETCH: &str = "web_fetch";
+/// What a request has of a search that somebody else made is called.
+pub(super) const FOUND: &str = "search_result";
 /// What the tools of servers that the provider calls are called where their names are not known, and priced under.
 pub(super) const SERVERS: &str = "mcp";
 

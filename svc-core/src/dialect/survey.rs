@@ -1,6 +1,7 @@
 //! What deciding on a request takes: how much goes in, what it needs, what brought it in; never its text.
 
 mod document;
+mod outside;
 mod pdf;
 #[cfg(test)]
 mod tests;
@@ -414,7 +415,8 @@ fn unusual(root: Value<'_>, member: &str) -> Option<Box<str>> {
     root.text_of(member).filter(|it| !is_default_service(it)).map(Into::into)
 }
 
-/// The results of tools, the client's and the provider's, each by the name under which it was called.
+/// The results of tools, the client's and the provider's, each by the name under which it was called, and what is brought in without
+/// one: by the provider, which takes it from an address, or as what a search found.
 fn tool_results(dialect: Dialect, root: Value<'_>) -> Vec<ToolResult> {
     let mut names = Names::default();
     let mut results = Vec::new();
@@ -428,6 +430,7 @@ fn tool_results(dialect: Dialect, root: Value<'_>) -> Vec<ToolResult> {
                 }
             }
         }
+        message.get("content").iter().for_each(|it| outside::brought_in(*it, &mut results));
     }
     results
 }

@@ -237,6 +237,61 @@ fn results_of_one_id_are_told_apart() {
     assert_eq!(tools(&[&turn(&["fetch", "look"]), &turn(&["sum"]), result].join(",")), ["sum"]);
 }
 
+/// What a provider takes from an address of the web, and what a search found, comes from outside though no tool was called for it:
+/// wherever it stands, under whatever name. Bytes that stand in the request, files that the provider keeps and texts do not.
+#[test]
+fn what_comes_from_outside_without_a_tool_is_told() {
+    let tools = |dialect: Dialect, parts: &str| {
+        let body = format!(r#"{{"model":"m","max_tokens":9,"messages":[{{"role":"user","content":[{parts}]}}]}}"#);
+        let results = Body::read(dialect, body.as_bytes()).unwrap().demand().tool_results;
+        results.into_iter().map(|it| it.tool.to_string()).collect::<Vec<_>>().join(" ")
+    };
+    let (messages, chat) = (Dialect::Messages, Dialect::Chat);
+    let found =
+        r#"{"type":"search_result","source":"https://x.example","title":"t","content":[{"type":"text","text":"x"}]}"#;
+    for (dialect, part, told) in [
+        (messages, r#"{"type":"document","source":{"type":"url","url":"https://x.example/a.pdf"}}"#, "web_fetch"),
+        (messages, r#"{"type":"image","source":{"type":"url","url":"HTTP://x.example/a.png"}}"#, "web_fetch"),
+        (messages, found, "search_result"),
+        (
+            messages,
+            r#"{"type":"document","source":{"type":"content","content":[{"type":"text","text":"https://x.example"},{"type":"image","source":{"type":"url","url":"https://x.example/a.png"}}]}}"#,
+            "web_fetch",
+        ),
+        (chat, r#"{"type":"image_url","image_url":{"url":"https://x.example/a.png"}}"#, "web_fetch"),
+        (chat, r#"{"type":"image_url","image_url":"https:\/\/x.example\/a.png"}"#, "web_fetch"),
+        (chat, r#"{"type":"file","file":{"file_url":"https://x.example/a.pdf"}}"#, "web_fetch"),
+        (chat, r#"{"type":"file","file":{"filename":"a.pdf","file_data":"https://x.example/a.pdf"}}"#, "web_fetch"),
+        (chat, r#"{"type":"video","video":["https://x.example/1.png","https://x.example/2.png"]}"#, "web_fetch"),
+        (messages, r#"{"type":"image","source":{"type":"base64","media_type":"image/png","data":"AAAA"}}"#, ""),
+        (messages, r#"{"type":"document","source":{"type":"file","file_id":"file_1"}}"#, ""),
+        (
+            messages,
+            r#"{"type":"document","source":{"type":"text","media_type":"text/plain","data":"https://x.example"}}"#,
+            "",
+        ),
+        (
+            messages,
+            r#"{"type":"document","title":"https://x.example","context":"https://x.example","source":{"type":"base64","media_type":"application/pdf","data":"AAAA"}}"#,
+            "",
+        ),
+        (messages, r#"{"type":"container_upload","file_id":"file_1"}"#, ""),
+        (chat, r#"{"type":"image_url","image_url":{"url":"data:image/png;base64,AAAA"}}"#, ""),
+        (chat, r#"{"type":"file","file":{"file_id":"file-1"}}"#, ""),
+        (chat, r#"{"type":"text","text":"https://x.example/a.png"}"#, ""),
+    ] {
+        assert_eq!(tools(dialect, part), told, "{part}");
+    }
+    let image = r#"{"type":"image","source":{"type":"url","url":"https://x.example/a.png"}}"#;
+    let body = format!(
+        r#"{{"model":"m","max_tokens":9,"messages":[{{"role":"user","content":"x"}},
+        {{"role":"assistant","content":[{{"type":"tool_use","id":"c","name":"Read","input":{{"url":"https://x.example"}}}}]}},
+        {{"role":"user","content":[{{"type":"tool_result","tool_use_id":"c","content":[{found},{image}]}}]}}]}}"#
+    );
+    let results = Body::read(messages, body.as_bytes()).unwrap().demand().tool_results;
+    assert_eq!(results.iter().map(|it| &*it.tool).collect::<Vec<_>>(), ["Read", "web_fetch"]);
+}
+
 /// An answer that is to be more than text is told, by what it is to be: a word that is not known is no text either.
 #[test]
 fn what_the_answer_is_to_be_is_told() {

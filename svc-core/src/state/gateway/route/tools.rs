@@ -7,7 +7,7 @@ use crate::value::tool_name::{ends, known_by};
 /// What tools bring in where a workspace has no table of its own, the first that covers a name: folded globs and sources
 /// (CONTRACT part 2, "Routing"). No tool of it is a sink. What counts as a file is more trusted than what another server says, so
 /// those rules begin where a name begins, behind the one for mail: neither an MCP server's tool nor what searches mail counts as a file.
-const DEFAULT: [(&str, &str); 30] = [
+const DEFAULT: [(&str, &str); 31] = [
     ("*webfetch*", "web"),
     ("*websearch*", "web"),
     ("fetch*", "web"),
@@ -17,6 +17,7 @@ const DEFAULT: [(&str, &str); 30] = [
     ("*internetsearch*", "web"),
     ("*searchweb*", "web"),
     ("search", "web"),
+    ("searchresult", "search"),
     ("*httpget*", "web"),
     ("*httprequest*", "web"),
     ("*bash*", "tool_result"),
