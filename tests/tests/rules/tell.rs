@@ -212,6 +212,46 @@ fn an_integration_names_whom_it_mails() {
     assert!(claim(&mut world, message).is_none(), "who is named no more is not mailed what is still to be sent");
 }
 
+/// What has neither a merchant nor a tool is told by what it shares, with whom, and by its details: one that waits hides no other. Of
+/// those that differ in that alone so many are told within the hour, however many an agent makes up; the rest is one message.
+#[test]
+fn what_is_shared_tells_asks_apart() {
+    use svc_core::state::gate::{DataShare, Details, Request, UNLIKE_FOR, UNLIKE_KEPT};
+    use svc_core::value::json::Json;
+    use svc_core::value::text::Label;
+
+    let (mut world, agent) = mailed();
+    let share = |recipient: &str, fields: &[&str]| {
+        let fields = fields.iter().map(|it| Label::parse(it).unwrap()).collect();
+        request("data.share").sharing(DataShare { recipient: recipient.into(), fields, purpose: None })
+    };
+    let grant = |role: &str| {
+        let details = Json::parse(format!(r#"{{"role":"{role}"}}"#).as_bytes()).unwrap();
+        request("access.grant").with_details(Details::of(&details).unwrap())
+    };
+    let asks = |world: &mut World, asked: Vec<Request>| {
+        let asked: Vec<_> = asked.into_iter().map(|it| ask(world, &agent, it)).collect();
+        spread(world);
+        asked.into_iter().map(|it| told(world, it).len()).collect::<Vec<_>>()
+    };
+    let first = vec![
+        share("caterer.example", &["menu", "guests"]),
+        share("caterer.example", &["guests", "menu"]),
+        share("evil.example", &["menu", "guests"]),
+        share("caterer.example", &["passwords"]),
+        grant("prod-root"),
+        grant("prod-root"),
+        grant("billing"),
+    ];
+    assert_eq!(asks(&mut world, first), [1, 0, 1, 1, 1, 0, 1]);
+    let many = (0..2 * UNLIKE_KEPT).map(|it| grant(&format!("role-{it}"))).collect();
+    let sent = asks(&mut world, many);
+    assert_eq!(sent.iter().sum::<usize>(), UNLIKE_KEPT - 5 + 1, "one more for all the others together");
+    world.advance(UNLIKE_FOR);
+    assert_eq!(asks(&mut world, vec![grant("late"), grant("role-0")]), [1, 0]);
+    world.audit();
+}
+
 /// What asks the same while one waits stands under it, and is no message of its own; once the first is decided the next is told.
 /// Another merchant, tool, type or agent is told by itself.
 #[test]

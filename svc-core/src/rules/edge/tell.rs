@@ -2,9 +2,12 @@
 //!
 //! **Invariant:** who is to be told is not looked up here. Where a workspace tells nobody, no row is read or written for it.
 
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
 use crate::refusal::Refusal;
 use crate::state::edge::{Integration, IntegrationKind, Job, JobState, LINKED_MAX, News, Posted, Spread, Topic, Work};
-use crate::state::gate::{Action, Activity, Agent, Approval, ApprovalSubject, ClientSession};
+use crate::state::gate::{Action, Activity, Agent, Approval, ApprovalSubject, ClientSession, Request};
 use crate::state::people::Workspace;
 use crate::store::Row as _;
 use crate::turn::{Halt, Scope};
@@ -47,30 +50,31 @@ pub(in crate::rules) fn spread(scope: &mut Scope<'_>, workspace: WorkspaceId, ne
 }
 
 /// Has whoever may decide about an action told of it; what asks the same as another that waits stands under that one, and people
-/// are not told again (CONTRACT part 2, "Approval").
+/// are not told again (CONTRACT part 2, "Approval"). What has neither a merchant nor a tool is the same where it shares the same with the
+/// same recipient and has the same details; of those that differ in this alone only so many are told by themselves, which is noted in
+/// `activity`, of the agent, that the caller writes.
 ///
 /// # Errors
 /// [`Halt::Load`] alone.
 pub fn asked_action(
     scope: &mut Scope<'_>,
     workspace: &Workspace,
-    action: &Action,
+    (action, request): (&Action, &Request),
     mut approval: Approval,
+    activity: &mut Activity,
 ) -> Result<Approval, Halt> {
     let ApprovalSubject::Action(of) = &mut approval.subject else { return Ok(approval) };
     if workspace.told_over.is_empty() {
         return Ok(approval);
     }
-    let id = topic_of(action);
-    let known = scope.get::<Topic>(id)?.filter(|it| it.epoch == of.epoch);
+    let (alike, own) = (topic_of(action), own_topic_of(action, request));
+    let mut id = own.unwrap_or(alike);
+    let (mut known, mut waits) = waiting(scope, id, of.epoch)?;
+    if own.is_some() && !waits && !activity.tell_unlike(id, scope.now()) {
+        id = alike;
+        (known, waits) = waiting(scope, id, of.epoch)?;
+    }
     of.topic = Some(id);
-    let waits = match known.as_ref().and_then(|it| it.approvals.first()) {
-        Some(first) => {
-            let now = scope.now();
-            scope.get::<Approval>(*first)?.is_some_and(|it| it.is_waiting() && now < it.expires_at)
-        }
-        None => false,
-    };
     let mut approvals = known.map(|it| it.approvals.clone()).unwrap_or_default();
     if waits {
         approvals.push(approval.id);
@@ -81,6 +85,15 @@ pub fn asked_action(
     }
     scope.put(Topic { id, workspace: workspace.id, epoch: action.epoch, approvals });
     Ok(approval)
+}
+
+/// A topic of this epoch, and whether the one that people were told of waits.
+fn waiting(scope: &mut Scope<'_>, id: TopicId, epoch: u32) -> Result<(Option<Arc<Topic>>, bool), Halt> {
+    let known = scope.get::<Topic>(id)?.filter(|it| it.epoch == epoch);
+    let Some(first) = known.as_ref().and_then(|it| it.approvals.first()) else { return Ok((known, false)) };
+    let now = scope.now();
+    let waits = scope.get::<Approval>(*first)?.is_some_and(|it| it.is_waiting() && now < it.expires_at);
+    Ok((known, waits))
 }
 
 /// Has those told for whom two agents act, where one names the session of the other: once for each agent that does so, over what
@@ -205,6 +218,21 @@ fn topic_of(action: &Action) -> TopicId {
     let (what, place) = merchant.or(tool).unwrap_or_default();
     let agent: AgentId = action.agent;
     TopicId::of(&[&agent.bits().to_be_bytes(), action.kind.as_str().as_bytes(), what.as_bytes(), place.as_bytes()])
+}
+
+/// The same of an action with neither a merchant nor a tool by what it shares, with whom, and by its details: nothing else of it tells
+/// what is asked. None where it has neither.
+fn own_topic_of(action: &Action, request: &Request) -> Option<TopicId> {
+    let details = request.details.as_ref().map(|it| &*it.canonical);
+    if action.payment.is_some() || action.tool.is_some() || (action.data.is_none() && details.is_none()) {
+        return None;
+    }
+    let recipient = action.data.as_ref().map(|it| &*it.recipient).unwrap_or_default();
+    let fields: BTreeSet<&str> = action.data.iter().flat_map(|it| &it.fields).map(|it| it.as_str()).collect();
+    let fields = fields.into_iter().collect::<Vec<_>>().join("\n");
+    let (agent, kind) = (action.agent.bits().to_be_bytes(), action.kind.as_str());
+    let shared = [recipient, &fields, details.unwrap_or_default()].map(str::as_bytes);
+    Some(TopicId::of(&[&[&agent[..], kind.as_bytes(), b"shared"], &shared[..]].concat()))
 }
 
 /// Keeps the workspace's own list of what people are told over: this kind stands in it from now on, or no more.

@@ -293,7 +293,7 @@ impl Decided<'_> {
             scope.want(&[Principal::key(agent.principal)])?;
             activity.begin_wait(agent.epoch);
             action.approval = Some(approval.id);
-            let approval = tell::asked_action(scope, self.workspace, &action, approval)?;
+            let approval = tell::asked_action(scope, self.workspace, (&action, request), approval, &mut activity)?;
             scope.put(approval);
         }
         let fact = record(asked, agent, &mut action, kind, verb);

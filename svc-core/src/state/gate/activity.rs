@@ -48,12 +48,16 @@ pub struct Activity {
     pub conflicts: Vec<ToldConflict>,
     /// What of it ran although it was not allowed, and people were told of within [`RUNS_QUIET`]: [`RUNS_KEPT`] at most.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub runs: Vec<ToldRun>,
+    pub runs: Vec<ToldTopic>,
+    /// What it asked that is told from others of its type by what it shares or has as details alone, and people were told of within
+    /// [`UNLIKE_FOR`]: [`UNLIKE_KEPT`] at most.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unlike: Vec<ToldTopic>,
 }
 
-/// That people were told of a run of what was not allowed.
+/// That people were told of something.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ToldRun {
+pub struct ToldTopic {
     /// What was asked: the same of all that is alike.
     pub of: TopicId,
     /// When.
@@ -64,6 +68,10 @@ pub struct ToldRun {
 pub const RUNS_QUIET: Span = Span::hours(1);
 /// How many runs of one agent are told within [`RUNS_QUIET`]: an agent whose tools ask nobody fills no mailbox.
 pub const RUNS_KEPT: usize = 8;
+/// How long what was told by itself, for what it shares or its details, counts among [`UNLIKE_KEPT`].
+pub const UNLIKE_FOR: Span = Span::hours(1);
+/// How many of one agent's asks are told by themselves for that within [`UNLIKE_FOR`]: an agent that makes up details fills no mailbox.
+pub const UNLIKE_KEPT: usize = 8;
 
 /// That people were told of a conflict about a session with another agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -119,6 +127,7 @@ impl Activity {
             unsummed: 0,
             conflicts: Vec::new(),
             runs: Vec::new(),
+            unlike: Vec::new(),
         }
     }
 
@@ -169,9 +178,20 @@ impl Activity {
         self.runs.retain(|it| now.since(it.at) < RUNS_QUIET);
         let is_due = self.runs.len() < RUNS_KEPT && !self.runs.iter().any(|it| it.of == of);
         if is_due {
-            self.runs.push(ToldRun { of, at: now });
+            self.runs.push(ToldTopic { of, at: now });
         }
         is_due
+    }
+
+    /// Notes that this, which is like others but for what it shares or its details, is told by itself; whether it may be.
+    pub fn tell_unlike(&mut self, of: TopicId, now: Timestamp) -> bool {
+        self.unlike.retain(|it| now.since(it.at) < UNLIKE_FOR);
+        let is_known = self.unlike.iter().any(|it| it.of == of);
+        let is_room = self.unlike.len() < UNLIKE_KEPT;
+        if !is_known && is_room {
+            self.unlike.push(ToldTopic { of, at: now });
+        }
+        is_known || is_room
     }
 
     /// Notes sources that entered the agent's context; whether there was anything to note. Each sighting is noted, as a window

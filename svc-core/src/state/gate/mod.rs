@@ -28,7 +28,7 @@ pub use action::{
 };
 pub use activity::{
     Activity, CONFLICT_QUIET, DENIALS_KEPT, Line, Nth, RUNS_KEPT, RUNS_QUIET, SeenSource, Tally, Term, ToldConflict,
-    ToldRun,
+    ToldTopic, UNLIKE_FOR, UNLIKE_KEPT,
 };
 pub use agent::{
     AGENT_KEYS_MAX, AGENT_MANDATES_MAX, Agent, AgentKey, Frozen, FrozenBy, Grant, STOPS_KEPT, Standing, Through, Tier,
