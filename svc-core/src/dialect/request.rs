@@ -214,13 +214,22 @@ impl Body {
         }
     }
 
+    /// Hands every text that goes out to `look`, each by itself, as [`parts_mut`](Self::parts_mut) does.
+    ///
+    /// # Errors
+    /// The same.
+    pub fn texts_mut(&mut self, look: &mut dyn FnMut(&str) -> Option<String>) -> Result<(), Refusal> {
+        self.parts_mut(&mut |texts| texts.iter().map(|it| look(it)).collect())
+    }
+
     /// Hands every text that goes out to `look`, and puts what it answers in the text's place: messages, system texts,
     /// parts of any kind, files of text, names and descriptions of tools, tool arguments and the texts within them, tool
-    /// results, thinking, and whatever stands where a shape has nothing. Bytes of media and ids are left out.
+    /// results, thinking, and whatever stands where a shape has nothing. Bytes of media and ids are left out. The texts of one
+    /// content come together, in their order, and the answer has one for each.
     ///
     /// # Errors
     /// `internal` where the texts in their places make no request: nothing of it may go out, as it is what it was.
-    pub fn texts_mut(&mut self, look: &mut dyn FnMut(&str) -> Option<String>) -> Result<(), Refusal> {
+    pub fn parts_mut(&mut self, look: &mut dyn FnMut(&[&str]) -> Vec<Option<String>>) -> Result<(), Refusal> {
         let splices = texts::replacements(self.root(), look);
         if splices.is_empty() {
             return Ok(());

@@ -4,7 +4,7 @@
 mod tests;
 
 use std::borrow::Cow;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::doc::{Form, Tape, Value};
 use super::files::{self, Source};
@@ -66,9 +66,15 @@ const TOP: &[&str] = &[
 /// Members whose values are free: whatever is in them is the caller's own.
 const FREE: &[&str] = &["input", "arguments", "parameters", "input_schema", "schema"];
 
+/// Parts of a content whose texts are read as one.
+const OF_ONE_TEXT: &[&str] = &["text", "input_text", "output_text"];
+
+/// Looks at texts that stand one behind the other, and says for each what is to be in its place.
+pub(super) type Look<'a> = dyn FnMut(&[&str]) -> Vec<Option<String>> + 'a;
+
 /// What `look` puts in the place of texts, in the order of the text.
-pub(super) fn replacements(root: Value<'_>, look: &mut dyn FnMut(&str) -> Option<String>) -> Vec<Splice> {
-    let mut walk = Walk { look, splices: Vec::new(), names: 0 };
+pub(super) fn replacements(root: Value<'_>, look: &mut Look<'_>) -> Vec<Splice> {
+    let mut walk = Walk { look, splices: Vec::new(), names: 0, together: BTreeMap::new() };
     let mut names = Names::of(root);
     for (name, value) in root.members() {
         match &*name.text().unwrap_or_default() {
@@ -82,18 +88,25 @@ pub(super) fn replacements(root: Value<'_>, look: &mut dyn FnMut(&str) -> Option
     walk.splices
 }
 
-struct Walk<'f> {
-    look: &'f mut dyn FnMut(&str) -> Option<String>,
+struct Walk<'f, 'l> {
+    look: &'f mut Look<'l>,
     splices: Vec<Splice>,
     /// Names of members that were replaced, so that no two are the same.
     names: usize,
+    /// What is to be in the place of texts that were looked at together with others, by where they begin.
+    together: BTreeMap<usize, Option<String>>,
 }
 
-impl Walk<'_> {
+impl Walk<'_, '_> {
+    fn look(&mut self, text: &str) -> Option<String> {
+        (self.look)(&[text]).pop().flatten()
+    }
+
     /// A text, and the one that it holds where it is an address that holds one.
     fn text(&mut self, value: Value<'_>) {
         let Some(text) = value.text() else { return };
-        if let Some(other) = (self.look)(&text).or_else(|| self.held(&text)) {
+        let looked = self.together.remove(&value.span().0).unwrap_or_else(|| self.look(&text));
+        if let Some(other) = looked.or_else(|| self.held(&text)) {
             self.splices.push(Splice::over(value, quoted(&other)));
         }
     }
@@ -103,7 +116,10 @@ impl Walk<'_> {
         match value.form() {
             Form::Plain | Form::Escaped => self.text(value),
             Form::Number => self.number(value),
-            Form::List => value.items().for_each(|it| self.shaped(it)),
+            Form::List => {
+                self.look_together(value);
+                value.items().for_each(|it| self.shaped(it));
+            }
             Form::Object => {
                 let before = self.splices.len();
                 let mut names = Names::of(value);
@@ -116,6 +132,17 @@ impl Walk<'_> {
                 }
             }
             Form::Null | Form::Bool(_) => {}
+        }
+    }
+
+    /// The texts of a content's parts, where there are several: they are told apart by nobody who reads them.
+    fn look_together(&mut self, list: Value<'_>) {
+        let is_text = |it: &Value<'_>| OF_ONE_TEXT.iter().any(|kind| it.has("type", kind));
+        let texts = list.items().filter(is_text).filter_map(|it| it.get("text"));
+        let found: Vec<(usize, Cow<'_, str>)> = texts.filter_map(|it| Some((it.span().0, it.text()?))).collect();
+        if found.len() > 1 {
+            let texts: Vec<&str> = found.iter().map(|(_, text)| &**text).collect();
+            self.together.extend(found.iter().map(|(start, _)| *start).zip((self.look)(&texts)));
         }
     }
 
@@ -184,11 +211,9 @@ impl Walk<'_> {
     fn bytes(&mut self, kind: Option<&str>, value: Value<'_>) {
         let Some(data) = value.text() else { return self.shaped(value) };
         let is_believed = files::is_base64(&data) || is_mark(&data) && is_one_word(value);
-        let other = if is_believed { None } else { (self.look)(&data) };
-        let inner = |look: &mut dyn FnMut(&str) -> Option<String>| {
-            look(&files::decoded(kind?, &data)?).map(|it| files::encoded(&it))
-        };
-        if let Some(other) = other.or_else(|| inner(self.look)) {
+        let other = if is_believed { None } else { self.look(&data) };
+        let inner = |walk: &mut Self| walk.look(&files::decoded(kind?, &data)?).map(|it| files::encoded(&it));
+        if let Some(other) = other.or_else(|| inner(self)) {
             self.splices.push(Splice::over(value, quoted(&other)));
         }
     }
@@ -219,8 +244,8 @@ impl Walk<'_> {
     fn held(&mut self, text: &str) -> Option<String> {
         let Some(Source::Bytes(kind, data)) = files::address(text) else { return None };
         let head = text.strip_suffix(data)?;
-        let inner = files::decoded(kind, data).and_then(|it| (self.look)(&it)).map(|it| files::encoded(&it));
-        match ((self.look)(head), inner) {
+        let inner = files::decoded(kind, data).and_then(|it| self.look(&it)).map(|it| files::encoded(&it));
+        match (self.look(head), inner) {
             (None, None) => None,
             (Some(head), None) => Some(head + data),
             (head, Some(inner)) => Some(head.unwrap_or_else(|| format!("data:{kind};base64,")) + &inner),
@@ -230,7 +255,7 @@ impl Walk<'_> {
     /// A number, which may be one of a card.
     fn number(&mut self, value: Value<'_>) {
         if value.raw().len() >= NUMBER_MIN
-            && let Some(other) = (self.look)(value.raw())
+            && let Some(other) = self.look(value.raw())
         {
             self.splices.push(Splice::over(value, quoted(&other)));
         }
@@ -240,9 +265,11 @@ impl Walk<'_> {
     fn json_text(&mut self, value: Value<'_>) {
         let Some(text) = value.text() else { return };
         let Ok(tape) = Tape::of(&text) else { return self.text(value) };
-        let outer = std::mem::take(&mut self.splices);
+        // Places in the text that it holds are others than those in the request.
+        let outer = (std::mem::take(&mut self.splices), std::mem::take(&mut self.together));
         self.free(tape.root(&text));
-        let inner = std::mem::replace(&mut self.splices, outer);
+        let inner = std::mem::take(&mut self.splices);
+        (self.splices, self.together) = outer;
         if !inner.is_empty() {
             self.splices.push(Splice::over(value, quoted(&spliced(&text, &inner))));
         }
@@ -269,7 +296,7 @@ impl Walk<'_> {
 
     /// The name of a member.
     fn name<'a>(&mut self, names: &mut Names<'a>, name: Value<'a>) {
-        if let Some(other) = name.text().and_then(|it| (self.look)(&it)) {
+        if let Some(other) = name.text().and_then(|it| self.look(&it)) {
             let other = loop {
                 self.names += 1;
                 let other = format!("{other} {}", self.names);

@@ -30,6 +30,19 @@ pub(super) fn card(text: &Text<'_>, place: usize) -> Option<usize> {
             (ends && is_card(&digits)).then_some(end)
         })
         .or_else(|| broken(text, place))
+        .or_else(|| joined(text, place))
+}
+
+/// The same of a number whose groups are joined as the parts of a path or of a name are, and that is no part of a longer one.
+fn joined(text: &Text<'_>, place: usize) -> Option<usize> {
+    let groups = text.joined_groups(place, 5);
+    let is_digit = |it: Option<u8>| it.is_some_and(|it| it.is_ascii_digit());
+    let is_inside = matches!(text.before(place), Some(b'/' | b'_')) && is_digit(text.before(place.saturating_sub(1)));
+    let (grouping, end) = GROUPINGS.iter().find_map(|it| Some((it, groups.shaped(it)?)))?;
+    let goes_on_joined = text.joint(end).is_some_and(|(_, width)| is_digit(text.at(end.saturating_add(width))));
+    let digits = text.digits(groups.list.get(..grouping.len())?);
+    let is_alone = !is_inside && !goes_on_joined && text.ends(end) && !goes_on(text, end, false);
+    (is_alone && is_card(&digits)).then_some(end)
 }
 
 /// The same of a number whose groups have a line or a column each, and that does not stand among more of them, as in a table.

@@ -14,6 +14,7 @@ mod few;
 mod iban;
 mod key;
 mod national;
+mod parts;
 mod scan;
 mod text;
 mod told;
@@ -24,6 +25,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+pub use self::parts::{redact_parts, scan_parts};
 use self::scan::Scan;
 use self::text::Text;
 use self::width::Narrow;
@@ -163,19 +165,25 @@ fn spans(text: &str) -> Vec<Span> {
 /// The text with `[redacted:kind]` in place of everything found, and what that was; none where nothing was found.
 #[must_use]
 pub fn redact(text: &str) -> Option<(String, Findings)> {
+    let found = spans(text);
     let mut findings = Findings::default();
+    found.iter().for_each(|span| findings.note(span.kind));
+    Some((without(text, &found)?, findings))
+}
+
+/// A text with the kinds of what was found, which stand in its order, in its place; none where nothing was.
+fn without(text: &str, found: &[Span]) -> Option<String> {
     let mut out = String::new();
     let mut kept = 0;
-    for span in spans(text) {
+    for span in found {
         out.push_str(text.get(kept..span.start)?);
         out.push_str("[redacted:");
         out.push_str(span.kind.name());
         out.push(']');
         kept = span.end;
-        findings.note(span.kind);
     }
     out.push_str(text.get(kept..)?);
-    (!findings.is_empty()).then_some((out, findings))
+    (!found.is_empty()).then_some(out)
 }
 
 #[cfg(test)]

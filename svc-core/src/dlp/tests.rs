@@ -132,10 +132,15 @@ fn what_looks_alike_is_found_alike() {
         ("联系alice@example.com谢谢", "联系[redacted:email]谢谢"),
         ("联系alice@example.com。谢谢", "联系[redacted:email]。谢谢"),
         ("alice@bücher.example.", "[redacted:email]."),
+        ("بطاقة ٤٢٤٢٤٢٤٢٤٢٤٢٤٢٤٢ شكرا", "بطاقة [redacted:payment_card] شكرا"),
+        ("۴۲۴۲ ۴۲۴۲ ۴۲۴۲ ۴۲۴۲", "[redacted:payment_card]"),
+        ("कार्ड ४२४२-४२४२-४२४२-४२४२।", "कार्ड [redacted:payment_card]।"),
+        ("𝟒𝟐𝟒𝟐𝟒𝟐𝟒𝟐𝟒𝟐𝟒𝟐𝟒𝟐𝟒𝟐", "[redacted:payment_card]"),
     ] {
         assert_eq!(redact(text).map(|it| it.0).as_deref(), Some(left), "{text}");
     }
-    for text in ["@müller.de", "a@é", "logo@2x.png"] {
+    for text in ["@müller.de", "a@é", "logo@2x.png", "٤٢٤٢٤٢٤٢٤٢٤٢٤٢٤٣", "²⁴²⁴²⁴²⁴²⁴²⁴²⁴²⁴"]
+    {
         assert!(scan(text).is_empty(), "{text}");
     }
 }
@@ -174,6 +179,70 @@ fn a_card_is_found_in_lines_and_columns() {
     ] {
         assert!(scan(text).is_empty(), "{text}");
     }
+}
+
+/// A number whose groups are joined by `/` or `_` is one where it stands alone and has all that a card has: dates, paths and names of
+/// things are none.
+#[test]
+fn a_card_is_found_joined() {
+    for (text, left) in [
+        ("4242/4242/4242/4242", "[redacted:payment_card]"),
+        ("card: 4242_4242_4242_4242.", "card: [redacted:payment_card]."),
+        (r"3782\/822463\/10005", "[redacted:payment_card]"),
+        ("/pay/4242/4242/4242/4242/now", "/pay/[redacted:payment_card]/now"),
+    ] {
+        assert_eq!(redact(text).map(|it| it.0).as_deref(), Some(left), "{text}");
+    }
+    for text in [
+        "4242/4242/4242/4243",
+        "4242/4242_4242/4242",
+        "4242/4242/4242/4242/4242",
+        "4242/4242/4242/4242/1",
+        "2024/4242/4242/4242/4242",
+        "4242_4242_4242_4242_v2",
+        "v_4242_4242_4242_4242",
+        "4242//4242//4242//4242",
+        "2026/11/30 2026/12/01",
+        "42/42/4242/4242/4242",
+    ] {
+        assert!(scan(text).is_empty(), "{text}");
+    }
+}
+
+/// What texts that stand one behind the other make together is found, counts once, and is taken out of each; what each has by itself
+/// counts as it would alone, and what is only made up by them side by side does not.
+#[test]
+fn what_texts_make_together_is_found() {
+    let long = "word ".repeat(4_000);
+    for (texts, told, left) in [
+        (&["4242 4242", " 4242 4242"][..], "1 payment_card", &[Some("[redacted:payment_card]"); 2][..]),
+        (&["4242 4242", "4242 4242"], "1 payment_card", &[Some("[redacted:payment_card]"); 2]),
+        (
+            &["4242", "", "42424242", "4242"],
+            "1 payment_card",
+            &[Some("[redacted:payment_card]"), None, Some("[redacted:payment_card]"), Some("[redacted:payment_card]")],
+        ),
+        (
+            &["to alice@", "example.com, bob@example.com"],
+            "2 email",
+            &[Some("to [redacted:email]"), Some("[redacted:email], [redacted:email]")],
+        ),
+        (&["4242424242424242", "4242 is all"], "1 payment_card", &[Some("[redacted:payment_card]"), None]),
+        (&["4242424242424242", "4012888888881881"], "2 payment_card", &[Some("[redacted:payment_card]"); 2]),
+        (&["call 0201", "234567"], "", &[None, None]),
+        (&["4242 4242 4242", "in between", "4242"], "", &[None, None, None]),
+    ] {
+        assert_eq!(scan_parts(texts).describe(), told, "{texts:?}");
+        assert_eq!(redact_parts(texts).iter().map(Option::as_deref).collect::<Vec<_>>(), left, "{texts:?}");
+    }
+    let (before, behind) = (format!("{long}4242 4242"), format!(" 4242 4242 {long}"));
+    let texts = [&*before, &*behind, &*before, &*behind];
+    assert_eq!(scan_parts(&texts).describe(), "2 payment_card");
+    let left = redact_parts(&texts);
+    assert!(left.iter().all(|it| it.as_ref().is_some_and(|it| it.contains("word") && !it.contains("4242"))));
+    let cut = format!("{}4242 4242 4242 4242{}", "9".repeat(5_000), "1".repeat(5_000));
+    assert!(scan_parts(&[&cut, &cut]).is_empty(), "what is cut begins and ends nowhere");
+    assert_eq!(scan_parts(&[]), Findings::default());
 }
 
 /// What is found is replaced by its kind alone: nothing of it stays, all around it does, and what is left holds none.
@@ -216,6 +285,8 @@ fn no_text_takes_more_than_its_length_allows() {
         "1 ",
         "11-",
         "4111 ",
+        "4111/",
+        "4_",
         "(1",
         "+1(",
         "1.",

@@ -115,6 +115,16 @@ impl<'a> Text<'a> {
         }
     }
 
+    /// What joins the parts of a path or of a name here, and how many bytes it takes: as it is, or as a JSON text within a text may
+    /// write it.
+    pub(super) fn joint(&self, place: usize) -> Option<(u8, usize)> {
+        match (self.at(place)?, self.at(place.saturating_add(1))) {
+            (byte @ (b'/' | b'_'), _) => Some((byte, 1)),
+            (b'\\', Some(b'/')) => Some((b'/', 2)),
+            _ => None,
+        }
+    }
+
     /// Whether so many digits stand in the line or the column before this place.
     pub(super) fn follows_digits(&self, place: usize, count: usize) -> bool {
         (1..=4).filter_map(|width| place.checked_sub(width)).any(|end| {
@@ -134,6 +144,11 @@ impl<'a> Text<'a> {
     /// The same with each group in a line or a column of its own.
     pub(super) fn broken_groups(&self, from: usize, max: usize) -> Groups {
         self.groups_by(from, max, |end| self.broken(end))
+    }
+
+    /// The same with the groups joined as the parts of a path or of a name are.
+    pub(super) fn joined_groups(&self, from: usize, max: usize) -> Groups {
+        self.groups_by(from, max, |end| self.joint(end))
     }
 
     fn groups_by(&self, from: usize, max: usize, separator: impl Fn(usize) -> Option<(u8, usize)>) -> Groups {

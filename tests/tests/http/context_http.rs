@@ -25,7 +25,10 @@ fn chats(text: &str) -> Vec<(&'static str, Value)> {
             "tool_calls": [{ "id": "c1", "type": "function", "function": { "name": "f", "arguments": arguments } }] })
     };
     let result = |content: &str| json!({ "role": "tool", "tool_call_id": "c1", "content": content });
+    let halves = text.split_at(text.len() / 2);
+    let parts = json!([{ "type": "text", "text": halves.0 }, { "type": "text", "text": halves.1 }]);
     vec![
+        ("two parts together", of(json!([user(parts)]))),
         ("user", of(json!([user(json!(text))]))),
         ("a part", of(json!([user(json!([{ "type": "text", "text": text }]))]))),
         ("system", of(json!([{ "role": "system", "content": text }, user(json!("x"))]))),

@@ -361,3 +361,26 @@ fn names_and_numbers_are_looked_at_everywhere() {
         assert!(!out.contains("secret") && out.contains("\"seed\":4222222222222222"), "{out}");
     }
 }
+
+/// The texts of one content come together, wherever it stands and whatever is between them; each is put in its own place.
+#[test]
+fn the_texts_of_one_content_come_together() {
+    let text = r#"{"model":"m","max_tokens":9,"system":[{"type":"text","text":"s1"},{"type":"text","text":"s2"}],
+        "messages":[{"role":"user","content":[{"type":"text","text":"u1"},{"type":"image","source":{"type":"base64","media_type":"image/png","data":"AAAA"}},
+        {"type":"text","text":"\u0075\"2"}]},{"role":"assistant","content":[{"type":"tool_use","id":"c","name":"f","input":{"a":[{"type":"text","text":"i1"},{"type":"text","text":"i2"}]}}]},
+        {"role":"user","content":[{"type":"tool_result","tool_use_id":"c","content":[{"type":"text","text":"r1"},{"type":"text","text":"r2"}]},{"type":"text","text":"alone"}]}]}"#;
+    let mut body = Body::read(Dialect::Messages, text.as_bytes()).unwrap();
+    let mut together = Vec::new();
+    body.parts_mut(&mut |texts| {
+        if texts.len() > 1 {
+            together.push(texts.join(" "));
+        }
+        texts.iter().map(|it| (it.len() < 4 && it.ends_with('2')).then(|| format!("{it}!"))).collect()
+    })
+    .unwrap();
+    assert_eq!(together, ["s1 s2", "u1 u\"2", "r1 r2"]);
+    let after = seen(Dialect::Messages, std::str::from_utf8(body.as_bytes()).unwrap());
+    for text in ["s1", "s2!", "u1", "u\"2!", "i1", "i2!", "r1", "r2!", "alone"] {
+        assert!(after.iter().any(|it| it == text), "{text}: {after:?}");
+    }
+}

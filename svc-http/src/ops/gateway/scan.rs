@@ -112,13 +112,13 @@ async fn aside<T: Send + 'static>(
 
 fn look_now(setting: DataLoss, mut body: Body) -> Result<Looked, Refusal> {
     let mut found: BTreeMap<Box<str>, u32> = BTreeMap::new();
-    body.texts_mut(&mut |text| {
-        let findings = dlp::scan(text);
+    body.parts_mut(&mut |texts| {
+        let findings = dlp::scan_parts(texts);
         for (kind, count) in findings.counts() {
             let sum = found.entry(kind.name().into()).or_default();
             *sum = sum.saturating_add(count);
         }
-        (setting == DataLoss::Redact).then(|| dlp::redact(text)).flatten().map(|(text, _)| text)
+        if setting == DataLoss::Redact { dlp::redact_parts(texts) } else { vec![None; texts.len()] }
     })?;
     Ok((if setting == DataLoss::Redact { Some(body) } else { None }, found))
 }
