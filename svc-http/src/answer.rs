@@ -69,6 +69,8 @@ pub struct Answer {
     refusal: Option<Box<Refusal>>,
     /// The id of the JSON-RPC message that is refused.
     message: Option<serde_json::Value>,
+    /// Where the rate stands that refused, where it is not the route's.
+    standing: Option<Standing>,
     extra: Vec<(HeaderName, HeaderValue)>,
 }
 
@@ -83,6 +85,12 @@ impl Answer {
     #[must_use]
     pub(crate) fn with_message(self, id: serde_json::Value) -> Self {
         Self { message: Some(id), ..self }
+    }
+
+    /// The same, by a rate of the handler's own: its headers are told in place of the route's, which may have room.
+    #[must_use]
+    pub(crate) fn with_standing(self, standing: Standing) -> Self {
+        Self { standing: Some(standing), ..self }
     }
 
     /// The same, told not to be asked for again by clients that do so on their own.
@@ -108,6 +116,7 @@ impl Answer {
             stream: None,
             refusal: None,
             message: None,
+            standing: None,
             extra: Vec::new(),
         }
     }
@@ -223,7 +232,7 @@ impl Reply {
     /// The response for an answer.
     #[must_use]
     pub fn send(&self, answer: Answer) -> Response<Sent> {
-        let Answer { status, content_type, cache, body, stream, refusal: _, message: _, extra } = answer;
+        let Answer { status, content_type, cache, body, stream, refusal: _, message: _, standing: _, extra } = answer;
         let length = if stream.is_none() { Some(body.len()) } else { None };
         let mut response = Response::new(match stream {
             Some(stream) if !self.head => Either::Right(stream),
@@ -284,6 +293,9 @@ impl Reply {
         let Some(refusal) = answer.refusal.take() else { return self.send(answer) };
         let mut response = self.refuse_message(&refusal, answer.message.take(), docs);
         let headers = response.headers_mut();
+        if let Some(standing) = &answer.standing {
+            insert_standing(headers, standing);
+        }
         for (name, value) in answer.extra {
             // What the refusal itself says stands.
             headers.entry(name).or_insert(value);

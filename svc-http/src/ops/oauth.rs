@@ -146,7 +146,9 @@ impl Pair {
 async fn token(service: &GateService, call: &Call) -> Result<Answer, Refusal> {
     let form = Form::of(&call.headers, &call.uri, &call.body)?;
     let client = form.client(&call.headers)?;
-    service.count_client(&client.id, call)?;
+    if let Some(limited) = service.count_client(&client.id, call) {
+        return Ok(limited);
+    }
     form.check_scope()?;
     form.check_resource(&service.base_url)?;
     let pair = Pair::draw()?;
@@ -178,21 +180,20 @@ async fn revoke(service: &GateService, call: &Call) -> Result<Answer, Refusal> {
 
 impl GateService {
     /// Counts one call of a client to the token endpoint, by the machine that it comes from: the name of a client is no secret, so
-    /// that whoever names it would keep it out everywhere, and one client can be many people's.
-    fn count_client(&self, client: &str, call: &Call) -> Result<(), Refusal> {
+    /// that whoever names it would keep it out everywhere, and one client can be many people's. What refuses one too many.
+    fn count_client(&self, client: &str, call: &Call) -> Option<Answer> {
         let machine = RateAddress::from(call.address).0;
         let subject = Subject::Caller(Digest::of(format!("{client} {machine:?}")).bits());
-        self.count_oauth(Limit::OAuthClient, subject)
+        let standing = self.oauth_clients.take(Limit::OAuthClient, subject, Instant::now())?;
+        let limited = Refusal::rate_limited(standing.retry_after_s?);
+        Some(Answer::refused(limited).with_standing(standing))
     }
 
     /// Counts one client's document that is read for somebody: whoever is a stranger has this server call whom they name, no more often
     /// than they may register clients.
     fn count_document(&self, call: &Call) -> Result<(), Refusal> {
-        self.count_oauth(Limit::SignIn, Subject::Address(RateAddress::from(call.address).0))
-    }
-
-    fn count_oauth(&self, limit: Limit, subject: Subject) -> Result<(), Refusal> {
-        let standing = self.oauth_clients.take(limit, subject, Instant::now());
+        let subject = Subject::Address(RateAddress::from(call.address).0);
+        let standing = self.oauth_clients.take(Limit::SignIn, subject, Instant::now());
         match standing.and_then(|it| it.retry_after_s) {
             Some(seconds) => Err(Refusal::rate_limited(seconds)),
             None => Ok(()),

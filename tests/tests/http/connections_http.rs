@@ -79,6 +79,9 @@ async fn the_token_endpoint_has_rates() {
     }
     let got = refresh(&mut client, &first, "art_x").await;
     assert_eq!(flat(&got), refused(429, "temporarily_unavailable"));
+    // What is told is the rate that refused, not that of the address, which has room.
+    let told = ["ratelimit-limit", "ratelimit-remaining"].map(|it| got.header(it));
+    assert_eq!(told, [Some("10"), Some("0")], "{got:?}");
     assert_eq!(flat(&refresh(&mut client, &second, "art_x").await), refused(400, "invalid_grant"));
     let site = Site::with(|plan| plan.config.limits.sign_in_per_minute = 1).await;
     let mut client = site.client().await;
