@@ -83,8 +83,9 @@ impl Query {
             [] => "is no parameter here: there is none".to_owned(),
             _ => format!("is no parameter here: there are {known}"),
         };
-        let unknown = self.pairs.iter().map(|it| &it.0).filter(|it| !names.contains(&it.as_str()));
-        self.faults.extend(unknown.map(|name| FieldError::new(name.clone(), &why)));
+        // What is no parameter is nothing else besides, whatever a reader that several routes share makes of its value.
+        let unknown = self.pairs.extract_if(.., |(name, _)| !names.contains(&name.as_str()));
+        self.faults.extend(unknown.map(|(name, _)| FieldError::new(name, &why)));
     }
 
     /// Notes a fault of a parameter.
@@ -281,5 +282,8 @@ mod tests {
         let refused = Query::among(&uri, &["limit", "agentId"]).finish().unwrap_err();
         assert_eq!(refused.message(), "`agentID` is no parameter here: there are `limit`, `agentId`");
         assert!(Query::among(&uri, &["limit", "agentID"]).finish().is_ok());
+        let mut query = Query::among(&uri, &["limit"]);
+        assert_eq!(query.take("agentID", |_| Err::<(), _>("is wrong".to_owned())), None);
+        assert_eq!(query.finish().unwrap_err().errors().len(), 1, "what is no parameter is told once");
     }
 }
