@@ -123,7 +123,8 @@ impl Place<'_> {
         let template = self.own_template(call);
         let (before, currency) = (template.as_ref().ok().map(|it| &**it), self.own()?.settings.currency);
         let terms = mandate::read_template_change(&call.body, before, currency, self.service.gate.now())?;
-        let name = template?.name.clone();
+        let template = template?;
+        let (name, terms) = (template.name.clone(), terms.unwrap_or_else(|| template.terms.clone()));
         let (workspace, by) = (self.workspace, self.by.clone());
         let changed = self.service.run(KeepTemplate { workspace, by, name, terms, is_there: true }).await?;
         written(&mandate::write_template(&changed))

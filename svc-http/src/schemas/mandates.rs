@@ -19,7 +19,7 @@ pub(super) fn all() -> Vec<(&'static str, Value)> {
         ("Templates", list("Template")),
         ("TemplateTerms", template_terms(1)),
         ("NewTemplate", object(&[("name", name()), ("mandate", reference("TemplateTerms"))], &["name", "mandate"])),
-        ("TemplateChange", object(&[("mandate", reference("TemplateTerms"))], &["mandate"])),
+        ("TemplateChange", object(&[("mandate", reference("TemplateTerms"))], &[])),
     ]
 }
 

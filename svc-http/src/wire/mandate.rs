@@ -357,7 +357,7 @@ pub fn read_template(body: &[u8], currency: Currency, now: Timestamp) -> Result<
     }
 }
 
-/// Reads what a template is to say from now on: all of it, for there is no version of a template. Its mandate has its `name` where it
+/// Reads what a template is to say from now on: all of it, for there is no version of a template; `None` where nothing is to change. Its mandate has its `name` where it
 /// says none itself, and any where there is no such template (`before`). What it says already is no fault, though its time may be up.
 ///
 /// # Errors
@@ -367,15 +367,17 @@ pub fn read_template_change(
     before: Option<&WorkspaceTemplate>,
     currency: Currency,
     now: Timestamp,
-) -> Result<Terms, Refusal> {
-    let json = parse(body)?;
+) -> Result<Option<Terms>, Refusal> {
+    let json = parse_or_empty(body)?;
     let mut fields = Fields::of(&json)?;
     fields.only(&["mandate"]);
+    let is_sent = fields.raw("mandate").is_some();
     let unnamed = Label::parse("mandate").ok();
     let name = before.map(|it| &it.name).or(unnamed.as_ref());
-    let terms = template_terms(&mut fields, (name, before.map(|it| &it.terms)), currency, now);
+    let read = |fields: &mut Fields<'_>| template_terms(fields, (name, before.map(|it| &it.terms)), currency, now);
+    let terms = if is_sent { read(&mut fields) } else { None };
     let faults = fields.into_all_faults();
-    terms.filter(|_| faults.is_empty()).ok_or_else(|| Refusal::invalid_mandate(faults))
+    if faults.is_empty() { Ok(terms) } else { Err(Refusal::invalid_mandate(faults)) }
 }
 
 /// The terms of a template with this name, which says `before` already where it is there.

@@ -331,6 +331,7 @@ async fn templates_of_a_workspace_stand_beside_the_catalogue() {
     let path = "templates/B%C3%BCro%20%26%20mehr";
     let changed = desk.ask("PATCH", path, json!({ "mandate": { "actions": ["crm.read"] } })).await.json();
     assert_eq!(changed["mandate"]["actions"], json!(["crm.read"]));
+    assert_eq!(desk.patch(path, json!({})).await.ok(), changed, "nothing is to change");
     assert_eq!(desk.ask("DELETE", path, Value::Null).await.status, 204);
     assert_eq!(desk.ask("GET", path, Value::Null).await.status, 404);
     assert_eq!(desk.ask("DELETE", "templates/ad-spend", Value::Null).await.status, 409);
