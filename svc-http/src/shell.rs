@@ -312,7 +312,8 @@ impl<S: Service> Shell<S> {
             reply.scheme = "Session";
         }
         if route.takes_form() {
-            reply.scheme = "Basic";
+            // A challenge of this scheme names what it is for (RFC 7617 part 2).
+            reply.scheme = "Basic realm=\"svc\"";
         }
         if route.is_mcp() {
             let (base, path) = (&self.settings.base_url, challenged(parts.uri.path()));

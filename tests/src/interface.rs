@@ -169,7 +169,7 @@ fn check_flat(got: &Got) {
     assert!(!described.is_empty() && described.bytes().all(plain), "{body}");
     assert!(body["docs"].as_str().is_some_and(|it| it.contains("/docs/errors#")), "{body}");
     assert!(got.status >= 500 || body["fix"].as_str().is_some_and(|it| it.ends_with('.')), "{body}");
-    assert_eq!(got.header("www-authenticate"), (got.status == 401).then_some("Basic"), "{kind}: {got:?}");
+    assert_eq!(got.header("www-authenticate"), (got.status == 401).then_some("Basic realm=\"svc\""), "{kind}: {got:?}");
     assert_eq!(got.header("retry-after").is_some(), matches!(got.status, 429 | 503), "{got:?}");
 }
 
