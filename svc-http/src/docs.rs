@@ -190,7 +190,10 @@ fn push_route(html: &mut String, base: &str, route: &Route) {
     let statuses: Vec<String> = route.success.iter().map(u16::to_string).collect();
     match route.content {
         Content::Json(schema) => {
-            let _ = writeln!(html, "<dt>{}</dt><dd><a href=\"#{schema}\">{schema}</a></dd>", statuses.join(", "));
+            for status in route.success {
+                let told = openapi::answered(schema, *status).map(|it| format!("<a href=\"#{it}\">{it}</a>"));
+                let _ = writeln!(html, "<dt>{status}</dt><dd>{}</dd>", told.as_deref().unwrap_or("nothing"));
+            }
         }
         Content::Html => {
             let _ = writeln!(html, "<dt>{}</dt><dd>a page</dd>", statuses.join(", "));
@@ -320,12 +323,9 @@ fn type_words(schema: &Value) -> String {
     if let Some(name) = schema.get("$ref").and_then(Value::as_str).and_then(|it| it.rsplit('/').next()) {
         return format!("<a href=\"#{name}\">{name}</a>");
     }
-    if let Some(words) = schema.get("enum").and_then(Value::as_array) {
-        let words: Vec<String> = words.iter().filter(|it| !it.is_null()).map(literal).collect();
-        return words.join(", ");
-    }
-    if let Some(only) = schema.get("const") {
-        return literal(only);
+    let words = schema.get("enum").or_else(|| schema.get("x-extensible-enum"));
+    if let Some(words) = words.and_then(Value::as_array) {
+        return words.iter().map(literal).collect::<Vec<_>>().join(", ");
     }
     let named = |it: &&Value| it.get("$ref").is_some();
     let several = schema.get("anyOf").and_then(Value::as_array).filter(|it| it.iter().all(|it| named(&it)));

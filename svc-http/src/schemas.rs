@@ -1,6 +1,6 @@
 //! The JSON schemas of every record that travels over the routes, for the OpenAPI document and the reference page.
 //!
-//! Records carry what CONTRACT part 2 has; members marked required are always there. Answers may gain members at any
+//! Records carry what CONTRACT part 2 has; members marked required are always there. Answers may gain members and words at any
 //! time, so none of them forbids others; which requests do is said in one place, for all of them.
 
 mod actions;
@@ -23,6 +23,7 @@ mod routing;
 mod sent;
 mod settings;
 mod stops;
+mod told;
 
 use serde_json::{Map, Value, json};
 use svc_core::refusal::Kind;
@@ -50,8 +51,10 @@ pub(crate) fn all() -> Map<String, Value> {
         ("Me", me()),
         ("Nothing", json!({ "type": "object", "description": "No member is needed." })),
         ("Health", health()),
+        ("ApprovalLink", approval_link()),
         ("Error", error()),
         ("ErrorDetails", error_details()),
+        ("MessagesError", messages_error()),
         ("OpenApi", open_api()),
     ];
     let schemas = schemas
@@ -77,6 +80,7 @@ pub(crate) fn all() -> Map<String, Value> {
         .chain(posted::all());
     let mut schemas = schemas.map(|(name, schema)| (name.to_owned(), schema)).collect();
     sent::finish(&mut schemas);
+    told::finish(&mut schemas);
     schemas
 }
 
@@ -144,7 +148,7 @@ fn callback_registration() -> Value {
     json!({
         "type": "object",
         "required": ["url"],
-        "properties": { "url": { "type": "string", "format": "uri", "minLength": 1, "maxLength": 2048, "description": "An https URL on a public address." } },
+        "properties": { "url": { "type": "string", "format": "uri", "pattern": "^[Hh][Tt][Tt][Pp][Ss]?://", "minLength": 1, "maxLength": 2048, "description": "An https URL on a public address; by http on loopback alone, where the server is told so." } },
     })
 }
 
@@ -258,7 +262,7 @@ fn decision_incident() -> Value {
         "type": "object",
         "required": ["type", "allowedAmount", "settledAmount", "evidenceRecord"],
         "properties": {
-            "type": { "type": "string", "enum": ["over_settlement"] },
+            "type": known(&["over_settlement"]),
             "allowedAmount": amount(1),
             "settledAmount": amount(0),
             "evidenceRecord": id("evd_"),
@@ -358,8 +362,8 @@ fn jwks() -> Value {
                     "type": "object",
                     "required": ["kty", "crv", "kid", "x"],
                     "properties": {
-                        "kty": { "const": "OKP" },
-                        "crv": { "const": "Ed25519" },
+                        "kty": known(&["OKP"]),
+                        "crv": known(&["Ed25519"]),
                         "kid": { "type": "string", "description": "The RFC 7638 thumbprint." },
                         "svc_use": { "type": "string", "enum": ["receipt", "checkpoint", "scorecard"], "description": "What the key signs, and nothing else: receipts, checkpoints and seals of evidence, or scorecards. Servers before this member publish keys without it." },
                         "x": { "type": "string" },
@@ -435,7 +439,7 @@ fn error_details() -> Value {
                 "description": "What the messages API says in its own words: its clients branch on it.",
                 "required": ["error_code", "unsupported"],
                 "properties": {
-                    "error_code": { "type": "string", "enum": ["thread_unsupported_request"] },
+                    "error_code": known(&["thread_unsupported_request"]),
                     "unsupported": { "type": "array", "items": { "type": "string" } },
                 },
             },
@@ -465,8 +469,21 @@ fn attempted_model() -> Value {
     })
 }
 
+/// An error as clients of messages-shaped APIs look for it.
+fn messages_error() -> Value {
+    json!({
+        "type": "object",
+        "required": ["type", "error"],
+        "properties": { "type": { "type": "string", "enum": ["error"] }, "error": reference("ErrorDetails") },
+    })
+}
+
 /// Where a person is asked.
 fn asked() -> Value {
+    reference("ApprovalLink")
+}
+
+fn approval_link() -> Value {
     json!({ "type": "object", "required": ["id", "url"], "properties": { "id": id("apv_"), "url": { "type": "string", "format": "uri" } } })
 }
 
@@ -488,6 +505,16 @@ fn error_types() -> Vec<&'static str> {
 /// A pointer to a named schema.
 pub(crate) fn reference(name: &str) -> Value {
     json!({ "$ref": format!("#/components/schemas/{name}") })
+}
+
+/// A word of an answer that others may follow, also where there is but one so far.
+fn known(words: &[&str]) -> Value {
+    json!({ "type": "string", "x-extensible-enum": words })
+}
+
+/// One of these words, or `null`: in two parts, because generators of clients name no type after a list with `null` in it.
+fn word_or_null(words: &[&str]) -> Value {
+    json!({ "oneOf": [{ "type": "string", "enum": words }, { "type": "null" }] })
 }
 
 fn with_description(mut schema: Value, description: &str) -> Value {

@@ -63,6 +63,9 @@ pub fn check(method: &str, path: &str, got: &Got) {
     let answer = &document()["paths"][template][method.to_ascii_lowercase()]["responses"][got.status.to_string()];
     assert!(answer.is_object(), "the document has no {place}: {}", got.text());
     check_told(&place, answer, got);
+    if matches!(shape(path), Shape::Usual) {
+        check_type(&place, answer, got);
+    }
     let content = &answer["content"]["application/json"]["schema"];
     assert!(!is_page(got) || answer["content"]["text/html"].is_object(), "the document has no page for {place}");
     if content.is_null() || is_page(got) {
@@ -110,6 +113,17 @@ fn check_told(place: &str, answer: &Value, got: &Got) {
     for (name, _) in &got.headers {
         let is_known = document()["components"]["headers"][name].is_object();
         assert!(!is_known || answer["headers"][name].is_object(), "the document has no `{name}` at {place}");
+    }
+}
+
+/// The type of an error is one that the document lists for its status at this place.
+fn check_type(place: &str, answer: &Value, got: &Got) {
+    if got.status < 400 || is_page(got) || answer["content"].is_null() {
+        return;
+    }
+    let listed = answer["description"].as_str().unwrap_or_default();
+    if let Some(kind) = got.json()["error"]["type"].as_str() {
+        assert!(listed.split(", ").any(|it| it == kind), "the document has no {kind} at {place}: {listed}");
     }
 }
 
@@ -276,15 +290,50 @@ fn matches(template: &str, path: &str) -> bool {
     }
 }
 
+/// The same with every list of words closed: a client takes a word that a later version adds, but this version says none that its document
+/// does not list. What stands in a list of several for bodies that are still to come goes as well.
+fn closed(schema: Value) -> Value {
+    let open = json!({ "type": "object" });
+    match schema {
+        Value::Object(members) => {
+            let member = |(name, it)| match name {
+                it_is if it_is == "x-extensible-enum" => ("enum".to_owned(), it),
+                name => (name, closed(it)),
+            };
+            Value::Object(members.into_iter().map(member).collect())
+        }
+        Value::Array(items) => items.into_iter().filter(|it| *it != open).map(closed).collect(),
+        it => it,
+    }
+}
+
 /// The validator of one place in the document; made once.
 fn validator(place: &str, schema: &Value) -> Arc<Validator> {
     static MADE: Mutex<BTreeMap<String, Arc<Validator>>> = Mutex::new(BTreeMap::new());
     if let Some(known) = MADE.lock().expect("no test died here").get(place) {
         return Arc::clone(known);
     }
-    let whole = json!({ "allOf": [schema], "components": document()["components"] });
+    let whole = closed(json!({ "allOf": [schema], "components": document()["components"] }));
     let made = jsonschema::options().should_validate_formats(true).build(&whole);
     let made = Arc::new(made.unwrap_or_else(|error| panic!("{place} has no schema: {error}")));
     MADE.lock().expect("no test died here").insert(place.to_owned(), Arc::clone(&made));
     made
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A word that this version says and its document does not list ends a test, though clients take it.
+    #[test]
+    fn a_word_that_is_not_listed_is_found() {
+        let schema = json!({ "$ref": "#/components/schemas/Reason" });
+        let validator = validator("a reason", &schema);
+        let reason = |code: &str| json!({ "code": code, "effect": "deny", "message": "why" });
+        assert!(validator.is_valid(&reason("over_limit")));
+        assert!(!validator.is_valid(&reason("nobody_says_this")));
+        let whole = json!({ "allOf": [schema], "components": document()["components"] });
+        let told = jsonschema::options().build(&whole).expect("a schema");
+        assert!(told.is_valid(&reason("nobody_says_this")), "a client takes it");
+    }
 }

@@ -33,7 +33,7 @@ pub(crate) fn of(route: &Route) -> impl Iterator<Item = (String, Value)> {
         (*name, variant, schema, "query")
     });
     let marked = route.is_console() && route.is_write();
-    let mark = marked.then(|| ("x-svc-csrf", "", Some(json!({ "const": "1" })), "header"));
+    let mark = marked.then(|| ("x-svc-csrf", "", Some(words(["1"])), "header"));
     let headers = route.headers.iter().map(|name| {
         let (variant, schema) = in_header(route.op, name);
         (*name, variant, schema, "header")
@@ -134,11 +134,11 @@ fn anywhere(name: &str) -> Option<Value> {
         }
         "beta" => told("Passed on to a provider of this shape."),
         "after_id" | "before_id" => told("The `id` of a model of this list."),
-        "response_type" => json!({ "const": "code" }),
+        "response_type" => words(["code"]),
         "client_id" => told("The `mcp_` of a registered client, or the address of its own document."),
         "redirect_uri" | "resource" => json!({ "type": "string", "format": "uri" }),
         "code_challenge" => json!({ "type": "string", "pattern": "^[A-Za-z0-9_-]{43}$" }),
-        "code_challenge_method" => json!({ "const": "S256" }),
+        "code_challenge_method" => words(["S256"]),
         "scope" => json!({ "type": "string", "default": SCOPE }),
         "question" => {
             told("Names a question that is kept here while its person signs in elsewhere; nothing stands beside it.")
@@ -188,12 +188,13 @@ fn in_header(op: Op, name: &str) -> (&'static str, Option<Value>) {
         "te" => told("With `trailers`, a stream ends with what it cost."),
         "x-svc-client-session" => text(128, "The agent's session, as the actions that it asks for name it."),
         "x-svc-dry-run" => {
-            json!({ "enum": ["true", "false"], "description": "`true` routes and checks budgets without calling a model." })
+            json!({ "type": "string", "enum": ["true", "false"], "description": "`true` routes and checks budgets without calling a model." })
         }
         "x-svc-human-oversight" => {
-            json!({ "const": "acknowledged", "description": "A person oversees what comes of it." })
+            json!({ "type": "string", "enum": ["acknowledged"], "description": "A person oversees what comes of it." })
         }
         "x-svc-objective" => json!({
+            "type": "string",
             "enum": ["balanced", "cost", "quality", "latency", "sovereign"],
             "description": "What the choice among models is to favour.",
         }),

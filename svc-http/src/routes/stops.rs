@@ -31,7 +31,7 @@ pub(super) const ROUTES: &[Route] = &[
         op: Op::Stops(StopsOp::TokenFreeze),
         path: "/v1/admin/agents/{aid}/freeze",
         request: Some("GivenReason"),
-        content: Content::Json("Frozen"),
+        content: Content::Json("Agent"),
         refusals: &[Kind::ReasonRequired, Kind::NotFound],
         summary: "Freeze one agent; past the token's hourly ceiling a person is asked (202)",
         ..MACHINE
@@ -51,7 +51,7 @@ pub(super) const ROUTES: &[Route] = &[
         // A kill owner may freeze their agent whatever their role; the rule looks.
         auth: Auth::Member(Right::Everyone),
         request: Some("GivenReason"),
-        content: Content::Json("Frozen"),
+        content: Content::Json("Agent"),
         refusals: &[Kind::ReasonRequired, Kind::Forbidden],
         summary: "Freeze one agent: its principal, sponsor or kill owner, an owner or an admin",
         ..WRITE

@@ -8,7 +8,8 @@ use super::{id, reference, time, with_description};
 /// The schemas of this family, each with its name.
 pub(super) fn all() -> Vec<(&'static str, Value)> {
     vec![
-        ("Application", application()),
+        ("Application", application(&[])),
+        ("PendingApplication", application(&["pending", "approval"])),
         ("ApplicationPage", page()),
         ("NewApplication", new_application()),
         ("ApplicationDecision", json!({ "type": "object", "properties": { "note": note() } })),
@@ -59,7 +60,7 @@ fn by_kind() -> Value {
     CHANGES
         .iter()
         .map(|(kind, target, change)| {
-            let mut members = vec![("kind", json!({ "const": kind })), ("change", reference(change))];
+            let mut members = vec![("kind", word(&[kind])), ("change", reference(change))];
             members.extend(target.map(|prefix| ("target", id(prefix))));
             // A role is the asker's own where nobody is named.
             let is_named = target.is_some() && *kind != "role";
@@ -71,6 +72,14 @@ fn by_kind() -> Value {
 fn change() -> Value {
     let bodies: Vec<Value> = CHANGES.iter().map(|(.., schema)| reference(schema)).collect();
     json!({ "anyOf": bodies, "description": "The body of the route that makes the change." })
+}
+
+/// The same where it is told: a kind that is added has a body of its own.
+fn told_change() -> Value {
+    let mut change = change();
+    let bodies = change.get_mut("anyOf").and_then(Value::as_array_mut);
+    bodies.into_iter().for_each(|it| it.push(json!({ "type": "object" })));
+    change
 }
 
 fn new_application() -> Value {
@@ -89,15 +98,16 @@ fn new_application() -> Value {
     })
 }
 
-fn application() -> Value {
+fn application(more: &[&str]) -> Value {
+    let required = ["id", "kind", "change", "reason", "state", "createdBy", "createdAt", "expiresAt"];
     json!({
         "type": "object",
-        "required": ["id", "kind", "change", "reason", "state", "createdBy", "createdAt", "expiresAt"],
+        "required": required.iter().chain(more).collect::<Vec<_>>(),
         "properties": {
             "id": id("app_"),
             "kind": kind(),
             "target": { "type": "string" },
-            "change": change(),
+            "change": told_change(),
             "reason": note(),
             "state": { "type": "string", "enum": ["waiting", "approved", "denied", "withdrawn", "expired"] },
             "createdBy": id("prp_"),
@@ -107,9 +117,8 @@ fn application() -> Value {
             "decidedAt": time(),
             "note": note(),
             "made": reference("NewAgent"),
-            "pending": { "type": "boolean" },
+            "pending": super::stops::pending(),
             "approval": super::asked(),
         },
-        "anyOf": by_kind(),
     })
 }

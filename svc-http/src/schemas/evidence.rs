@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use svc_core::state::people::Purpose;
 
 use super::administration::{object, word};
-use super::{id, reference, time};
+use super::{id, known, reference, time};
 
 /// Every schema of the family by its name.
 pub(super) fn all() -> [(&'static str, Value); 5] {
@@ -86,7 +86,7 @@ fn evidence() -> Value {
         "description": "A bundle, written as it is read: its members come in this order and without white space, and the seal signs the digest of all before it. `svc evidence verify FILE` checks it offline.",
         "required": ["format", "workspaceId", "origin", "range", "keys", "checkpoint", "records", "inclusionProofs", "truncated", "seal"],
         "properties": {
-            "format": { "type": "string", "const": "svc-evidence/1" },
+            "format": { "type": "string", "enum": ["svc-evidence/1"] },
             "workspaceId": id("wsp_"),
             "origin": { "type": "string" },
             "range": range(),
@@ -115,11 +115,11 @@ fn range() -> Value {
 /// A public key as RFC 8037 has it, with its use and standing.
 fn key() -> Value {
     let members = [
-        ("kty", json!({ "const": "OKP" })),
-        ("crv", json!({ "const": "Ed25519" })),
+        ("kty", known(&["OKP"])),
+        ("crv", known(&["Ed25519"])),
         ("x", shaped("[A-Za-z0-9_-]{43}")),
         ("kid", thumbprint()),
-        ("alg", json!({ "const": "EdDSA" })),
+        ("alg", known(&["EdDSA"])),
         ("use", word(&Purpose::ALL.map(Purpose::as_str))),
         ("notBefore", time()),
         ("retiredAt", time()),

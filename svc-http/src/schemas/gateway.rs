@@ -3,6 +3,8 @@
 
 use serde_json::{Value, json};
 
+use super::{known, with_description, word_or_null};
+
 /// Every schema of this family.
 pub(super) fn all() -> Vec<(&'static str, Value)> {
     vec![
@@ -63,7 +65,7 @@ fn messages_request(required: &[&str]) -> Value {
             "model": { "type": "string" },
             "max_tokens": { "type": "integer", "minimum": 1 },
             "messages": { "type": "array", "minItems": 1, "items": { "type": "object" } },
-            "system": { "type": ["string", "array"] },
+            "system": { "type": ["string", "array"], "items": {} },
             "stream": { "type": "boolean" },
             "tools": { "type": "array", "items": { "type": "object" } },
         },
@@ -142,7 +144,7 @@ fn call() -> Value {
             "jurisdiction": maybe,
             "mode": { "type": "string", "enum": ["shadow", "enforce"] },
             "objective": { "type": "string", "enum": ["balanced", "cost", "quality", "latency", "sovereign"] },
-            "humanOversight": { "type": "string", "enum": ["acknowledged"] },
+            "humanOversight": known(&["acknowledged"]),
             "stream": { "type": "boolean" },
             "attempts": { "type": "array", "items": attempt(),
                 "description": "What was tried, in order: of a call that was answered the last is the one that did." },
@@ -157,8 +159,10 @@ fn call() -> Value {
             "createdAt": { "type": "string", "format": "date-time" },
             "createdBy": { "type": "string", "description": "The `key_` that it came with." },
             "firstTokenMs": count, "durationMs": count, "overheadMs": count,
-            "end": { "type": ["string", "null"], "enum": ["done", "hung_up", "cut", "refused", "failed", "lapsed", null],
-                "description": "`null` while it runs." },
+            "end": with_description(
+                word_or_null(&["done", "hung_up", "cut", "refused", "failed", "lapsed"]),
+                "`null` while it runs.",
+            ),
         },
     })
 }

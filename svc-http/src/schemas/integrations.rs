@@ -26,7 +26,10 @@ pub(super) fn all() -> [(&'static str, Value); 23] {
         ("IssuerAnswer", issuer_answer()),
         ("StripeEvent", stripe_event()),
         ("StripeAnswer", stripe_answer()),
-        ("BillingAnswer", json!({ "type": "object", "properties": { "received": { "enum": [true] } } })),
+        (
+            "BillingAnswer",
+            json!({ "type": "object", "properties": { "received": { "type": "boolean", "enum": [true] } } }),
+        ),
         ("CodeHostEvent", code_host_event()),
         ("EventReceived", event_received()),
         ("SlackInteraction", slack_interaction()),
@@ -100,7 +103,7 @@ fn slack_answer() -> Value {
         "type": "object",
         "description": "What is told to whoever pressed a button, which is sent to `response_url` as well; to `url_verification` the `challenge`; nothing to everything else.",
         "properties": {
-            "response_type": { "const": "ephemeral" },
+            "response_type": { "type": "string", "enum": ["ephemeral"] },
             "replace_original": { "type": "boolean" },
             "text": { "type": "string" },
             "blocks": { "type": "array", "items": { "type": "object", "additionalProperties": true } },
@@ -169,7 +172,7 @@ fn stripe_answer() -> Value {
         "type": "object",
         "properties": {
             "approved": { "type": "boolean", "description": "Of `issuing_authorization.request`." },
-            "received": { "enum": [true], "description": "Of every other event." },
+            "received": { "type": "boolean", "enum": [true], "description": "Of every other event." },
         },
     })
 }
@@ -180,7 +183,7 @@ fn issuer_answer() -> Value {
         "properties": {
             "approved": { "type": "boolean", "description": "Of `authorization.request`." },
             "reason": { "type": "string", "description": "Why a charge is not approved: a word of a verdict, or `no_action`." },
-            "received": { "enum": [true], "description": "Of every other event." },
+            "received": { "type": "boolean", "enum": [true], "description": "Of every other event." },
             "outcome": { "type": "string", "description": "What came of it." },
         },
     })
@@ -199,7 +202,7 @@ fn event_received() -> Value {
         "type": "object",
         "required": ["received", "outcome"],
         "properties": {
-            "received": { "enum": [true] },
+            "received": { "type": "boolean", "enum": [true] },
             "outcome": {
                 "type": "string",
                 "description": "What came of it: `accepted` or `rejected` where tasks were reported so, `unchanged` where nothing was to be said of them any more, `no_task` where none of this workspace is named, `not_listed` where the integration does not name its repository and branch, `outsider` of a pull request that somebody outside made and that was not merged, `ignored` for every other event.",
@@ -357,7 +360,7 @@ fn delivery() -> Value {
             },
             "nextAt": nullable(time()),
             "createdAt": time(),
-            "createdBy": { "type": "null", "description": "Nobody makes a delivery: what is told of happens by itself." },
+            "createdBy": { "type": ["string", "null"], "description": "`null`: nobody makes a delivery, what is told of happens by itself." },
         },
     })
 }

@@ -19,6 +19,7 @@ pub(super) fn all() -> Vec<(&'static str, Value)> {
         ("Templates", list("Template")),
         ("TemplateTerms", template_terms(1)),
         ("NewTemplate", object(&[("name", name()), ("mandate", reference("TemplateTerms"))], &["name", "mandate"])),
+        ("Duplicates", duplicates()),
         ("TemplateChange", object(&[("mandate", reference("TemplateTerms"))], &[])),
     ]
 }
@@ -30,6 +31,8 @@ fn terms(least: u32) -> Vec<(&'static str, Value)> {
     let domains = texts("A domain, or `*.` before one for those under it.");
     let globs = texts("A glob over `server/name`, or `name` where there is no server.");
     let allowed = object(&[("allow", texts("A name of `data.fields`, or of a member of `details`."))], &["allow"]);
+    // By name in bodies, which `anyOf` puts together: a generator names no type after a list of words within such a one.
+    let same = if least == 0 { duplicates() } else { reference("Duplicates") };
     vec![
         ("name", name()),
         ("actions", texts("A type of actions, or `prefix.*` for every type that begins so.")),
@@ -37,9 +40,13 @@ fn terms(least: u32) -> Vec<(&'static str, Value)> {
         ("merchants", told(lists(&domains), "Who may be paid; what is denied is denied by every mandate.")),
         ("fields", told(allowed, "What may be shared.")),
         ("tools", told(lists(&globs), "What may be called; what is denied is denied by every mandate.")),
-        ("duplicates", told(word(&["ask", "record"]), "What the same payment again within ten minutes brings about.")),
+        ("duplicates", told(same, "What the same payment again within ten minutes brings about.")),
         ("expiresAt", time()),
     ]
+}
+
+fn duplicates() -> Value {
+    word(&["ask", "record"])
 }
 
 fn texts(what: &str) -> Value {
@@ -82,8 +89,14 @@ fn mandate() -> Value {
         ("template", name()),
         ("version", json!({ "type": "integer", "minimum": 1 })),
         ("state", word(&["active", "paused", "revoked", "expired"])),
-        ("createdBy", maker()),
-        ("createdAt", time()),
+        (
+            "createdBy",
+            super::with_description(
+                maker(),
+                "Who made this version: a `prp_` or `key_` id or `token:<name>`; `null` is the program.",
+            ),
+        ),
+        ("createdAt", super::with_description(time(), "When this version was made. A change makes a new one.")),
     ]);
     object(&members, &["id", "agentId", "name", "actions", "duplicates", "version", "state", "createdBy", "createdAt"])
 }

@@ -66,7 +66,7 @@ fn settings(required: &[&str]) -> Value {
                 "type": ["object", "null"],
                 "required": ["type"],
                 "properties": {
-                    "type": { "enum": ["bearer", "header", "none"] },
+                    "type": { "type": "string", "enum": ["bearer", "header", "none"] },
                     "header": { "type": "string", "description": "The header's name; for `header` alone." },
                     "secret": { "type": "string", "minLength": 1, "maxLength": 4096, "description": "Sealed, and shown never again." },
                 },
@@ -89,14 +89,14 @@ fn server() -> Value {
                 "type": "object",
                 "required": ["type"],
                 "properties": {
-                    "type": { "enum": ["bearer", "header", "none"] },
+                    "type": { "type": "string", "enum": ["bearer", "header", "none"] },
                     "header": { "type": "string" },
                     "secretHint": { "type": "string", "description": "The last four characters." },
                 },
             },
             "tools": filter(),
             "enabled": { "type": "boolean" },
-            "state": { "enum": ["ok", "unreachable", "held"], "description": "`held`: a tool is not as a person accepted it." },
+            "state": { "type": "string", "enum": ["ok", "unreachable", "held"], "description": "`held`: a tool is not as a person accepted it." },
             "toolsHash": { "oneOf": [hash("SHA-256 of the JSON array (RFC 8785) of all definitions as they were last seen, by name."), { "type": "null" }] },
             "held": {
                 "type": "array",

@@ -9,17 +9,7 @@ pub(super) fn all() -> Vec<(&'static str, Value)> {
     vec![
         ("Member", member()),
         ("Members", list("Member")),
-        (
-            "PendingMember",
-            json!({
-                "type": "object",
-                "required": ["pending", "approval"],
-                "properties": {
-                    "pending": { "enum": [true] },
-                    "approval": super::asked(),
-                },
-            }),
-        ),
+        ("PendingMember", super::stops::waiting(&[])),
         ("NewMember", new_member()),
         ("MemberChange", json!({ "type": "object", "properties": { "role": role(), "teamIds": ids("team_", 50) } })),
         ("Team", team()),

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{faults, id, reference, time};
+use super::{faults, id, known, reference, time};
 
 /// The schemas of this family, each with its name.
 pub(super) fn all() -> Vec<(&'static str, Value)> {
@@ -49,10 +49,10 @@ fn answers() -> Vec<(&'static str, Value)> {
                 "required": ["access_token", "token_type", "expires_in", "refresh_token", "scope"],
                 "properties": {
                     "access_token": { "type": "string", "pattern": "^aat_" },
-                    "token_type": { "const": "Bearer" },
-                    "expires_in": { "const": 3600 },
+                    "token_type": { "type": "string", "enum": ["Bearer"] },
+                    "expires_in": { "type": "integer", "minimum": 1, "description": "Seconds." },
                     "refresh_token": { "type": "string", "pattern": "^art_" },
-                    "scope": { "const": "svc:agent" },
+                    "scope": known(&["svc:agent"]),
                 },
             }),
         ),
@@ -97,7 +97,7 @@ fn mcp() -> Vec<(&'static str, Value)> {
                 "required": ["jsonrpc"],
                 "anyOf": [{ "required": ["method"] }, { "required": ["result"] }, { "required": ["error"] }],
                 "properties": {
-                    "jsonrpc": { "const": "2.0" },
+                    "jsonrpc": { "type": "string", "pattern": "^2[.]0$" },
                     "id": { "type": ["string", "integer"] },
                     "method": { "type": "string" },
                     "params": { "type": "object" },
@@ -110,7 +110,7 @@ fn mcp() -> Vec<(&'static str, Value)> {
                 "type": "object",
                 "required": ["jsonrpc", "id"],
                 "properties": {
-                    "jsonrpc": { "const": "2.0" },
+                    "jsonrpc": { "type": "string", "enum": ["2.0"] },
                     "id": { "type": ["string", "integer", "null"] },
                     "result": { "type": "object" },
                     "error": { "type": "object" },
@@ -124,7 +124,7 @@ fn mcp() -> Vec<(&'static str, Value)> {
                 "type": "object",
                 "required": ["jsonrpc", "id", "error"],
                 "properties": {
-                    "jsonrpc": { "const": "2.0" },
+                    "jsonrpc": { "type": "string", "enum": ["2.0"] },
                     "id": { "type": ["string", "integer", "null"] },
                     "error": {
                         "description": "As every other error, and as JSON-RPC has it: its members stand in `data` too.",
@@ -206,7 +206,7 @@ fn registered() -> Value {
             "redirect_uris": { "type": "array", "items": { "type": "string" } },
             "grant_types": { "type": "array", "items": { "type": "string" } },
             "response_types": { "type": "array", "items": { "type": "string" } },
-            "scope": { "const": "svc:agent" },
+            "scope": known(&["svc:agent"]),
             "application_type": { "type": "string" },
             "client_uri": { "type": "string" },
             "logo_uri": { "type": "string" },
@@ -216,7 +216,7 @@ fn registered() -> Value {
             "software_version": { "type": "string" },
             "token_endpoint_auth_method": auth(),
             "client_secret": { "type": "string" },
-            "client_secret_expires_at": { "const": 0 },
+            "client_secret_expires_at": { "type": "integer", "minimum": 0, "description": "0: never." },
         },
     })
 }

@@ -80,7 +80,9 @@ pub(super) fn action_type() -> Value {
         words.join(", "),
         sinks.join(", ")
     );
-    json!({ "type": "string", "description": told, "examples": ["payment", "tool.call", "crm.update"] })
+    let one_word: Vec<&str> = words.iter().map(String::as_str).filter(|it| !it.contains('.')).collect();
+    let pattern = format!(r"^({}|[a-z][a-z0-9_]*(\.[a-z][a-z0-9_]*){{1,4}})$", one_word.join("|"));
+    json!({ "type": "string", "maxLength": 128, "pattern": pattern, "description": told, "examples": ["payment", "tool.call", "crm.update"] })
 }
 
 /// What the gate made of an action's origin.

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{id, reference, time};
+use super::{id, reference, time, word_or_null};
 
 /// Every schema of the family by its name.
 pub(super) fn all() -> Vec<(&'static str, Value)> {
@@ -72,11 +72,11 @@ pub(crate) fn class_id() -> Value {
 }
 
 fn mode() -> Value {
-    json!({ "type": ["string", "null"], "enum": ["shadow", "enforce", null] })
+    word_or_null(&["shadow", "enforce"])
 }
 
 fn objective() -> Value {
-    json!({ "type": ["string", "null"], "enum": ["balanced", "cost", "quality", "latency", "sovereign", null] })
+    word_or_null(&["balanced", "cost", "quality", "latency", "sovereign"])
 }
 
 fn capabilities() -> Value {
@@ -151,7 +151,7 @@ fn model_settings(prices: &str) -> Map<String, Value> {
         ("contextWindow", tokens.clone()),
         ("maxOutput", tokens),
         ("capabilities", capabilities()),
-        ("retention", json!({ "type": ["string", "null"], "enum": ["none", "days", null] })),
+        ("retention", word_or_null(&["none", "days"])),
         ("retentionDays", json!({ "type": ["integer", "null"], "minimum": 1 })),
         (
             "quality",
@@ -166,7 +166,7 @@ fn model_settings(prices: &str) -> Map<String, Value> {
 fn new_model() -> Value {
     let mut all = model_settings("NewPrices");
     all.extend(members(&[
-        ("id", json!({ "type": "string", "minLength": 1, "maxLength": 200 })),
+        ("id", json!({ "type": "string", "minLength": 1, "maxLength": 200, "pattern": "^[!-~]+$" })),
         ("upstreamId", id("ups_")),
     ]));
     json!({ "type": "object", "required": ["id", "upstreamId"], "properties": all })
@@ -257,7 +257,7 @@ fn policy(own: &[(&str, Value)], stands: bool, required: &[&str]) -> Value {
         ("models", texts.clone()),
         ("providers", texts.clone()),
         ("jurisdictions", texts),
-        ("retention", json!({ "type": ["string", "null"], "enum": ["none", null] })),
+        ("retention", word_or_null(&["none"])),
         ("capabilities", capabilities()),
         ("minQuality", json!({ "type": ["integer", "null"], "minimum": 0, "maximum": 100 })),
         ("maxCostMicros", json!({ "type": ["integer", "null"], "minimum": 0 })),

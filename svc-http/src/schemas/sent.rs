@@ -102,20 +102,25 @@ fn nullable(mut schema: Value) -> Value {
     if parts.get("oneOf").and_then(Value::as_array).is_some_and(|it| it.contains(&nothing)) {
         return schema;
     }
-    match parts.get_mut("type") {
-        Some(Value::Array(several)) if !several.contains(&json!("null")) => several.push(json!("null")),
-        Some(one) if one.is_string() => *one = json!([one.take(), "null"]),
-        Some(_) | None => {}
+    let is_listed = parts.contains_key("enum");
+    match parts.get_mut("type").filter(|_| !is_listed) {
+        Some(Value::Array(several)) => {
+            if !several.iter().any(|it| it == "null") {
+                several.push(json!("null"));
+            }
+            return schema;
+        }
+        Some(one) => {
+            *one = json!([one.take(), "null"]);
+            return schema;
+        }
+        None => {}
     }
-    let words = parts.get_mut("enum").and_then(Value::as_array_mut);
-    let is_listed = words.is_some();
-    words.filter(|it| !it.contains(&Value::Null)).into_iter().for_each(|it| it.push(Value::Null));
-    if is_listed || parts.contains_key("type") {
-        return schema;
-    }
-    let told = parts.remove("description");
+    let outer = ["description", "default"].map(|name| (name, parts.remove(name)));
     let mut either = json!({ "oneOf": [schema, nothing] });
-    told.into_iter().for_each(|it| crate::wire::put(&mut either, "description", it));
+    for (name, value) in outer {
+        value.into_iter().for_each(|it| crate::wire::put(&mut either, name, it));
+    }
     either
 }
 
@@ -146,7 +151,7 @@ mod tests {
         assert_eq!(nullable(text.clone()), text);
         let several = json!({ "type": ["string", "array"] });
         assert_eq!(nullable(several)["type"], json!(["string", "array", "null"]));
-        let words = json!({ "type": ["string", "null"], "enum": ["a", null] });
+        let words = json!({ "oneOf": [{ "type": "string", "enum": ["a"] }, { "type": "null" }] });
         assert_eq!(nullable(json!({ "type": "string", "enum": ["a"] })), words);
         assert_eq!(nullable(words.clone()), words);
         let either = json!({ "oneOf": [{ "$ref": "#/x" }, { "type": "null" }], "description": "why" });

@@ -2,16 +2,21 @@
 
 use serde_json::{Value, json};
 
+use super::administration::object;
 use super::{asked, digest, id, reference, time, with_description};
 
 /// The schemas of this family, each with its name.
 pub(super) fn all() -> Vec<(&'static str, Value)> {
     vec![
         ("GivenReason", reason()),
-        ("Frozen", frozen()),
+        (
+            "PendingFreeze",
+            waiting(&[("count", json!({ "type": "integer", "minimum": 0, "description": "How many agents." }))]),
+        ),
         ("FleetFreeze", fleet_freeze()),
         ("Fleet", fleet()),
         ("Hold", hold()),
+        ("PendingLift", waiting(&[])),
         ("HoldPage", page()),
         ("Lift", lift()),
     ]
@@ -25,18 +30,18 @@ fn reason() -> Value {
     json!({ "type": "object", "required": ["reason"], "properties": { "reason": note() } })
 }
 
-fn pending() -> Value {
+/// Whether it waits.
+pub(super) fn pending() -> Value {
     json!({ "type": "boolean", "description": "True where nothing is done yet and a person decides (202)." })
 }
 
-fn frozen() -> Value {
-    let waiting = json!({
-        "type": "object",
-        "required": ["pending", "approval", "count"],
-        "properties": { "pending": pending(), "approval": asked(), "count": { "type": "integer" } },
-    });
-    let about = "The agent as it stands; or, past a ceiling, the question to a person.";
-    json!({ "description": about, "anyOf": [reference("Agent"), waiting] })
+/// What is answered in place of a record whose change waits for a person, with these members besides.
+pub(super) fn waiting(more: &[(&str, Value)]) -> Value {
+    let is_pending =
+        json!({ "type": "boolean", "enum": [true], "description": "Nothing is done yet: a person decides." });
+    let own = [("pending", is_pending), ("approval", asked())];
+    let members: Vec<(&str, Value)> = own.into_iter().chain(more.iter().cloned()).collect();
+    object(&members, &members.iter().map(|it| it.0).collect::<Vec<_>>())
 }
 
 fn fleet_freeze() -> Value {
@@ -50,7 +55,7 @@ fn fleet_freeze() -> Value {
                 "description": "At least one condition; an agent has to meet all of them. `all` stands alone.",
                 "minProperties": 1,
                 "properties": {
-                    "all": { "enum": [true] },
+                    "all": { "type": "boolean", "enum": [true] },
                     "agentIds": { "type": "array", "minItems": 1, "maxItems": 1000, "items": id("agt_") },
                     "principalId": id("prp_"),
                     "teamId": id("team_"),
@@ -94,8 +99,6 @@ fn fleet() -> Value {
                 },
             },
             "truncated": { "type": "boolean" },
-            "pending": pending(),
-            "approval": asked(),
         },
     })
 }
@@ -103,7 +106,7 @@ fn fleet() -> Value {
 fn hold() -> Value {
     json!({
         "type": "object",
-        "description": "A hold; or, where a second owner is asked, `pending` and `approval`.",
+        "required": ["id", "scope", "agents", "reason", "by", "at", "createdAt", "createdBy"],
         "properties": {
             "id": id("hld_"),
             "scope": { "type": "string", "enum": ["all", "selection"] },
@@ -116,8 +119,6 @@ fn hold() -> Value {
             "liftedBy": id("prp_"),
             "createdAt": time(),
             "createdBy": { "type": "string" },
-            "pending": pending(),
-            "approval": asked(),
         },
     })
 }

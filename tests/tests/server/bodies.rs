@@ -38,9 +38,7 @@ fn resolved(schema: &'static Value) -> &'static Value {
 
 fn admits_null(schema: &Value) -> bool {
     let null = |it: &Value| it["type"] == "null";
-    let words = schema["enum"].as_array().filter(|_| schema["type"].is_null());
-    words.is_some_and(|it| it.contains(&Value::Null))
-        || schema["type"].as_array().is_some_and(|it| it.contains(&json!("null")))
+    schema["type"].as_array().is_some_and(|it| it.contains(&json!("null")))
         || schema["oneOf"].as_array().is_some_and(|it| it.iter().any(null))
 }
 
@@ -80,7 +78,8 @@ fn probes(schema: &'static Value, path: &str, wrap: &dyn Fn(Value) -> Value, out
 fn telling(schema: &Value) -> Option<Value> {
     let id = schema["pattern"].as_str().and_then(|it| it.strip_prefix('^')?.split_once("_[0-7]"));
     let id = id.map(|(prefix, _)| json!(format!("{prefix}_{}", "0".repeat(26))));
-    schema.get("const").cloned().or(id)
+    let word = schema["enum"].as_array().and_then(|it| it.first()).filter(|_| schema["properties"].is_null());
+    word.cloned().or(id)
 }
 
 /// Members without which the rest of a body is not looked at.
