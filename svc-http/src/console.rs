@@ -96,6 +96,7 @@ static FILES: [File; FILES_COUNT] = files![
     "console.css"
     "deliveries.js"
     "ending.js"
+    "filters.js"
     "given.js"
     "hooks.js"
     "htm.js"
@@ -114,6 +115,7 @@ static FILES: [File; FILES_COUNT] = files![
     "meanwhile.js"
     "models.js"
     "named.js"
+    "once.js"
     "pages.js"
     "people.js"
     "preact.js"
@@ -134,11 +136,12 @@ static FILES: [File; FILES_COUNT] = files![
     "unsent.js"
     "upstreams.js"
 ];
-const FILES_COUNT: usize = 55;
+const FILES_COUNT: usize = 57;
 
 /// What every page needs at once: asked for together, not one after the other as each names the next.
 const FIRST: &[&str] = &[
     "app.js",
+    "filters.js",
     "hooks.js",
     "htm.js",
     "keyboard.js",

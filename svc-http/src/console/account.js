@@ -1,7 +1,8 @@
 // One's own account: the password, the second factor, and where one is signed in, whatever the workspace.
-import { Badge, Button, Copy, Dialog, Facts, Field, Form, Heading, Once, Pager, Quoted, Shown, Table, Time, at, html, usePlace } from "./kit.js";
+import { Badge, Button, Copy, Dialog, Facts, Field, Form, Heading, Pager, Quoted, Shown, Table, Time, at, html, usePlace } from "./kit.js";
 import { useState } from "./hooks.js";
 import { useApi, useList } from "./list.js";
+import { Once } from "./once.js";
 import { ROOT, isDone, query } from "./server.js";
 import { instant } from "./text.js";
 import { dropAll } from "./unsent.js";

@@ -1,7 +1,8 @@
 // What agents did and asked for, with how each was decided; one of them with its reasons.
-import { Badge, Button, Choice, Dialog, Empty, Entries, Facts, Field, Filters, Form, Heading, Id, Json, Money, Pager, Quoted, Recipient, Said, Shown, Table, Time, Typed, at, html, usePlace } from "./kit.js";
+import { Badge, Button, Dialog, Empty, Entries, Facts, Field, Form, Heading, Id, Json, Money, Pager, Quoted, Recipient, Said, Shown, Table, Time, at, html, usePlace } from "./kit.js";
 import { useState } from "./hooks.js";
 import { Matter } from "./approvals.js";
+import { Choice, Filters, Typed } from "./filters.js";
 import { Given } from "./given.js";
 import { Who, useApi, useList, useRead } from "./list.js";
 import { AgentChoice, useAgents } from "./named.js";

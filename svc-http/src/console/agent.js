@@ -1,5 +1,5 @@
 // One agent: what it may do, what it did, its keys, and stopping it.
-import { Badge, Button, Dialog, Empty, Facts, Field, Form, Heading, Id, Pager, Quoted, ShownOnce, Shown, Table, Time, at, html, usePlace } from "./kit.js";
+import { Badge, Button, Dialog, Empty, Facts, Field, Form, Heading, Id, Pager, Quoted, Shown, Table, Time, at, html, usePlace } from "./kit.js";
 import { useState } from "./hooks.js";
 import { Actions } from "./activity.js";
 import { Spend, Standing, TIERS, isWhole } from "./agents.js";
@@ -7,6 +7,7 @@ import { Ending } from "./ending.js";
 import { Who, useApi, useList, useRead, useWatched, useWhole } from "./list.js";
 import { Mandates } from "./mandates.js";
 import { Others, usePinned } from "./meanwhile.js";
+import { ShownOnce } from "./once.js";
 import { wrongFields } from "./server.js";
 import { plain } from "./text.js";
 

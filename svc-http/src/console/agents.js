@@ -1,8 +1,9 @@
 // The agents of a workspace, and making one.
-import { Badge, Button, Dialog, Empty, Field, Form, Heading, Kept, Money, Pager, Quoted, ShownOnce, Shown, Table, Time, at, html, usePlace } from "./kit.js";
+import { Badge, Button, Dialog, Empty, Field, Form, Heading, Kept, Money, Pager, Quoted, Shown, Table, Time, at, html, usePlace } from "./kit.js";
 import { useCallback, useEffect, useRef, useState } from "./hooks.js";
 import { useApi, useList, useLive, useWhole } from "./list.js";
 import { InOneLine, Terms, atTerms, bodyOf, useTemplates } from "./mandates.js";
+import { ShownOnce } from "./once.js";
 import { isDone, query as asQuery } from "./server.js";
 import { count } from "./text.js";
 

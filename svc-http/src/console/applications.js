@@ -1,11 +1,12 @@
 // What members asked for that their role cannot do: asking, deciding, taking back.
-import { Badge, Button, Dialog, Empty, Field, Form, Heading, Id, Json, Kept, Pager, Quoted, ShownOnce, Shown, Tabs, Time, at, html, useNow, usePlace } from "./kit.js";
+import { Badge, Button, Dialog, Empty, Field, Form, Heading, Id, Json, Kept, Pager, Quoted, Shown, Tabs, Time, at, html, useNow, usePlace } from "./kit.js";
 import { useCallback, useEffect, useId, useState } from "./hooks.js";
 import { TIERS } from "./agents.js";
 import { Brief, noAmount } from "./budgets.js";
 import { Who, forget, useApi, useList, useRead, useRemembered, useWhole } from "./list.js";
 import { Broadens, Terms, Words, atTerms, bodyOf, isAsked } from "./mandates.js";
 import { isSame } from "./meanwhile.js";
+import { ShownOnce } from "./once.js";
 import { isDone, query as asQuery, wrongFields } from "./server.js";
 import { dollars, left, micros, plain } from "./text.js";
 import { unsentHere } from "./unsent.js";

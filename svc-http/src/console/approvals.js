@@ -1,5 +1,6 @@
 // What waits for a person, and what persons decided: the inbox. An approval is decided on its own page, which shows all of it.
-import { Badge, Choice, Empty, Entries, Filters, Heading, Money, Pager, Quoted, Recipient, Said, Shown, Tabs, Time, at, html, useNow, usePlace } from "./kit.js";
+import { Badge, Empty, Entries, Heading, Money, Pager, Quoted, Recipient, Said, Shown, Tabs, Time, at, html, useNow, usePlace } from "./kit.js";
+import { Choice, Filters } from "./filters.js";
 import { Who, useList, useRemembered } from "./list.js";
 import { AgentChoice, useAgents } from "./named.js";
 import { query as asQuery, readBy } from "./server.js";

@@ -1,9 +1,10 @@
 // Budgets: what may be spent on models, what has been used of it, and what happens at which part.
-import { Badge, Button, Choice, Dialog, Dollars, Empty, Field, Form, Heading, Pager, Shown, Time, at, html, usePlace } from "./kit.js";
+import { Badge, Button, Dialog, Dollars, Empty, Field, Form, Heading, Pager, Shown, Time, at, html, usePlace } from "./kit.js";
 import { Parts } from "./charts.js";
 import { Ending } from "./ending.js";
 import { createContext } from "./preact.js";
 import { useContext, useState } from "./hooks.js";
+import { Choice } from "./filters.js";
 import { Who, useApi, useList } from "./list.js";
 import { Others, isSame, usePinned } from "./meanwhile.js";
 import { Named, useNames } from "./named.js";

@@ -1,8 +1,9 @@
 // Clients that people let act as an agent, by OAuth: what each may, when it was used, and ending it.
-import { Badge, Button, Choice, Empty, Facts, Heading, Pager, Quoted, Shown, Table, Time, at, html, usePlace } from "./kit.js";
+import { Badge, Button, Empty, Facts, Heading, Pager, Quoted, Shown, Table, Time, at, html, usePlace } from "./kit.js";
 import { begun } from "./account.js";
 import { Ending } from "./ending.js";
 import { useState } from "./hooks.js";
+import { Choice } from "./filters.js";
 import { Who, useList, useRemembered } from "./list.js";
 import { AgentChoice, useAgents } from "./named.js";
 import { query as asQuery } from "./server.js";

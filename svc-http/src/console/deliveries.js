@@ -1,7 +1,8 @@
 // Calls to the outside and messages to people: what came of each, and trying one again.
-import { Badge, Button, Choice, Empty, Facts, Filters, Heading, Id, Pager, Quoted, Shown, Table, Time, Trouble, at, html, usePlace } from "./kit.js";
+import { Badge, Button, Empty, Facts, Heading, Id, Pager, Quoted, Shown, Table, Time, Trouble, at, html, usePlace } from "./kit.js";
 import { useEffect, useRef, useState } from "./hooks.js";
 import { About } from "./about.js";
+import { Choice, Filters } from "./filters.js";
 import { useApi, useList, useRead } from "./list.js";
 import { isDone, query as asQuery } from "./server.js";
 import { count } from "./text.js";

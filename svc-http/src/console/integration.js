@@ -1,11 +1,12 @@
 // One integration: how it stands, what it is configured by, its secrets, and trying it out.
-import { Badge, Button, Copy, Dialog, Facts, Field, Form, Heading, Id, Quoted, ShownOnce, Shown, Table, Time, at, html, usePlace } from "./kit.js";
+import { Badge, Button, Copy, Dialog, Facts, Field, Form, Heading, Id, Quoted, Shown, Table, Time, at, html, usePlace } from "./kit.js";
 import { Ending } from "./ending.js";
 import { useState } from "./hooks.js";
 import { Came } from "./deliveries.js";
 import { CLASSES, Config, KINDS, Secret, State, configOf, titleOf, useMembers } from "./integrations.js";
 import { Who, useApi, useRead, useWatched } from "./list.js";
 import { Others, isSame, usePinned } from "./meanwhile.js";
+import { ShownOnce } from "./once.js";
 import { query as asQuery } from "./server.js";
 
 const HOURS_MAX = 168;

@@ -1,8 +1,9 @@
 // What this workspace is connected with, one of a kind: what there is, and setting up another.
-import { Badge, Button, Dialog, Empty, Field, Form, Heading, Kept, Quoted, ShownOnce, Shown, Table, Time, at, html, usePlace } from "./kit.js";
+import { Badge, Button, Dialog, Empty, Field, Form, Heading, Kept, Quoted, Shown, Table, Time, at, html, usePlace } from "./kit.js";
 import { useState } from "./hooks.js";
 import { useApi, useList, useWatched, useWhole } from "./list.js";
 import { chosenOver } from "./meanwhile.js";
+import { ShownOnce } from "./once.js";
 import { count, lines } from "./text.js";
 
 /**

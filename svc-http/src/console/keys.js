@@ -1,8 +1,10 @@
 // Keys for model traffic and administration, and service tokens, by which machines administer agents: made, shown once, revoked.
-import { Badge, Button, Choice, Dialog, Empty, Field, Form, Heading, Pager, Quoted, ShownOnce, Shown, Tabs, Table, Time, at, html, useNow, usePlace } from "./kit.js";
+import { Badge, Button, Dialog, Empty, Field, Form, Heading, Pager, Quoted, Shown, Tabs, Table, Time, at, html, useNow, usePlace } from "./kit.js";
 import { Ending } from "./ending.js";
 import { useState } from "./hooks.js";
+import { Choice } from "./filters.js";
 import { Who, useApi, useList, useRead, useRemembered } from "./list.js";
+import { ShownOnce } from "./once.js";
 import { Checks, named, ticked, useMembers, useTeams } from "./people.js";
 import { ROOT } from "./server.js";
 import { lines } from "./text.js";

@@ -4,7 +4,7 @@ import { createContext, h } from "./preact.js";
 import { useContext, useEffect, useId, useLayoutEffect, useRef, useState } from "./hooks.js";
 import htm from "./htm.js";
 import { focused, leadBack, leadTo } from "./keyboard.js";
-import { ROOT, isDay, isDone, now, session, signInAddress, told } from "./server.js";
+import { ROOT, isDone, now, session, signInAddress, told } from "./server.js";
 import * as text from "./text.js";
 import { drop, keepTyped, putBack, typedOf, unsentIn } from "./unsent.js";
 
@@ -242,49 +242,7 @@ export function Pager({ of }) {
 export const Tabs = ({ name, of }) => html`<nav class="tabs" aria-label=${name}>${of.map((it) => html`<a key=${it.label} href=${it.href} aria-current=${it.on ? "true" : undefined}>${it.label}</a>`)}</nav>`;
 
 /** What an option shows, which is text alone. @param {any} named */
-const option = (named) => text.plain(named);
-
-/** Filters, each of which says what is wrong with it where something could not be read by it. @param {{ of?: { got: any }, children?: any }} props */
-export const Filters = ({ of, children }) => html`<${Faults.Provider} value=${faultsOf(of?.got?.error ?? {})}><div class="filters">${children}</div><//>`;
-
-/** A filter that acts when it is chosen; what an address names beside the options is shown as it is. `fault`: the name that its faults have. @param {{ label: string, value: string, options: [string, any][], choose: (value: string) => void, fault?: string }} props */
-export function Choice({ label, value, options, choose, fault }) {
-  const id = useId();
-  const wrong = useWrong(fault);
-  const pick = (/** @type {any} */ event) => choose(event.currentTarget.value);
-  const all = !value || options.some((it) => it[0] === value) ? options : [...options, [value, value]];
-  return html`<span class="choice"><label for=${id}>${label}</label>
-    <select id=${id} value=${value} onChange=${pick} ...${marks(id, wrong)}>${all.map(([is, named]) => html`<option key=${is} value=${is} selected=${is === value}>${option(named)}</option>`)}</select>
-    ${wrong && html`<${WrongFilter} id=${id} text="There is no such choice. Choose another." />`}</span>`;
-}
-
-/** A filter that is typed and acts once it is left. `said`: what its fault is called; a day's is said where it is found. @param {{ label: string, value: string, choose: (value: string) => void, fault?: string, said?: string, as?: "text" | "date", more?: Record<string, any>, children?: any }} props */
-export function Typed({ label, value, choose, fault, said, as = "text", more = {}, children }) {
-  const id = useId();
-  const wrong = useWrong(fault);
-  // What is being typed stays while the page is drawn anew.
-  const [draft, setDraft] = useState(/** @type {string | null} */ (null));
-  const type = (/** @type {any} */ event) => setDraft(event.currentTarget.value);
-  const leave = (/** @type {any} */ event) => {
-    setDraft(null);
-    choose(event.currentTarget.value.trim());
-  };
-  return html`<span class="choice"><label for=${id}>${label}</label>
-    <input id=${id} type=${as} value=${draft ?? (as === "date" && !isDay(value) ? "" : value)} onInput=${type} onChange=${leave} onBlur=${() => setDraft(null)} autocapitalize="none" spellcheck=${false} ...${marks(id, wrong)} ...${more} />
-    ${children}${wrong && html`<${WrongFilter} id=${id} text=${said ?? wrong} />`}</span>`;
-}
-
-/** The fault of a filter. @param {string | undefined} fault */
-function useWrong(fault) {
-  const faults = useContext(Faults);
-  return fault && faultOf(faults, fault);
-}
-
-/** @param {string} id @param {any} wrong */
-const marks = (id, wrong) => (wrong ? { "aria-invalid": "true", "aria-describedby": `${id}-wrong` } : {});
-
-/** @param {{ id: string, text: string }} props */
-const WrongFilter = ({ id, text: said }) => html`<small id=${`${id}-wrong`} class="wrong"><${Said} text=${said} /></small>`;
+export const option = (named) => text.plain(named);
 
 // Asking for more: dialogs and forms.
 
@@ -312,14 +270,14 @@ const stays = [];
 addEventListener("popstate", (event) => void [...stays].reverse().some((it) => it(event)));
 
 /** Stays at an address that was gone back from. @param {PopStateEvent} event @param {string} address */
-function stayAt(event, address) {
+export function stayAt(event, address) {
   event.stopImmediatePropagation();
   history.pushState(null, "", address);
   return true;
 }
 
 /** @param {(event: PopStateEvent) => boolean} stay */
-function staying(stay) {
+export function staying(stay) {
   stays.push(stay);
   return () => void stays.splice(stays.indexOf(stay), 1);
 }
@@ -374,10 +332,11 @@ export function Dialog({ title, of, close, children }) {
 /** The dialog that a form stands in. */
 const Box = createContext(/** @type {import("./unsent.js").Box} */ ({ title: "" }));
 
-const Faults = createContext(/** @type {Record<string, string>} */ ({}));
+/** What is wrong with fields or filters, by their names. */
+export const Faults = createContext(/** @type {Record<string, string>} */ ({}));
 
 /** The fault of a field, or of something in it. @param {Record<string, string>} faults @param {string} field */
-const faultOf = (faults, field) => faults[field] ?? faults[Object.keys(faults).find((it) => it.startsWith(`${field}.`)) ?? ""];
+export const faultOf = (faults, field) => faults[field] ?? faults[Object.keys(faults).find((it) => it.startsWith(`${field}.`)) ?? ""];
 
 /**
  * What the browser cannot read of what was typed, by the names of fields. The form's values hold nothing for such a field, as if it
@@ -390,7 +349,7 @@ const unread = (form) =>
     .map((it) => ({ field: it.dataset.field ?? it.name, message: it.type === "number" ? "must be a number" : "must be a whole date and time, or empty" }));
 
 /** What is wrong, by the names of fields. @param {import("./server.js").Refused} error @returns {Record<string, string>} */
-function faultsOf({ type, errors = [] }) {
+export function faultsOf({ type, errors = [] }) {
   if (type === "reason_required") return { reason: "Say why, in words for whoever reads it." };
   return Object.fromEntries(errors.map((it) => [it.field, unnamed(it.message)]));
 }
@@ -565,31 +524,3 @@ export function Group({ legend, fault, hint, children }) {
     ${children}
   </fieldset>`;
 }
-
-/** Keeps a dialog that shows something this once: the browser's way back leaves it where it is, and to leave the page is asked about. */
-export function Once() {
-  const [isKept, set] = useState(false);
-  useLayoutEffect(() => {
-    const address = location.href;
-    const leaving = staying((event) => {
-      set(true);
-      return stayAt(event, address);
-    });
-    const leave = (/** @type {BeforeUnloadEvent} */ event) => event.preventDefault();
-    addEventListener("beforeunload", leave);
-    return () => {
-      leaving();
-      removeEventListener("beforeunload", leave);
-    };
-  }, []);
-  return isKept && html`<p class="note" role="alert">This is shown only once, so the page has not gone back. Keep it, press the button below, then go back.</p>`;
-}
-
-/** A secret that is shown this once. @param {{ title: string, secret: string, what?: string, close: () => void, children?: any }} props */
-export const ShownOnce = ({ title, secret, what = "key", close, children }) => html`<${Dialog} title=${title} close=${() => {}}>
-  <p>Copy it now and keep it where secrets are kept: it is not shown again.</p>
-  <p class="secret"><code>${secret}</code></p>
-  ${children}
-  <${Once} />
-  <p class="acts"><${Copy} text=${secret} label=${`Copy the ${what}`} /><button type="button" class="main" onClick=${close}>I have kept it</button></p>
-<//>`;

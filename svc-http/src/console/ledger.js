@@ -1,7 +1,8 @@
 // The ledger: what happened, in order, and one record with its proof checked here.
-import { Badge, Button, Choice, Dialog, Empty, Facts, Filters, Heading, Id, Json, Money, Pager, Quoted, Shown, Table, Time, Typed, at, html, usePlace } from "./kit.js";
+import { Badge, Button, Dialog, Empty, Facts, Heading, Id, Json, Money, Pager, Quoted, Shown, Table, Time, at, html, usePlace } from "./kit.js";
 import { useEffect, useState } from "./hooks.js";
 import { About, brief } from "./about.js";
+import { Choice, Filters, Typed } from "./filters.js";
 import { Who, useApi, useList, useRead } from "./list.js";
 import { AgentChoice, useAgents } from "./named.js";
 import { check, commitments, discloses } from "./proof.js";

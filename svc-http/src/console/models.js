@@ -1,7 +1,8 @@
 // The models of a workspace with what they cost and can do; beside them their providers, classes of tasks and policy profiles.
-import { Badge, Button, Choice, Dialog, Empty, Facts, Field, Form, Heading, Pager, Quoted, Shown, Table, Tabs, Time, at, html, usePlace } from "./kit.js";
+import { Badge, Button, Dialog, Empty, Facts, Field, Form, Heading, Pager, Quoted, Shown, Table, Tabs, Time, at, html, usePlace } from "./kit.js";
 import { Ending } from "./ending.js";
 import { useState } from "./hooks.js";
+import { Choice } from "./filters.js";
 import { Who, useApi, useList, useRead } from "./list.js";
 import { Others, isSame, usePinned } from "./meanwhile.js";
 import { PRICES, Prices, pricesOf } from "./prices.js";

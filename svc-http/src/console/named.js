@@ -1,6 +1,7 @@
 // What things of a workspace are called, for lists of ids and for choosing one. Who may not read the list of a kind learns the
 // names that reports tell.
-import { Choice, Quoted, Typed, html, usePlace } from "./kit.js";
+import { Quoted, html, usePlace } from "./kit.js";
+import { Choice, Typed } from "./filters.js";
 import { useRead, useRemembered, useWhole } from "./list.js";
 import { plain } from "./text.js";
 

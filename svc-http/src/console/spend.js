@@ -1,7 +1,8 @@
 // What models and payments cost, what came of it, and what could have been saved; calls and tasks one by one.
-import { Badge, Choice, Dollars, Empty, Facts, Filters, Heading, Id, Money, Quoted, Shown, Table, Tabs, Typed, at, html, usePlace } from "./kit.js";
+import { Badge, Dollars, Empty, Facts, Heading, Id, Money, Quoted, Shown, Table, Tabs, at, html, usePlace } from "./kit.js";
 import { Calls, Tasks } from "./calls.js";
 import { Days, Share } from "./charts.js";
+import { Choice, Filters, Typed } from "./filters.js";
 import { useRead } from "./list.js";
 import { query as asQuery, now, readBy, wrongDays } from "./server.js";
 import { count, dayOn, dollars, localTime } from "./text.js";

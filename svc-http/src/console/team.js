@@ -1,10 +1,12 @@
 // Who is in the workspace: members with their roles, invitations, what waits for a second owner, and teams.
-import { Badge, Button, Choice, Dialog, Empty, Field, Form, Heading, Pager, Quoted, ShownOnce, Shown, Tabs, Table, Time, at, html, usePlace } from "./kit.js";
+import { Badge, Button, Dialog, Empty, Field, Form, Heading, Pager, Quoted, Shown, Tabs, Table, Time, at, html, usePlace } from "./kit.js";
 import { Whom } from "./approvals.js";
 import { Ending } from "./ending.js";
 import { useState } from "./hooks.js";
+import { Choice } from "./filters.js";
 import { Who, useApi, useList, useRead, useWhole } from "./list.js";
 import { Others, chosenOver, isSame, usePinned } from "./meanwhile.js";
+import { ShownOnce } from "./once.js";
 import { Checks, SecondOwner, named, ticked, useTeams } from "./people.js";
 import { Teams } from "./teams.js";
 import { query as written } from "./server.js";

@@ -1,0 +1,46 @@
+// Filters of a list or a report: each acts when it is chosen or left, and says what is wrong with it where something could not be read by it.
+import { Faults, Said, faultOf, faultsOf, html, option } from "./kit.js";
+import { useContext, useId, useState } from "./hooks.js";
+import { isDay } from "./server.js";
+
+/** Filters, each of which says what is wrong with it where something could not be read by it. @param {{ of?: { got: any }, children?: any }} props */
+export const Filters = ({ of, children }) => html`<${Faults.Provider} value=${faultsOf(of?.got?.error ?? {})}><div class="filters">${children}</div><//>`;
+
+/** A filter that acts when it is chosen; what an address names beside the options is shown as it is. `fault`: the name that its faults have. @param {{ label: string, value: string, options: [string, any][], choose: (value: string) => void, fault?: string }} props */
+export function Choice({ label, value, options, choose, fault }) {
+  const id = useId();
+  const wrong = useWrong(fault);
+  const pick = (/** @type {any} */ event) => choose(event.currentTarget.value);
+  const all = !value || options.some((it) => it[0] === value) ? options : [...options, [value, value]];
+  return html`<span class="choice"><label for=${id}>${label}</label>
+    <select id=${id} value=${value} onChange=${pick} ...${marks(id, wrong)}>${all.map(([is, named]) => html`<option key=${is} value=${is} selected=${is === value}>${option(named)}</option>`)}</select>
+    ${wrong && html`<${WrongFilter} id=${id} text="There is no such choice. Choose another." />`}</span>`;
+}
+
+/** A filter that is typed and acts once it is left. `said`: what its fault is called; a day's is said where it is found. @param {{ label: string, value: string, choose: (value: string) => void, fault?: string, said?: string, as?: "text" | "date", more?: Record<string, any>, children?: any }} props */
+export function Typed({ label, value, choose, fault, said, as = "text", more = {}, children }) {
+  const id = useId();
+  const wrong = useWrong(fault);
+  // What is being typed stays while the page is drawn anew.
+  const [draft, setDraft] = useState(/** @type {string | null} */ (null));
+  const type = (/** @type {any} */ event) => setDraft(event.currentTarget.value);
+  const leave = (/** @type {any} */ event) => {
+    setDraft(null);
+    choose(event.currentTarget.value.trim());
+  };
+  return html`<span class="choice"><label for=${id}>${label}</label>
+    <input id=${id} type=${as} value=${draft ?? (as === "date" && !isDay(value) ? "" : value)} onInput=${type} onChange=${leave} onBlur=${() => setDraft(null)} autocapitalize="none" spellcheck=${false} ...${marks(id, wrong)} ...${more} />
+    ${children}${wrong && html`<${WrongFilter} id=${id} text=${said ?? wrong} />`}</span>`;
+}
+
+/** The fault of a filter. @param {string | undefined} fault */
+function useWrong(fault) {
+  const faults = useContext(Faults);
+  return fault && faultOf(faults, fault);
+}
+
+/** @param {string} id @param {any} wrong */
+const marks = (id, wrong) => (wrong ? { "aria-invalid": "true", "aria-describedby": `${id}-wrong` } : {});
+
+/** @param {{ id: string, text: string }} props */
+const WrongFilter = ({ id, text: said }) => html`<small id=${`${id}-wrong`} class="wrong"><${Said} text=${said} /></small>`;
