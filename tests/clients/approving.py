@@ -374,6 +374,7 @@ def texts_that_mislead(chromium, dev, cookie):
             assert page.evaluate("it => plain(it)", text) == shown, ascii(text)
 
 
+        assert page.locator("#summary bdi bdi[dir=ltr]").first.inner_text() == "\u2039U+202E\u203a"
 def fields_apart(chromium, dev, cookie):
     """What is to be shared is told field by field, also where the name of one holds a comma."""
     body = {"type": "data.share", "summary": "Share", "provenance": [{"source": "user"}], "data": {"recipient": "x.example", "fields": ["name, street", "city"]}}

@@ -509,6 +509,8 @@ def below_a_path(chromium, dev, cookie):
         page.route("**/below/**", lambda it: it.continue_(url=it.request.url.replace("/below/", "/")))
         page.goto(dev["baseUrl"] + "/below/")
         heading(page, "Approvals")
+                # What stands around it has a name read from the right.
+                assert page.locator("bdi bdi[dir=ltr]").first.inner_text() == "\u2039U+202E\u203a"
         assert page.url == at(dev).replace("/w/", "/below/w/"), page.url
         page.get_by_role("button", name="Menu").click()
         page.get_by_role("link", name="Agents", exact=True).click()

@@ -22,6 +22,9 @@ const code = (sign) => `U+${(sign.codePointAt(0) ?? 0).toString(16).toUpperCase(
 const named = (/** @type {string} */ sign) => `\u2039${code(sign)}\u203a`;
 const counted = (/** @type {string} */ run) => `\u2039${run.length} \u00d7 ${[...new Set(run)].map(code).join(" ")}\u203a`;
 
+/** Where others' text has such a name, or what reads as one. */
+export const NAMED = /(\u2039(?:\d+ \u00d7 )?U\+[^\u203a]*\u203a)/u;
+
 /**
  * Others' text with a name in the place of each sign that nobody sees, and of many spaces in a row.
  * @param {unknown} text

@@ -10,6 +10,9 @@ const BLANK = /^[\s\p{Cc}\p{Cf}\p{DI}\u2800]*$/u;
 // So many spaces and ends of lines in a row push what follows out of sight: they are counted.
 const RUN = /[\p{Zs}\t\n]{17,}/gu;
 
+// Where others' text has the name of a sign, or what reads as one.
+const NAMED = /(\u2039(?:\d+ \u00d7 )?U\+[^\u203a]*\u203a)/u;
+
 function plain(text) {
   const code = (it) => `U+${it.codePointAt(0).toString(16).toUpperCase().padStart(4, "0")}`;
   const named = (it) => `\u2039${code(it)}\u203a`;
@@ -22,7 +25,14 @@ function plain(text) {
 function quoted(text, dir = "auto") {
   const bdi = document.createElement("bdi");
   bdi.dir = dir;
-  bdi.textContent = plain(text);
+  // The name of a sign is read from the left, whichever way what stands around it is.
+  bdi.append(...plain(text).split(NAMED).map((it, place) => (place % 2 ? named(it) : it)));
+  return bdi;
+}
+
+function named(sign) {
+  const bdi = document.createElement("bdi");
+  [bdi.dir, bdi.textContent] = ["ltr", sign];
   return bdi;
 }
 

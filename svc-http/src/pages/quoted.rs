@@ -9,7 +9,24 @@ use crate::pages::signs::{is_hidden, is_unseen};
 
 /// Others' text for a page, in an element of its own.
 pub(crate) fn quoted(text: &str) -> String {
-    format!("<bdi>{}</bdi>", escape(&plain(text)))
+    format!("<bdi>{}</bdi>", apart(&escape(&plain(text))))
+}
+
+/// Each name of a sign in an element of its own: it is read from the left, whichever way what stands around it is.
+fn apart(text: &str) -> String {
+    let mut parts = text.split('\u{2039}');
+    let mut apart = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        match part.split_once('\u{203a}') {
+            Some((name, after)) if name.contains("U+") => {
+                let _ = write!(apart, "<bdi dir=\"ltr\">\u{2039}{name}\u{203a}</bdi>{after}");
+            }
+            _ => {
+                let _ = write!(apart, "\u{2039}{part}");
+            }
+        }
+    }
+    apart
 }
 
 /// Spaces and ends of lines in a row that stand as they are; more would push what follows out of sight.
@@ -76,6 +93,7 @@ mod tests {
         for (text, shown) in cases {
             assert_eq!(plain(&text), shown, "{}", text.escape_unicode());
         }
-        assert_eq!(quoted("<b>\u{202e}"), "<bdi>&lt;b&gt;‹U+202E›</bdi>");
+        assert_eq!(quoted("<b>\u{202e}a"), "<bdi>&lt;b&gt;<bdi dir=\"ltr\">‹U+202E›</bdi>a</bdi>");
+        assert_eq!(quoted("‹a› b‹"), "<bdi>‹a› b‹</bdi>");
     }
 }
