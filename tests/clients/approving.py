@@ -15,6 +15,12 @@ import run
 
 WAIT_MS = 20_000
 TWICE = "document.documentElement.style.fontSize = '200%'"
+# Whether the page is left without a question.
+LEAVES = "dispatchEvent(new Event('beforeunload', { cancelable: true }))"
+# A browser that lets no page keep anything.
+NOTHING_KEPT = """for (const name of ["localStorage", "sessionStorage"]) {
+    Object.defineProperty(window, name, { get() { throw new DOMException("closed", "SecurityError"); } });
+}"""
 # Turns round what follows it, is markup, has no place to break, and hides an address behind another.
 WICKED = "\u202eShop\u2066 <img src=x onerror=alert(1)> \u05de\u05d5\u05ea\u05e8 " + "W" * 60
 WRITES = {"content-type": "application/json", "x-svc-csrf": "1"}
@@ -102,8 +108,10 @@ def deny_with_a_note(chromium, dev, cookie):
     with phone(chromium, [cookie], dev["baseUrl"], color_scheme="dark") as page:
         page.goto(decision["approval"]["url"])
         page.get_by_label("Note").fill("Not this year.\nAsk again in May.")
+        assert not page.evaluate(LEAVES), "whoever leaves the page is asked"
         page.get_by_role("button", name="Deny").click()
         says(page, "status", "You denied it.")
+        assert page.evaluate(LEAVES)
         assert "Not this year. Ask again in May." in page.inner_text("main"), page.inner_text("main")
     stands = read(dev, decision)
     assert (stands["state"], stands["note"]) == ("denied", "Not this year.\nAsk again in May."), stands
@@ -366,15 +374,16 @@ def texts_that_mislead(chromium, dev, cookie):
         assert "\u2039U+202E\u203aShop\u2039U+2066\u203a <img" in main.inner_text(), main.inner_text()
         assert "Domain\nxn--80ak6aa92e.com" in main.inner_text() and "EUR 350.00" in main.inner_text(), main.inner_text()
         assert "\u2039U+202E\u203aShop" in page.locator("#sent").inner_text()
+        assert page.locator("#summary bdi bdi[dir=ltr]").first.inner_text() == "\u2039U+202E\u203a"
     decision = ask(dev, 35_000, "USD", name="\u200d")
     with phone(chromium, [cookie], dev["baseUrl"]) as page:
+        page.add_init_script(NOTHING_KEPT)
         page.goto(decision["approval"]["url"])
         page.locator("#matter").get_by_text("\u2039U+200D\u203a").wait_for()
         for text, shown in cases():
             assert page.evaluate("it => plain(it)", text) == shown, ascii(text)
 
 
-        assert page.locator("#summary bdi bdi[dir=ltr]").first.inner_text() == "\u2039U+202E\u203a"
 def fields_apart(chromium, dev, cookie):
     """What is to be shared is told field by field, also where the name of one holds a comma."""
     body = {"type": "data.share", "summary": "Share", "provenance": [{"source": "user"}], "data": {"recipient": "x.example", "fields": ["name, street", "city"]}}

@@ -8,7 +8,8 @@ import { follow } from "./live.js";
 import { GROUPS, PAGES } from "./pages.js";
 import { comeBack, keepDown } from "./returning.js";
 import { REACH } from "./rights.js";
-import { ROOT, ask, isDone, keepPerson, keepProof, session, signInAddress, singleAddress } from "./server.js";
+import { ROOT, ask, isDone, keepHere, keepPerson, keepProof, keptHere, session, signInAddress, singleAddress } from "./server.js";
+import { count } from "./text.js";
 import { drop, dropAll, dropOthers, unsent, unsentHere } from "./unsent.js";
 
 // Where this browser keeps which workspace was looked at last.
@@ -129,7 +130,7 @@ export function App() {
   useEffect(() => {
     if (!address.wid && me && isDone(me)) {
       const all = me.said.workspaces.map((/** @type {any} */ it) => it.id);
-      const last = localStorage.getItem(LAST);
+      const last = keptHere(LAST);
       if (all.length) go(at(last && all.includes(last) ? last : all[0]), true);
     }
   }, [address.wid, me, go]);
@@ -198,7 +199,7 @@ function Workspace({ me, workspace, was, now, address, go, look }) {
     setSettings((/** @type {any} */ before) => (isDone(got) ? got.said : before && !isRefused ? before : { refused: got }));
   }, [wid]);
   useEffect(() => {
-    localStorage.setItem(LAST, wid);
+    keepHere(LAST, wid);
     read();
     const tell = (/** @type {any} */ told) => {
       if (told.type === "agent.changed" && told.id) forget(told.id);

@@ -79,20 +79,38 @@ function leadingBack(path) {
   return `${new URL(path, ROOT).pathname}?next=${encodeURIComponent(here)}`;
 }
 
+/** What this browser keeps under a name; nothing where it does not let pages keep anything. @param {string} name */
+export function keptHere(name) {
+  try {
+    return localStorage.getItem(name);
+  } catch {
+    return null;
+  }
+}
+
+/** Keeps something under a name, or nothing any more; a browser that keeps nothing knows less the next time. @param {string} name @param {string | null} value */
+export function keepHere(name, value) {
+  try {
+    if (value === null) localStorage.removeItem(name);
+    else localStorage.setItem(name, value);
+  } catch {
+    // It is full, or closed to pages.
+  }
+}
+
 // Where this browser keeps by which workspace's single sign-on somebody was here last: who has no other way is offered it again.
 const SINGLE = "single-sign-on";
 
 /** The address of signing in. */
 export function signInAddress() {
-  const wid = localStorage.getItem(SINGLE);
+  const wid = keptHere(SINGLE);
   return leadingBack("sign-in") + (wid ? `&workspace=${encodeURIComponent(wid)}` : "");
 }
 
 /** Keeps how this session was made. @param {string} proof */
 export function keepProof(proof) {
   const [way, wid] = proof.split(":");
-  if (way === "sso" && wid) localStorage.setItem(SINGLE, wid);
-  else localStorage.removeItem(SINGLE);
+  keepHere(SINGLE, way === "sso" && wid ? wid : null);
 }
 
 /** That of a workspace's single sign-on. @param {string} wid */

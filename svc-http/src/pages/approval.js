@@ -239,15 +239,23 @@ function forget() {
 // A note that stands here as the session ends is kept in this tab, until the same person is here again.
 function keepNote() {
   const note = part("note").value;
-  if (note.trim() && shown) sessionStorage.setItem(KEPT, JSON.stringify({ apv, person: shown.me.id, note }));
+  if (note.trim() && shown) inTab((tab) => tab.setItem(KEPT, JSON.stringify({ apv, person: shown.me.id, note })));
 }
 
 function noteBack() {
-  const kept = JSON.parse(sessionStorage.getItem(KEPT) || "{}");
-  if (kept.person !== shown.me.id) sessionStorage.removeItem(KEPT);
-  else if (kept.apv === apv && !part("word").hidden) {
-    part("note").value = kept.note;
-    sessionStorage.removeItem(KEPT);
+  const kept = JSON.parse(inTab((tab) => tab.getItem(KEPT)) || "{}");
+  const isOwn = kept.person === shown.me.id;
+  if (isOwn && (kept.apv !== apv || part("word").hidden)) return;
+  if (isOwn) part("note").value = kept.note;
+  inTab((tab) => tab.removeItem(KEPT));
+}
+
+// What a tab keeps, where the browser lets pages keep anything.
+function inTab(act) {
+  try {
+    return act(sessionStorage);
+  } catch {
+    return null;
   }
 }
 
@@ -418,6 +426,10 @@ part("note").addEventListener("input", () => {
 part("word").addEventListener("submit", (event) => {
   event.preventDefault();
   if (event.submitter && shown) decide(event.submitter.value, event.submitter);
+});
+// A note that is not sent is asked about, in the browser's own words, before the page is loaded again, left or closed.
+addEventListener("beforeunload", (event) => {
+  if (part("note").value.trim() && !part("word").hidden) event.preventDefault();
 });
 document.addEventListener("visibilitychange", () => {
   rest();

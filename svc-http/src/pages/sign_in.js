@@ -178,10 +178,19 @@ function arrive(me, isDone) {
   part("who").textContent = [me.email, ...names].filter(Boolean).join(" · ");
   part("name").value = me.email;
   session = me.session.id;
-  part("new-password").hidden = me.session.proof !== "link" || localStorage.getItem(SET) === session;
+  part("new-password").hidden = me.session.proof !== "link" || inBrowser((it) => it.getItem(SET)) === session;
   part("onward").hidden = isBarred;
   const way = part("onward").firstChild;
   [way.href, way.textContent] = [next, onward() ? "Go on to the page that sent you here" : "Go on to the console"];
+}
+
+// What this browser keeps, where it lets pages keep anything.
+function inBrowser(act) {
+  try {
+    return act(localStorage);
+  } catch {
+    return null;
+  }
 }
 
 function on(id, act) {
@@ -265,7 +274,7 @@ on("new-password", async () => {
   // Another page of this sign-in has set one meanwhile.
   const wasSet = answer.status === 400 && ((answer.said.error || {}).errors || []).some((it) => it.field === "current");
   if (!isSet && !wasSet) return say(answer.status === 401 ? ended() : fault(answer));
-  localStorage.setItem(SET, session);
+  inBrowser((it) => it.setItem(SET, session));
   if (isSet && onward() && !part("onward").hidden) return location.assign(onward());
   part("new-password").hidden = true;
   part(part("enroll").hidden ? "done" : "enroll").querySelector("h2").focus();
