@@ -65,14 +65,19 @@ def answer_with(page, pattern, change):
     page.route(pattern, forged)
 
 
+def launched(chromium, *more):
+    """A browser, with switches of its own."""
+    path = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    assert path, "chromium is needed (Debian: apt-get install chromium)"
+    # Without a graphics processor one is emulated unless that is forbidden, which takes as much work as all else in the browser.
+    return chromium.launch(executable_path=path, args=["--no-sandbox", "--disable-gpu", *more])
+
+
 @contextlib.contextmanager
 def browsing(*flags):
     """A server of its own and a browser."""
-    chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-    assert chromium, "chromium is needed (Debian: apt-get install chromium)"
     with run.serving("--json", *flags) as line, sync_playwright() as playwright:
-        # Without a graphics processor one is emulated unless that is forbidden, which takes as much work as all else in the browser.
-        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
+        browser = launched(playwright.chromium)
         yield json.loads(line), browser
         browser.close()
 

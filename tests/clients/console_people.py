@@ -9,7 +9,7 @@ import approving
 import browser
 import desk
 import person
-from tabs import as_axe_sees_it, at, console, fits, fits_at_twice, heading, is_text, opened, press, second
+from tabs import as_axe_sees_it, at, console, fits, fits_at_twice, fits_in_between, heading, is_text, opened, press, second
 
 PATHS = ("/keys", "/keys?tab=tokens", "/team", "/team?tab=teams", "/settings", "/account")
 # What each page asks for in a dialog.
@@ -612,6 +612,8 @@ def texts_that_mislead(chromium, dev, cookie):
             page.get_by_role("dialog").locator("form").wait_for()
             if path == "/team":
                 page.get_by_role("dialog").locator("label", has_text="<img src=x").wait_for()
+            assert page.locator(".bar").bounding_box()["height"] <= 64, "the bar leaves room for the page"
+            fits_in_between(page, path)
             is_text(page, path)
             for size in (390, 360):
                 page.set_viewport_size({"width": size, "height": 800})

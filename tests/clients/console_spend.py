@@ -11,7 +11,7 @@ import browser
 import tabs
 import desk
 import person
-from tabs import at, edges_are_seen, fits_at_twice, heading, is_text, opened, press
+from tabs import at, edges_are_seen, fits_at_twice, fits_in_between, heading, is_text, opened, press
 
 SPEND = ("/spend", "/spend/yield", "/spend/waste", "/spend/calls", "/spend/tasks", "/budgets", "/bills")
 MODELS = ("/models", "/models/providers", "/models/classes", "/models/profiles", "/routing")
@@ -432,6 +432,7 @@ def texts_that_mislead(chromium, dev, cookie):
 
 
 def test_the_console_tells_of_money_and_models():
+            fits_in_between(page, path)
     with browser.browsing() as (dev, chromium):
         cookie = person.sign_in(dev)
         empty(chromium, dev, cookie)

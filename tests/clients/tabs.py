@@ -171,3 +171,11 @@ def fits_at_twice(page, where):
     """Nothing is too wide for a small phone where letters are twice their size."""
     page.evaluate(approving.TWICE)
     fits(page, where)
+
+
+def fits_in_between(page, where):
+    """Nothing goes sideways between a phone and a desk either, where tables have the least room for their columns."""
+    for width in range(600, 1201, 40):
+        page.set_viewport_size({"width": width, "height": 700})
+        fits(page, where, width)
+    page.set_viewport_size({"width": 360, "height": 640})

@@ -196,7 +196,10 @@ export function Button({ act, kind = "plain", children, label, expanded }) {
 }
 
 /**
- * A table; on a small screen each row is a card. The first column names the row.
+ * A table; where it has no room for its columns each row is a card. The first column names the row.
+// Tables of so many columns are wider than the others.
+const MANY = 6;
+
  * @param {{ caption: string, columns: { title: string, cell: (row: any) => any, kind?: string }[], rows: any[], rowKey?: (row: any) => string }} props
  */
 export function Table({ caption, columns, rows, rowKey = (row) => row.id }) {
@@ -204,7 +207,7 @@ export function Table({ caption, columns, rows, rowKey = (row) => row.id }) {
     place === 0
       ? html`<th scope="row" role="rowheader" class=${column.kind}>${column.cell(row)}</th>`
       : html`<td role="cell" class=${column.kind} data-title=${column.title || undefined}><div>${column.cell(row)}</div></td>`;
-  return html`<table role="table">
+  return html`<table role="table" class=${columns.length >= MANY ? "many" : undefined}>
     <caption class="unseen">${caption}</caption>
     <thead role="rowgroup"><tr role="row">${columns.map((it) => html`<th scope="col" role="columnheader" class=${it.kind}>${it.title || html`<span class="unseen">What can be done</span>`}</th>`)}</tr></thead>
     <tbody role="rowgroup">${rows.map((row) => html`<tr role="row" key=${rowKey(row)}>${columns.map((column, place) => cell(column, row, place))}</tr>`)}</tbody>
