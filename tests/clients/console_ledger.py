@@ -7,6 +7,7 @@ import json
 import pathlib
 import re
 import subprocess
+import urllib.parse
 
 import approving
 import browser
@@ -73,6 +74,7 @@ def ledger(chromium, dev, cookie):
         page.get_by_label("From").fill("2020-01-01")
         page.get_by_label("To").fill("2020-01-02")
         page.get_by_text("No such record.").wait_for()
+        typed_day_by_day(page, dev)
         page.goto(tabs.at(dev, "/ledger?kind=action"))
         page.get_by_role("link", name="Action left to a person").wait_for()
         tabs.press(page, "Action left to a person", exact=False)
@@ -85,6 +87,29 @@ def ledger(chromium, dev, cookie):
         assert f"EUR\u00a0{310:.2f}" in page.inner_text("main"), page.inner_text("main")
         page.get_by_role("link", name="All about the same").wait_for()
         return page.url.rsplit("/", 1)[1]
+
+
+def typed_day_by_day(page, dev):
+    """A day that is typed acts once it is whole, not at each digit of its year; what is typed in its place takes its place in the
+    browser's history too."""
+    page.goto(tabs.at(dev, "/ledger"))
+    page.get_by_role("link", name="Session started").first.wait_for()
+    many, asked = page.evaluate("history.length"), []
+    page.on("request", lambda it: "/ledger?" in it.url and asked.append(urllib.parse.parse_qs(urllib.parse.urlsplit(it.url).query).get("from")))
+    page.get_by_label("From").focus()
+    page.keyboard.type("11302020")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/ledger?from=2020-11-30")
+    page.keyboard.press("ArrowUp")
+    # Whoever has paused has typed all of it.
+    page.wait_for_url("**/ledger?from=2021-11-30")
+    page.keyboard.type("0020")
+    page.get_by_label("Kind").focus()
+    page.wait_for_url("**/ledger?from=0020-11-30")
+    assert page.evaluate("history.length") == many + 1
+    assert asked == [["2020-11-30T00:00:00.000Z"], ["2021-11-30T00:00:00.000Z"], ["0020-11-30T00:00:00.000Z"]], asked
+    page.go_back()
+    page.wait_for_url("**/ledger")
 
 
 def forgeries(chromium, dev, cookie, record):

@@ -85,7 +85,7 @@ function All({ query }) {
   const list = readBy(useList(isWrong ? null : "actions", { agentId, status, type, from: begin, to: end }, ["action", "incident", "approval"]), wrong);
   const agents = useAgents();
   const address = (/** @type {Record<string, string>} */ more) => at(wid, "activity") + asQuery({ agentId, status, type, from, to, ...more });
-  const set = (/** @type {string} */ name) => (/** @type {string} */ value) => go(address({ [name]: value }));
+  const set = (/** @type {string} */ name) => (/** @type {string} */ value, replace = false) => go(address({ [name]: value }), replace);
   const isFiltered = !!(agentId || status || type || from || to);
   return html`<${Heading} title="Activity" />
     <${Filters} of=${list}>

@@ -87,7 +87,7 @@ function All({ query }) {
   const isWrong = Object.keys(wrong).length > 0;
   const list = readBy(useList(isWrong ? null : "ledger", { kind, about, ...(!isWrong && instants(from, to, zone)) }, TOLD), wrong);
   const agents = useAgents();
-  const set = (/** @type {string} */ name) => (/** @type {string} */ value) => go(at(wid, "ledger") + asQuery({ kind, about, from, to, [name]: value }));
+  const set = (/** @type {string} */ name) => (/** @type {string} */ value, replace = false) => go(at(wid, "ledger") + asQuery({ kind, about, from, to, [name]: value }), replace);
   const isFiltered = !!(kind || about || from || to);
   const isAgent = agents.of.some((it) => it[0] === about);
   const columns = [
