@@ -398,7 +398,10 @@ def settings(chromium, dev, cookie):
         dialog.get_by_label("A question waits for").fill("48")
         dialog.get_by_label("Two persons decide above").fill("EUR 1,000.00")
         press(page, "Save")
-        dialog.get_by_text("Must be a currency and an amount on each line").wait_for()
+        dialog.get_by_text("Must be a currency and an amount on each line, such as EUR 1000.00").wait_for()
+        dialog.get_by_label("Two persons decide above").fill("EUR 1000.00\nJPY 1000.50")
+        press(page, "Save")
+        dialog.get_by_text("such as JPY 1000, without commas").wait_for()
         dialog.get_by_label("Two persons decide above").fill("eur 1000.50\nJPY 90000")
         with page.expect_request(lambda it: it.method == "PUT") as sent:
             press(page, "Save")

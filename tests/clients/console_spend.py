@@ -381,7 +381,9 @@ def bills(chromium, dev, cookie, folder):
         press(page, "Compare a bill")
         dialog = opened(page, "Compare a bill")
         press(page, "Compare it")
-        approving.says(dialog, "alert", "Choose the file")
+        for label in ("First day", "Last day", "The bill"):
+            field(dialog, label).wait_for()
+        dialog.get_by_label("First day").and_(page.locator("[aria-invalid=true]:focus")).wait_for()
         dialog.get_by_label("First day").fill("2026-01-02")
         dialog.get_by_label("Last day").fill("2026-01-03")
         changed.write_text("model,day,cost\n")
@@ -390,13 +392,13 @@ def bills(chromium, dev, cookie, folder):
         bill.evaluate("it => it.files[0].text()")  # a browser that has not looked at the file yet finds it unchanged
         changed.write_text("model,day,cost,more\n")
         press(page, "Compare it")
-        approving.says(dialog, "alert", "Choose it again.")
+        field(dialog, "The bill").get_by_text("Choose it again.").wait_for()
         for place, (text, told) in enumerate((("day,cost\n", "must name the columns"), ("model,day,cost\ndemo-large,2026-01-04,1\n", "Lies outside"), ("{", "neither CSV nor JSON"))):
             file = pathlib.Path(folder) / f"{place}.csv"
             file.write_text(text)
             dialog.get_by_label("The bill").set_input_files(file)
             press(page, "Compare it")
-            approving.says(dialog, "alert", told)
+            dialog.locator(".wrong, [role=alert]").filter(has_text=told).first.wait_for()
         file = pathlib.Path(folder) / "bill.csv"
         file.write_text("model,day,cost\ndemo-large,2026-01-02,1.5\n<b>x</b>,2026-01-03,0.25\n")
         dialog.get_by_label("The bill").set_input_files(file)

@@ -2,7 +2,7 @@
 import { Badge, Button, Dialog, Dollars, Empty, Field, Form, Heading, Pager, Quoted, Shown, Table, Time, html, usePlace } from "./kit.js";
 import { useState } from "./hooks.js";
 import { Who, useApi, useList, useRead } from "./list.js";
-import { query as asQuery } from "./server.js";
+import { query as asQuery, wrongFields } from "./server.js";
 import { count, dollars } from "./text.js";
 
 // More of a comparison at once is slow to show.
@@ -57,13 +57,14 @@ function Compare({ named, close, done }) {
   const { wid } = usePlace();
   const compare = async (/** @type {Record<string, string>} */ { upstreamId, from, last }, /** @type {any} */ form) => {
     const file = form.elements.file.files[0];
-    if (!file) return "Choose the file that the provider gave you.";
-    if (!from || !last) return "Say which days the bill is of.";
+    /** @type {Record<string, string>} */
+    const missing = { ...(!from && { from: "The first day that the bill is of." }), ...(!last && { to: "The last day that the bill is of." }), ...(!file && { file: "Choose the file that the provider gave you." }) };
+    if (Object.keys(missing).length) return wrongFields(missing);
     const text = await file.text().catch(() => null);
     if (text === null) {
       // One that was changed since it was chosen cannot be read any more, nor chosen anew while it stands there.
       form.elements.file.value = "";
-      return "The file has changed since you chose it. Choose it again.";
+      return wrongFields({ file: "The file has changed since you chose it. Choose it again." });
     }
     const to = dayAfter(last);
     if (!text.trimStart().startsWith("{") && !text.trimStart().startsWith("[")) return api("POST", `billing-imports${asQuery({ upstreamId, from, to })}`, text, "text/csv");
@@ -71,7 +72,7 @@ function Compare({ named, close, done }) {
     try {
       said = JSON.parse(text);
     } catch {
-      return "The file is neither CSV nor JSON.";
+      return wrongFields({ file: "The file is neither CSV nor JSON." });
     }
     return api("POST", "billing-imports", { upstreamId, from, to, lines: Array.isArray(said) ? said : said.lines });
   };
@@ -79,7 +80,7 @@ function Compare({ named, close, done }) {
     ${named.length === 0 ? html`<p class="note">There is no upstream whose bill it could be.</p><p class="acts"><button type="button" onClick=${close}>Close</button></p>` : html`<${Form} act=${compare} submit="Compare it" cancel=${close} done=${done}>
       <${Field} name="upstreamId" as="choice" label="Whose bill" options=${named} />
       <div class="pair"><${Field} name="from" as="date" label="First day" needed /><${Field} name="last" as="date" label="Last day" fault="to" needed /></div>
-      <div class="field"><label for="file">The bill</label><input id="file" name="file" type="file" accept=".csv,.json,text/csv,application/json" aria-describedby="file-hint" /><small id="file-hint">CSV whose first line names <code>model</code>, <code>day</code> or <code>date</code>, and <code>micros</code> or <code>cost</code> in dollars; or JSON with <code>lines</code>. Days are those of the workspace.</small></div>
+      <${Field} name="file" as="file" label="The bill" needed more=${{ accept: ".csv,.json,text/csv,application/json" }} hint=${html`CSV whose first line names <code>model</code>, <code>day</code> or <code>date</code>, and <code>micros</code> or <code>cost</code> in dollars; or JSON with <code>lines</code>. Days are those of the workspace.`} />
     <//>`}
   <//>`;
 }

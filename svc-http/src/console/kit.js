@@ -91,12 +91,12 @@ export function Copy({ text: copied, name, label }) {
   if (!navigator.clipboard) return null;
   const copy = async () => {
     const wasTaken = await navigator.clipboard.writeText(copied).then(() => true, () => false);
-    if (!wasTaken) return say("The browser does not let this page copy: select the text and copy it.");
-    set(true);
+    set(wasTaken ? "done" : "failed");
+    if (!wasTaken) return;
     say("Copied.");
     setTimeout(() => set(false), 1500);
   };
-  return html`<button type="button" class="copy" aria-label=${name} onClick=${copy}>${done ? "Copied" : (label ?? "Copy")}</button>`;
+  return html`<button type="button" class="copy" aria-label=${name} onClick=${copy}>${came === "done" ? "Copied" : (label ?? "Copy")}</button>${came === "failed" && html` <small class="wrong" role="alert">The browser does not let this page copy: select the text and copy it.</small>`}`;
 }
 
 /** @param {{ kind?: "good" | "bad" | "waits" | "plain", children?: any }} props */
@@ -335,6 +335,12 @@ export function Dialog({ title, of, close, children }) {
 /** The dialog that a form stands in. */
 const Box = createContext(/** @type {import("./unsent.js").Box} */ ({ title: "" }));
 
+/** What is said while a dialog is open. */
+function Spoken() {
+  const { said, told } = useSpeaker();
+  return html`<p class="unseen" role="status">${said} ${told}</p>`;
+}
+
 /** What is wrong with fields or filters, by their names. */
 export const Faults = createContext(/** @type {Record<string, string>} */ ({}));
 
@@ -367,7 +373,13 @@ const unnamed = (message) => text.sentence(message.replace(/^`[^`]*` /, ""));
  */
 export function Form({ part, act, submit, kind = "main", done, cancel, children }) {
   const [busy, setBusy] = useState(false);
-  const [wrong, setWrong] = useState(/** @type {any} */ (null));
+  const [wrong, set] = useState(/** @type {any} */ (null));
+  // What is wrong once more in the same way is said once more.
+  const turn = useRef(0);
+  const setWrong = (/** @type {any} */ it) => {
+    turn.current += 1;
+    set(it);
+  };
   const form = useRef(/** @type {any} */ (null));
   const typed = useTyped(form, kind === "danger", part);
   const faults = faultsOf(wrong?.error ?? {});
@@ -413,7 +425,7 @@ export function Form({ part, act, submit, kind = "main", done, cancel, children 
     ${typed.isBack && html`<p class="note" role="status">What you had typed before your session ended stands here again, but for secrets. It was not sent: look it over first.${typed.isOver && " Somebody has changed this since: what you had not typed is as it stands now."}</p>`}
     <${Faults.Provider} value=${faults}>${children}<//>
     ${typed.leave && html`<${Leaving} leave=${typed.leave} stay=${typed.stay} />`}
-    ${wrong && html`<${Wrong} wrong=${wrong} beside=${beside} isPlaced=${Object.keys(faults).length > 0} />`}
+    ${wrong && html`<${Wrong} key=${turn.current} wrong=${wrong} beside=${beside} isPlaced=${Object.keys(faults).length > 0} />`}
     <p class="acts"><button class=${kind} aria-disabled=${busy ? "true" : undefined}>${busy ? "Sending…" : submit}</button>${cancel && html`<button type="button" onClick=${leave}>Cancel</button>`}</p>
   </form>`;
 }
@@ -496,7 +508,7 @@ function Wrong({ wrong, beside, isPlaced }) {
 
 /**
  * A field of a form. `as`: what it is; `fault`: the name that the server has for it, where it is another.
- * @param {{ name: string, label: string, as?: "text" | "email" | "number" | "date" | "datetime-local" | "password" | "lines" | "choice" | "check", value?: any, hint?: any, options?: [string, any][], fault?: string, needed?: boolean, more?: Record<string, any> }} props
+ * @param {{ name: string, label: string, as?: "text" | "email" | "number" | "date" | "datetime-local" | "file" | "password" | "lines" | "choice" | "check", value?: any, hint?: any, options?: [string, any][], fault?: string, needed?: boolean, more?: Record<string, any> }} props
  */
 export function Field({ name, label, as = "text", value, hint, options = [], fault = name, needed = false, more = {} }) {
   const id = useId();

@@ -99,6 +99,9 @@ export function Page() {
     </section>`)}`}<//>`;
 }
 
+/** An amount as it may be typed, with the digits of its currency. @param {string} currency */
+const amountIn = (currency) => `${currency} ${decimal(1000 * 10 ** digits(currency), digits(currency))}`;
+
 /** What a field holds. @param {Setting} setting @param {any} value */
 function held({ as }, value) {
   if (as === "lines") return value.join("\n");
@@ -118,8 +121,9 @@ function meant({ as, usual }, text = "") {
   if (as === "lines") return { value: lines(text) };
   if (as !== "amounts") return { value: text.trim() || (usual ?? "") };
   const all = lines(text).map((it) => /^([A-Za-z]{3})\s+(\S+)$/.exec(it));
+  const [, currency = "EUR"] = all.find((it) => it && minorUnits(it[2], it[1].toUpperCase()) === null) ?? [];
   const value = Object.fromEntries(all.map((it) => (it ? [it[1].toUpperCase(), minorUnits(it[2], it[1].toUpperCase())] : ["", null])));
-  if (Object.values(value).includes(null)) return { wrong: "must be a currency and an amount on each line, such as `EUR 1000.00`, without commas" };
+  if (Object.values(value).includes(null)) return { wrong: `must be a currency and an amount on each line, such as \`${amountIn(currency.toUpperCase())}\`, without commas` };
   return Object.keys(value).length === all.length ? { value } : { wrong: "must name each currency once" };
 }
 

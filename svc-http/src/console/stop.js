@@ -3,7 +3,7 @@ import { Badge, Button, Dialog, Empty, Field, Form, Heading, Pager, Quoted, Show
 import { useEffect, useRef, useState } from "./hooks.js";
 import { Standing } from "./agents.js";
 import { Who, useApi, useList, useRead, useWhole } from "./list.js";
-import { isDone, query } from "./server.js";
+import { isDone, query, wrongFields } from "./server.js";
 import { ASKS, count } from "./text.js";
 
 // A longer list can be folded; it stands open.
@@ -28,6 +28,7 @@ function Fleet() {
   const [done, setDone] = useState(/** @type {any} */ (null));
   const tally = async (/** @type {Record<string, string>} */ values) => {
     setDone(null);
+    setCounted(null);
     const selector = by === "all" ? { all: true } : { [by]: values.value };
     const got = await api("POST", "freeze", { selector, dryRun: true });
     if (isDone(got)) setCounted({ selector, ...got.said });
@@ -39,8 +40,9 @@ function Fleet() {
     <${Form} act=${tally} submit="Count them">
       <div class="pair"><div class="field"><label for="by">Which</label><select id="by" onChange=${(/** @type {any} */ it) => { setBy(it.currentTarget.value); setCounted(null); }}>${BY.map(([is, named]) => html`<option key=${is} value=${is} selected=${is === by}>${named}</option>`)}</select></div><${Value} key=${by} by=${by} /></div>
     <//>
-    ${done && html`<div class="note" role="status"><p><strong>${count(done.frozen ?? 0, "agent")} frozen.</strong>${done.alreadyFrozen > 0 && ` ${count(done.alreadyFrozen, "was", "were")} frozen before.`}${done.hold && " A hold stands until it is lifted below: agents that are made meanwhile are stopped too."}</p></div>`}
-    ${counted && html`<${Confirm} of=${counted} recount=${(/** @type {any} */ said) => setCounted({ ...counted, ...said })} close=${() => setCounted(null)} done=${(/** @type {any} */ said) => { setCounted(null); setDone(said); }} />`}
+    <div role="status">${counted && !counted.count && html`<${Empty} title="No agent is meant by this."><p>Choose otherwise.</p><//>`}
+    ${done && html`<div class="note"><p><strong>${count(done.frozen ?? 0, "agent")} frozen.</strong>${done.alreadyFrozen > 0 && ` ${count(done.alreadyFrozen, "was", "were")} frozen before.`}${done.hold && " A hold stands until it is lifted below: agents that are made meanwhile are stopped too."}</p></div>`}</div>
+    ${counted?.count > 0 && html`<${Confirm} of=${counted} recount=${(/** @type {any} */ said) => setCounted({ ...counted, ...said })} close=${() => setCounted(null)} done=${(/** @type {any} */ said) => { setCounted(null); setDone(said); }} />`}
   </section>`;
 }
 
@@ -63,9 +65,8 @@ function Value({ by }) {
 function Confirm({ of, recount, close, done }) {
   const api = useApi();
   const { selector, selectionDigest, alreadyFrozen } = of;
-  if (!of.count) return html`<${Empty} title="No agent is meant by this."><p>Choose otherwise.</p><//>`;
   const freeze = async (/** @type {Record<string, string>} */ { reason, typed }) => {
-    if (typed.trim() !== String(of.count)) return `Type ${of.count} to confirm that so many are meant.`;
+    if (typed.trim() !== String(of.count)) return wrongFields({ typed: `Type ${of.count} to confirm that so many are meant. Nothing was stopped.` });
     const got = await api("POST", "freeze", { selector, reason, confirmCount: of.count, selectionDigest });
     if (got.error.type === "selection_changed") {
       const again = await api("POST", "freeze", { selector, dryRun: true });
