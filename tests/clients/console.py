@@ -163,15 +163,16 @@ def decided_from_the_inbox(chromium, dev, cookie):
 
 def told_apart(chromium, dev, cookie):
     """The links of what waits say who asks for how much, and to whom it goes, and those of agents how many wait: each has a name of
-    its own."""
-    waiting = [approving.ask(dev, 33_100), approving.ask(dev, 33_200, name="Other Shop", domain="other.example")]
+    its own, also where the same is asked twice."""
+    waiting = [approving.ask(dev, 33_100), approving.ask(dev, 33_200, name="Other Shop", domain="other.example"), approving.ask(dev, 33_100)]
     with console(chromium, dev, cookie) as page:
-        for sum_, payee, host in (("331.00", "Example Cloud", "cloud.example"), ("332.00", "Other Shop", "other.example")):
-            about = f"First agent asks to pay EUR\u00a0{sum_} to {payee} · {host}"
+        told = (("331.00", "Example Cloud", "cloud.example"), ("332.00", "Other Shop", "other.example"), ("331.00", "Example Cloud", "cloud.example"))
+        for it, (sum_, payee, host) in zip(waiting, told, strict=True):
+            about = f"First agent asks to pay EUR\u00a0{sum_} to {payee} · {host} {it['approval']['id'][-6:]}"
             page.get_by_role("link", name=f"Look and decide {about}", exact=True).wait_for()
             page.get_by_role("link", name=about, exact=True).wait_for()
         page.goto(at(dev, "/agents"))
-        page.get_by_role("link", name="2 waiting, of First agent", exact=True).wait_for()
+        page.get_by_role("link", name="3 waiting, of First agent", exact=True).wait_for()
     for it in waiting:
         desk.api(dev, f"approvals/{it['approval']['id']}/deny", {})
 
@@ -262,7 +263,7 @@ def around_by_keyboard(chromium, dev, cookie):
         page.get_by_role("dialog").wait_for(state="detached")
         page.get_by_text("Nothing is held.").wait_for()
         page.goto(at(dev))
-        press(page, "Look and decide First agent asks to pay EUR\u00a0315.00 to Example Cloud · cloud.example")
+        press(page, "Look and decide First agent asks to pay EUR\u00a0315.00 to Example Cloud · cloud.example", exact=False)
         page.get_by_role("button", name="Deny").wait_for()
         press(page, "Deny")
         approving.says(page, "status", "You denied it.")

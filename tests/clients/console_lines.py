@@ -281,19 +281,19 @@ def long_list(chromium, dev, cookie):
         for many in range(2, 7):
             page.get_by_role("button", name="Show more").click()
             page.locator(f".items > li:nth-child({many * PART})").wait_for()
-        reader = page.get_by_role("link", name="Owner 280", exact=True)
+        reader = page.get_by_role("link", name="Owner 280 000280", exact=True)
         reader.focus()
         before = reader.bounding_box()["y"]
         items[260] |= {"state": "denied", "decidedBy": "policy", "decidedAt": one["createdAt"]}
         items[3]["summary"] = "Changed 3"
         desk.api(dev, f"approvals/{one['id']}/deny", {})
         page.locator(".items > li:nth-child(261)").get_by_text("Denied", exact=True).wait_for()
-        page.get_by_role("link", name="Changed 3", exact=True).wait_for()
+        page.get_by_role("link", name="Changed 3 000003", exact=True).wait_for()
         assert page.locator(".items > li").count() == 6 * PART, "nothing that was asked for goes"
         reader.and_(page.locator(":focus")).wait_for()
         assert abs(reader.bounding_box()["y"] - before) < 60, (reader.bounding_box(), before)
         page.get_by_role("button", name="Show more").click()
-        page.get_by_role("link", name="Owner 300", exact=True).and_(page.locator(":focus")).wait_for()
+        page.get_by_role("link", name="Owner 300 000300", exact=True).and_(page.locator(":focus")).wait_for()
         assert page.locator(".items > li").count() == 320
         reader.click()
         page.wait_for_url("**/approvals/apv_*")

@@ -349,7 +349,7 @@ def roles(chromium, dev):
     with tabs.console(chromium, dev, cookie, "/budgets") as page:
         page.get_by_text("of USD\u00a09.00 this week").wait_for()
         offered = [" ".join(it.inner_text().split()) for it in page.locator("main").get_by_role("button").all()]
-        assert offered == ["Raise the budget over The whole workspace"], offered
+        assert offered == ["Raise the budget over The whole workspace, every week, USD 7.00"], offered
         page.get_by_role("button", name="Raise").click()
         dialog = opened(page, "Raise this budget?")
         dialog.get_by_label("To, in all (USD)").fill("8")
@@ -424,17 +424,22 @@ def bills(chromium, dev, cookie, folder):
 def texts_that_mislead(chromium, dev, cookie):
     """What others wrote is text on every page, at twice the size of letters too: no markup, nothing turned round, nothing too wide."""
     evil = desk.api(dev, "agents", {"name": EVIL, "principalEmail": "owner@localhost"})
+    task = "tsk_" + "t" * 60
     called(dev, key=evil["key"])
+    called(dev, key=evil["key"], **{"x-svc-task-id": task})
     desk.api(dev, "budgets", {"scope": {"kind": "agent", "id": evil["id"]}, "amount": 9_007_199_254_740_991, "period": "total"})
-    for path in ("/spend?by=agent", "/spend/calls", "/spend/tasks", "/budgets", "/models/classes"):
+    for path in ("/spend?by=agent", "/spend/yield?by=agent", "/spend/calls", "/spend/tasks", "/budgets", "/models/classes"):
         with tabs.console(chromium, dev, cookie, path) as page:
             page.locator("main bdi", has_text="<img src=x").first.wait_for()
             is_text(page, path)
+            fits_in_between(page, path)
             fits_at_twice(page, path)
+            if path == "/spend/tasks":
+                # The names that clients give are told apart by all of them.
+                page.get_by_role("rowheader").get_by_text(task, exact=True).wait_for()
 
 
 def test_the_console_tells_of_money_and_models():
-            fits_in_between(page, path)
     with browser.browsing() as (dev, chromium):
         cookie = person.sign_in(dev)
         empty(chromium, dev, cookie)

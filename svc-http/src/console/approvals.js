@@ -61,14 +61,14 @@ function Item({ of: approval }) {
   const asks = kind === "action" ? ((action && ASKS[action.type]) ?? "asks") : "";
   return html`<li class="item">
     <div>
-      <h2><a id=${`${id}-who`} href=${at(wid, "approvals", id)} aria-labelledby=${`${id}-who ${id}-what`}>${kind === "action" ? html`<${Who} id=${agentId} /> ${asks}` : html`<${Quoted} text=${approval.summary} /><${Whom} of=${approval} />`}</a></h2>
+      <h2><a id=${`${id}-who`} href=${at(wid, "approvals", id)} aria-labelledby=${`${id}-who ${id}-what ${id}-end`}>${kind === "action" ? html`<${Who} id=${agentId} /> ${asks}` : html`<${Quoted} text=${approval.summary} /><${Whom} of=${approval} />`}</a></h2>
       ${action && html`<div id=${`${id}-what`}>${!ASKS[action.type] && html`<p><code><${Quoted} text=${action.type} dir="ltr" /></code></p>`}<${Matter} of=${action} /></div>`}
       ${kind === "action" && html`<blockquote><${Quoted} text=${approval.summary} /></blockquote>`}
       ${subject.reason && html`<p>Because: <${Quoted} text=${subject.reason} /></p>`}
       ${state === "waiting" && approval.reasons.length > 0 && html`<ul>${approval.reasons.map((/** @type {any} */ it) => html`<li key=${it.code}><${Said} text=${it.message} /></li>`)}</ul>`}
       <p class="meta"><span>Asked <${Time} at=${approval.createdAt} ago /></span>${kind !== "action" && html`<span>by <${Who} id=${requestedBy} /></span>`}<${Progress} of=${approval} /></p>
     </div>
-    <div class="beside"><${Badge} kind=${BADGES[state][0]}>${BADGES[state][1]}<//><${Way} of=${approval} /></div>
+    <div class="beside"><${Badge} kind=${BADGES[state][0]}>${BADGES[state][1]}<//><${Way} of=${approval} /><span id=${`${id}-end`} class="unseen" aria-hidden="true"> ${id.slice(-6)}</span></div>
   </li>`;
 }
 
@@ -107,10 +107,10 @@ function Progress({ of: { state, expiresAt, needed, approvals, decidedBy, decide
   return html`<span>${state === "approved" ? "Approved" : "Denied"} by <${Who} id=${decidedBy} people=${people} /> <${Time} at=${decidedAt} ago /></span>${note && html`<span>Note: <${Quoted} text=${note} /></span>`}`;
 }
 
-/** The way to the page that decides; whoever may not decide is told why. Beside the others it is named by what is asked. @param {{ of: any }} props */
+/** The way to the page that decides; whoever may not decide is told why. Beside the others it is named by what is asked, and by the end of its id where the same is asked twice. @param {{ of: any }} props */
 function Way({ of: { id, state, mayDecide, mayNot } }) {
   const { wid } = usePlace();
-  const named = { id: `${id}-way`, href: at(wid, "approvals", id), "aria-labelledby": `${id}-way ${id}-who ${id}-what` };
+  const named = { id: `${id}-way`, href: at(wid, "approvals", id), "aria-labelledby": `${id}-way ${id}-who ${id}-what ${id}-end` };
   if (state === "waiting" && mayDecide) return html`<a class="button main" ...${named}>Look and decide</a>`;
   return html`<a class="button" ...${named}>Look</a>${state === "waiting" && html`<small>${MAY_NOT[mayNot] ?? "You cannot decide this."}</small>`}`;
 }

@@ -131,7 +131,7 @@ function One({ of, open }) {
   const marks = ladder.filter((/** @type {any} */ it) => it.at > 0).map((/** @type {any} */ it) => ({ kind: it.step, value: (allocationMicros * it.at) / 100 }));
   const [kind, said] = STANDS[reached(of)];
   const mayRaise = may("RaiseBudgets") === "all" || of.owner === workspace.principalId;
-  const name = html`<span class="unseen"> the budget over <${Over} of=${of} /></span>`;
+  const name = html`<span class="unseen"> the budget over <${Over} of=${of} />, ${PERIODS.find((it) => it[0] === period)?.[1].toLowerCase()}, <${Dollars} micros=${amount} /></span>`;
   return html`<li class="item">
     <div>
       <h2><${Over} of=${of} /> <${Badge} kind=${kind}>${said}<//>${!of.enforcing && html` <${Badge}>Only counted<//>`}${!of.refuses && html` <${Badge}>Never refuses<//>`}</h2>

@@ -122,7 +122,7 @@ function kinds(usage) {
 export function Tasks() {
   const list = useList("tasks", {});
   const columns = [
-    { title: "Task", cell: (/** @type {any} */ it) => html`<${Id} id=${it.id} brief=${it.id.length > 24} />` },
+    { title: "Task", cell: (/** @type {any} */ it) => html`<${Id} id=${it.id} />` },
     { title: "For", cell: (/** @type {any} */ it) => html`<${For} of=${it} />` },
     { title: "Class", cell: (/** @type {any} */ it) => (it.taskClass ? html`<${Quoted} text=${it.taskClass} />` : "–") },
     { title: "Spent", cell: (/** @type {any} */ it) => html`<${Dollars} micros=${it.spentMicros} /> <small>in ${count(it.calls, "call")}</small>` },
