@@ -80,10 +80,12 @@ def not_read(chromium, dev, cookie):
         page.route("**/activity.js", lambda it: it.abort())
         page.get_by_role("button", name="Menu").click()
         page.get_by_role("link", name="Activity", exact=True).click()
-        page.get_by_text("This page could not be loaded.").wait_for()
+        approving.says(page, "alert", "This page could not be loaded.")
+        page.get_by_role("heading", name="Activity", level=1).and_(page.locator(":focus")).wait_for()
+        assert page.title() == "Activity · First workspace", page.title()
         page.unroute("**/activity.js")
         ends_and_begins(page)
-        heading(page, "Activity")
+        page.get_by_label("Status").wait_for()
 
 
 def unreadable_filters(chromium, dev, cookie):

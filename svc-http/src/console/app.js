@@ -428,7 +428,7 @@ function Page({ address }) {
   useEffect(() => (isMissing ? listen(({ type }) => type === "on" && location.reload()) : undefined), [isMissing, listen]);
   if (!load) return html`<${Unreached} name=${address.page} />`;
   if (loaded.name !== name) return html`<${Loading} />`;
-  if (isMissing) return html`<${Empty} title="This page could not be loaded."><p>The server does not answer, or it was updated since you opened the console.</p><p><${Button} act=${() => location.reload()}>Load it again<//></p><//>`;
+  if (isMissing) return html`<${Heading} title=${known?.title} /><div role="alert"><${Empty} title="This page could not be loaded."><p>The server does not answer, or it was updated since you opened the console.</p><p><${Button} act=${() => location.reload()}>Load it again<//></p><//></div>`;
   const isList = address.item === undefined;
   return html`<${loaded.Page} key=${isList ? name : address.item} item=${address.item} query=${address.query} />`;
 }
