@@ -151,6 +151,7 @@ const FIRST: &[&str] = &[
     "main.js",
     "pages.js",
     "preact.js",
+    "once.js",
     "returning.js",
     "rights.js",
     "server.js",

@@ -6,6 +6,7 @@ import { Badge, Button, Empty, Heading, Loading, Place, Quoted, Trouble, at, htm
 import { Who, forget, useList, useRead } from "./list.js";
 import { follow } from "./live.js";
 import { GROUPS, PAGES } from "./pages.js";
+import { Gone, isShownOnce } from "./once.js";
 import { comeBack, keepDown } from "./returning.js";
 import { REACH } from "./rights.js";
 import { ROOT, ask, isDone, keepHere, keepPerson, keepProof, keptHere, session, signInAddress, singleAddress } from "./server.js";
@@ -153,8 +154,10 @@ function Ended() {
   }, []);
   const isKept = unsentHere().length > 0;
   return html`<main class="alone"><h1 tabindex="-1" ref=${title}>You are no longer signed in</h1>
+  const [isGone] = useState(isShownOnce);
     <p>Your session has ended. ${isKept ? "What you had typed and not sent is kept in this tab, but for secrets." : "What you had typed and not sent is gone."} Sign in again to come back to this page${isKept && " and to it"}.</p>
     <p><a class="button main" href=${signInAddress()}>Sign in</a></p></main>`;
+    ${isGone && html`<${Gone} />`}
 }
 
 /** What has changed under whoever looks at the same workspace. @param {any} was @param {any} now @param {any} me */
@@ -178,7 +181,7 @@ function Nowhere({ me }) {
 
 /** @param {{ me: any, workspace: any, was: { current: any }, now: any, address: any, go: any, look: () => any }} props */
 function Workspace({ me, workspace, was, now, address, go, look }) {
-  const [news] = useState(() => ({ said: changed(was.current, now, me), moved: address.moved }));
+  const [news] = useState(() => ({ said: changed(was.current, now, me), isGone: isShownOnce(), moved: address.moved }));
   useEffect(() => {
     was.current = now;
   }, []);
@@ -242,7 +245,7 @@ function Workspace({ me, workspace, was, now, address, go, look }) {
     <a class="skip" href="#main">Skip to what this page is about</a>
     <${Bar} address=${address} isBarred=${!!barred} />
     <main id="main" tabindex="-1">
-      ${barred ? html`<${Barred} got=${barred} again=${retry} />` : html`${news.said && news.moved === address.moved && html`<div class="note" role="alert"><p>${news.said} What was open here is closed. What you had typed and not sent is gone.</p></div>`}<${Interrupted} line=${line} /><${Held} /><${Unsent} key=${address.href} /><${Page} address=${address} />`}
+      ${barred ? html`<${Barred} got=${barred} again=${retry} />` : html`${news.said && news.moved === address.moved && html`<div class="note" role="alert"><p>${news.said} What was open here is closed. What you had typed and not sent is gone.</p></div>${news.isGone && html`<${Gone} />`}`}<${Interrupted} line=${line} /><${Held} /><${Unsent} key=${address.href} /><${Page} address=${address} />`}
     </main>
     <p class="said" role="status">${said}</p>
   <//>`;
@@ -269,7 +272,8 @@ function Barred({ got, again }) {
   return html`<${Heading} title="This workspace does not take your session" />
     <p><${Quoted} text=${workspace.name} /> ${isSingle ? "takes only sessions of its own single sign-on." : "asks for more than you have signed in with."}</p>
     ${isSingle && html`<p><a class="button main" href=${singleAddress(wid)}>Sign in with single sign-on</a></p>`}
-    <${Trouble} got=${got} again=${again} />`;
+  const [isGone] = useState(isShownOnce);
+    ${isGone && html`<${Gone} />`}<${Trouble} got=${got} again=${again} />`;
 }
 
 /** A line that stays away for long is told of: what is shown may be old. @param {{ line: string }} props */

@@ -2,6 +2,13 @@
 import { Copy, Dialog, html, stayAt, staying } from "./kit.js";
 import { useLayoutEffect, useState } from "./hooks.js";
 
+let stands = false;
+/** Whether something that is shown only once stands here, or stood here until what is drawn now took its place. */
+export const isShownOnce = () => stands;
+
+/** That it went with what closed its dialog: a session that has ended, another role. */
+export const Gone = () => html`<p class="note"><strong>A secret that is shown only once stood here.</strong> If you have not kept it, revoke it and make another.</p>`;
+
 /** Keeps a dialog that shows something this once: the browser's way back leaves it where it is, and to leave the page is asked about. */
 export function Once() {
   const [isKept, set] = useState(false);
@@ -13,7 +20,9 @@ export function Once() {
     });
     const leave = (/** @type {BeforeUnloadEvent} */ event) => event.preventDefault();
     addEventListener("beforeunload", leave);
+    stands = true;
     return () => {
+      queueMicrotask(() => void (stands = false));
       leaving();
       removeEventListener("beforeunload", leave);
     };
