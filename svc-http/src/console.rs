@@ -85,6 +85,7 @@ static FILES: [File; FILES_COUNT] = files![
     "activity.js"
     "agent.js"
     "agents.js"
+    "aloud.js"
     "app.js"
     "applications.js"
     "approvals.js"
@@ -136,10 +137,11 @@ static FILES: [File; FILES_COUNT] = files![
     "unsent.js"
     "upstreams.js"
 ];
-const FILES_COUNT: usize = 57;
+const FILES_COUNT: usize = 58;
 
 /// What every page needs at once: asked for together, not one after the other as each names the next.
 const FIRST: &[&str] = &[
+    "aloud.js",
     "app.js",
     "filters.js",
     "hooks.js",
@@ -149,9 +151,9 @@ const FIRST: &[&str] = &[
     "list.js",
     "live.js",
     "main.js",
+    "once.js",
     "pages.js",
     "preact.js",
-    "once.js",
     "returning.js",
     "rights.js",
     "server.js",

@@ -89,7 +89,10 @@ def live(chromium, dev, cookie):
     with console(chromium, dev, cookie) as page:
         page.get_by_text("Nothing waits for a person.").wait_for()
         page.evaluate("window.here = 'not the first time'")
+        assert page.title() == "Approvals · First workspace", page.title()
         decision = approving.ask(dev, 31_000)
+        approving.says(page, "status", "1 more approval waits for you.")
+        assert page.title() == "(1) Approvals · First workspace", page.title()
         page.get_by_role("heading", name="First agent asks to pay").wait_for()
         page.get_by_text("EUR\u00a0310.00 to Example Cloud").wait_for()
         assert "is above EUR 200.00" in page.inner_text("main")
@@ -100,6 +103,7 @@ def live(chromium, dev, cookie):
         page.get_by_role("cell", name="Waiting").wait_for()
         desk.api(dev, f"approvals/{decision['approval']['id']}/deny", {"note": "No"})
         page.get_by_role("cell", name="Denied").wait_for()
+        page.wait_for_function("document.title === 'Activity · First workspace'")
         page.go_back()
         page.get_by_text("Nothing waits for a person.").wait_for()
         page.get_by_role("link", name="Denied").click()
@@ -192,16 +196,16 @@ def agent_by_keyboard(chromium, dev, cookie):
         page.get_by_text("Must be 1 to 100 characters").wait_for()
         # The fault is where the focus is.
         page.get_by_label("Name").and_(page.locator(":focus")).wait_for()
-        page.keyboard.type("Desk agent")
-        for _ in range(40):
-            page.keyboard.press("Tab")
-            if page.get_by_label("coding-agent").and_(page.locator(":focus")).count():
-                break
         # What fails once more in the same way is said once more.
         said = page.get_by_role("dialog").get_by_role("alert").element_handle()
         page.keyboard.press("Enter")
         page.wait_for_function("it => !it.isConnected", arg=said)
         approving.says(page.get_by_role("dialog"), "alert", "Look at the fields that are marked.")
+        page.keyboard.type("Desk agent")
+        for _ in range(40):
+            page.keyboard.press("Tab")
+            if page.get_by_label("coding-agent").and_(page.locator(":focus")).count():
+                break
         page.keyboard.press("Space")
         press(page, "Make the agent")
         shown = opened(page, "The agent's key")
@@ -382,16 +386,16 @@ def keys_and_change(chromium, dev, cookie, agent):
 def fleet(chromium, dev, cookie):
     """Everything is counted, confirmed by the count and stopped; every page says so until the hold is lifted."""
     with console(chromium, dev, cookie, "/stop") as page:
-        page.get_by_role("button", name="Count them").click()
-        many = len([it for it in desk.api(dev, "agents")["data"] if it["standing"] != "removed"])
-        dialog = opened(page, f"Stop {many} agent")
-        dialog.get_by_label("Why").fill("A drill")
-        dialog.get_by_label("How many").fill(str(many + 1))
         page.get_by_label("Which").select_option("namePrefix")
         page.get_by_label("The beginning of the name").fill("Nobody")
         page.get_by_role("button", name="Count them").click()
         approving.says(page, "status", "No agent is meant by this.")
         page.get_by_label("Which").select_option("all")
+        page.get_by_role("button", name="Count them").click()
+        many = len([it for it in desk.api(dev, "agents")["data"] if it["standing"] != "removed"])
+        dialog = opened(page, f"Stop {many} agent")
+        dialog.get_by_label("Why").fill("A drill")
+        dialog.get_by_label("How many").fill(str(many + 1))
         dialog.get_by_role("button", name="Stop them now").click()
         dialog.locator(".field", has=page.locator("[aria-invalid=true]:focus")).get_by_text(f"Type {many} to confirm").wait_for()
         desk.api(dev, "agents", {"name": "Late agent", "principalEmail": "owner@localhost"})
@@ -404,6 +408,7 @@ def fleet(chromium, dev, cookie):
         dialog.get_by_role("button", name="Stop them now").click()
         page.get_by_text(f"{many + 1} agents frozen.").wait_for()
         page.get_by_text("Everything is stopped").wait_for()
+        approving.says(page, "status", "Every agent is stopped")
         assert [it["code"] for it in asked(dev, dev["agentKey"])["reasons"]] == ["agent_frozen"]
         page.get_by_role("button", name="Lift").click()
         dialog = opened(page, "Lift this hold?")
@@ -504,6 +509,8 @@ def texts_that_mislead(chromium, dev, cookie):
             is_text(page, path)
             if path != "/agents":
                 page.get_by_text("\u2039U+202E\u203aShop").first.wait_for()
+                # What stands around it has a name read from the right.
+                assert page.locator("bdi bdi[dir=ltr]").first.inner_text() == "\u2039U+202E\u203a"
             fits_at_twice(page, path)
     with console(chromium, dev, cookie) as page:
         page.locator("h1").wait_for()
@@ -520,8 +527,6 @@ def below_a_path(chromium, dev, cookie):
         page.route("**/below/**", lambda it: it.continue_(url=it.request.url.replace("/below/", "/")))
         page.goto(dev["baseUrl"] + "/below/")
         heading(page, "Approvals")
-                # What stands around it has a name read from the right.
-                assert page.locator("bdi bdi[dir=ltr]").first.inner_text() == "\u2039U+202E\u203a"
         assert page.url == at(dev).replace("/w/", "/below/w/"), page.url
         page.get_by_role("button", name="Menu").click()
         page.get_by_role("link", name="Agents", exact=True).click()

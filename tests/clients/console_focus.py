@@ -7,6 +7,7 @@ import browser
 import desk
 import person
 import tabs
+from approving import LEAVES
 from tabs import console, heading, opened, press
 
 HELD = 12
@@ -159,7 +160,6 @@ BACK = """() => new Promise((done) => {
     navigation.addEventListener("currententrychange", () => setTimeout(() => setTimeout(done)), { once: true });
     history.back();
 })"""
-LEAVES = "dispatchEvent(new Event('beforeunload', { cancelable: true }))"
 
 
 def stays(page, title, secret):
@@ -302,6 +302,81 @@ def in_forced_colours(chromium, dev, cookie):
         assert len(others) == 1 and current.evaluate(colour) not in others, others
 
 
+def heard_where_it_is_said(chromium, dev, cookie):
+    """What is said while a dialog is open is said in it, as nothing behind it is heard; what came of an act goes with its page, and
+    after a while, and what has the focus is not below it."""
+    desk.api(dev, "keys", {"scope": "inference", "label": "Soon revoked"})
+    padding = "parseFloat(getComputedStyle(document.documentElement).scrollPaddingBottom) || 0"
+    with console(chromium, dev, cookie, "/keys") as page:
+        said = page.locator(".said")
+        page.get_by_role("button", name="New key").click()
+        page.get_by_role("button", name="Make a key").click()
+        dialog = opened(page, "The new key")
+        page.evaluate("() => { navigator.clipboard.writeText = () => Promise.reject(new Error('no')); }")
+        dialog.get_by_role("button", name="Copy the key").click()
+        approving.says(dialog, "alert", "The browser does not let this page copy")
+        page.evaluate("() => { navigator.clipboard.writeText = () => Promise.resolve(); }")
+        dialog.get_by_role("button", name="Copy the key").click()
+        approving.says(dialog, "status", "Copied.")
+        assert not dialog.get_by_role("alert").count() and not said.inner_text()
+        press(page, "I have kept it")
+        dialog.wait_for(state="detached")
+        page.clock.install()
+        for leaves in (True, False):
+            page.get_by_role("button", name="Revoke").first.click()
+            opened(page, "Revoke this key?").get_by_role("button", name="Revoke it").click()
+            said.get_by_text("The key is revoked.").wait_for()
+            assert page.evaluate(padding) > 40
+            if leaves:
+                page.get_by_role("button", name="Menu").click()
+                page.get_by_role("link", name="Agents", exact=True).click()
+                page.wait_for_function("!document.querySelector('.said').textContent")
+                page.go_back()
+                heading(page, "Keys")
+            else:
+                page.clock.fast_forward(11_000)
+                page.wait_for_function("!document.querySelector('.said').textContent")
+        assert page.evaluate(padding) == 0
+
+
+def gone_unasked(chromium, dev):
+    """Whoever was shown a secret that went with a lowered role, or with the session, is told so."""
+    cookie = tabs.second(dev, "admin")
+    member = next(it for it in desk.api(dev, "members")["data"] if it["email"] == "second-admin@example.com")["principalId"]
+    with console(chromium, dev, cookie, "/keys") as page:
+
+        def shown():
+            page.get_by_role("button", name="New key").click()
+            page.get_by_role("button", name="Make a key").click()
+            opened(page, "The new key")
+
+        shown()
+        desk.api(dev, f"members/{member}", {"role": "member"}, "PATCH")
+        approving.says(page, "alert", "Your role here is member now.")
+        page.get_by_text("A secret that is shown only once stood here.").wait_for()
+        desk.api(dev, f"members/{member}", {"role": "admin"}, "PATCH")
+        approving.says(page, "alert", "Your role here is admin now.")
+        assert not page.get_by_text("A secret that is shown only once stood here.").count()
+        shown()
+        assert person.browse(dev["baseUrl"] + "/api/sign-out", b"{}", cookie, approving.WRITES)[0] < 300
+        heading(page, "You are no longer signed in")
+        page.get_by_text("A secret that is shown only once stood here.").wait_for()
+
+
+def in_letters_of_the_browsers(chromium, dev, cookie):
+    """Letters are as large as the browser is set to, and nothing is too wide in them; and a browser that lets no page keep anything
+    shows the pages all the same."""
+    large = browser.launched(chromium.browser_type, "--blink-settings=defaultFontSize=32")
+    with console(large, dev, cookie, "/keys") as page:
+        page.add_init_script(approving.NOTHING_KEPT)
+        for path, name in (("/keys?tab=tokens", "Service tokens"), ("/agents", "Agents")):
+            page.goto(tabs.at(dev, path))
+            heading(page, name)
+            assert page.evaluate("getComputedStyle(document.documentElement).fontSize") == "30px"
+            tabs.fits(page, path)
+    large.close()
+
+
 def test_the_console_keeps_the_focus():
     with browser.browsing() as (dev, chromium):
         cookie = person.sign_in(dev)
@@ -311,5 +386,8 @@ def test_the_console_keeps_the_focus():
         waited_for(chromium, dev, cookie)
         removed_by_its_name(chromium, dev, cookie)
         in_forced_colours(chromium, dev, cookie)
+        in_letters_of_the_browsers(chromium, dev, cookie)
+        heard_where_it_is_said(chromium, dev, cookie)
+        gone_unasked(chromium, dev)
         menu_of_a_phone(chromium, dev, cookie)
         shown_once(chromium, dev, cookie)

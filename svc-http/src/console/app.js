@@ -1,12 +1,13 @@
 // The frame: who is signed in, where one is, and what is around every page. Addresses are links that work in a new tab too; the
 // browser's own back and forward lead through them.
 import { useCallback, useEffect, useMemo, useRef, useState } from "./hooks.js";
+import { entitle, say, tell, useSpeaker } from "./aloud.js";
 import { leadTo } from "./keyboard.js";
 import { Badge, Button, Empty, Heading, Loading, Place, Quoted, Trouble, at, html, usePlace } from "./kit.js";
 import { Who, forget, useList, useRead } from "./list.js";
 import { follow } from "./live.js";
-import { GROUPS, PAGES } from "./pages.js";
 import { Gone, isShownOnce } from "./once.js";
+import { GROUPS, PAGES } from "./pages.js";
 import { comeBack, keepDown } from "./returning.js";
 import { REACH } from "./rights.js";
 import { ROOT, ask, isDone, keepHere, keepPerson, keepProof, keptHere, session, signInAddress, singleAddress } from "./server.js";
@@ -149,15 +150,15 @@ export function App() {
 function Ended() {
   const title = useRef(/** @type {any} */ (null));
   useEffect(() => {
-    document.title = "Signed out";
+    entitle({ page: "Signed out", count: "" });
     title.current?.focus();
   }, []);
   const isKept = unsentHere().length > 0;
-  return html`<main class="alone"><h1 tabindex="-1" ref=${title}>You are no longer signed in</h1>
   const [isGone] = useState(isShownOnce);
+  return html`<main class="alone"><h1 tabindex="-1" ref=${title}>You are no longer signed in</h1>
     <p>Your session has ended. ${isKept ? "What you had typed and not sent is kept in this tab, but for secrets." : "What you had typed and not sent is gone."} Sign in again to come back to this page${isKept && " and to it"}.</p>
-    <p><a class="button main" href=${signInAddress()}>Sign in</a></p></main>`;
     ${isGone && html`<${Gone} />`}
+    <p><a class="button main" href=${signInAddress()}>Sign in</a></p></main>`;
 }
 
 /** What has changed under whoever looks at the same workspace. @param {any} was @param {any} now @param {any} me */
@@ -170,7 +171,7 @@ function changed(was, now, me) {
 /** @param {{ me: any }} props */
 function Nowhere({ me }) {
   const title = "There is no such workspace here";
-  useEffect(() => void (document.title = title), []);
+  useEffect(() => entitle({ page: title, count: "" }), []);
   return html`<main class="alone"><h1>${title}</h1>
   <p>You are signed in as <${Quoted} text=${me.email} />, who is no member of it.</p>
   ${me.workspaces.length
@@ -189,7 +190,13 @@ function Workspace({ me, workspace, was, now, address, go, look }) {
   const hearers = useRef(new Set());
   const followed = useRef(/** @type {import("./live.js").Line | null} */ (null));
   const [line, setLine] = useState("");
-  const [said, setSaid] = useState("");
+  const { said, told, hush } = useSpeaker();
+  // What came of an act belongs to the page that it was done on.
+  useEffect(hush, [address.moved]);
+  useEffect(() => {
+    document.documentElement.classList.toggle("says", !!said);
+    return () => document.documentElement.classList.remove("says");
+  }, [said]);
   const [settings, setSettings] = useState(/** @type {any} */ (null));
   const isKillOwner = useKillOwner(wid, workspace);
   const listen = useCallback((/** @type {any} */ hear) => {
@@ -229,16 +236,12 @@ function Workspace({ me, workspace, was, now, address, go, look }) {
     await read();
     followed.current?.again();
   }, [read]);
-  const say = useCallback((/** @type {string} */ text) => {
-    setSaid("");
-    setTimeout(() => setSaid(text), 50);
-  }, []);
   const place = useMemo(() => {
     const may = (/** @type {string} */ right) => (REACH[workspace.role] ?? {})[right];
     const [zone, currency] = [settings?.timezone, settings?.currency ?? "EUR"];
     const again = () => Promise.all([read(), look()]);
     return { me, workspace, wid, zone, currency, may, isKillOwner, listen, go, say, again, moved: address.moved };
-  }, [me, workspace, wid, settings, isKillOwner, listen, go, say, read, look, address.moved]);
+  }, [me, workspace, wid, settings, isKillOwner, listen, go, read, look, address.moved]);
   if (!settings || isKillOwner === undefined) return html`<${Loading} />`;
   const barred = settings.refused;
   return html`<${Place.Provider} value=${place}>
@@ -248,6 +251,7 @@ function Workspace({ me, workspace, was, now, address, go, look }) {
       ${barred ? html`<${Barred} got=${barred} again=${retry} />` : html`${news.said && news.moved === address.moved && html`<div class="note" role="alert"><p>${news.said} What was open here is closed. What you had typed and not sent is gone.</p></div>${news.isGone && html`<${Gone} />`}`}<${Interrupted} line=${line} /><${Held} /><${Unsent} key=${address.href} /><${Page} address=${address} />`}
     </main>
     <p class="said" role="status">${said}</p>
+    <p class="unseen" role="status">${told}</p>
   <//>`;
 }
 
@@ -268,11 +272,11 @@ function useKillOwner(wid, workspace) {
 function Barred({ got, again }) {
   const { workspace, wid } = usePlace();
   const isSingle = workspace.signIn.requireSso;
+  const [isGone] = useState(isShownOnce);
   if (got.status !== 403) return html`<${Heading} title=${workspace.name} name=${html`<${Quoted} text=${workspace.name} />`} /><${Trouble} got=${got} again=${again} />`;
   return html`<${Heading} title="This workspace does not take your session" />
     <p><${Quoted} text=${workspace.name} /> ${isSingle ? "takes only sessions of its own single sign-on." : "asks for more than you have signed in with."}</p>
     ${isSingle && html`<p><a class="button main" href=${singleAddress(wid)}>Sign in with single sign-on</a></p>`}
-  const [isGone] = useState(isShownOnce);
     ${isGone && html`<${Gone} />`}<${Trouble} got=${got} again=${again} />`;
 }
 
@@ -390,16 +394,26 @@ function Bar({ address, isBarred }) {
 
 /** How much waits for this person: what they cannot decide is not counted. Where more wait than are read, it is so much at least. */
 function Waiting() {
-  const { items, more, next, got } = useList("approvals", { state: "waiting" }, ["approval"], WAITING_READ);
+  const { items, data, more, next, got, step } = useList("approvals", { state: "waiting" }, ["approval"], WAITING_READ);
   const n = items.filter((/** @type {any} */ it) => it.mayDecide).length;
+  const before = useRef({ step: "", n: 0 });
   const isLookedFor = !n && more && items.length < WAITING_LOOKED_FOR;
   useEffect(() => {
     if (!isLookedFor) return;
     const timer = setTimeout(next, isDone(got) ? 0 : AGAIN_MS);
     return () => clearTimeout(timer);
   }, [isLookedFor, got, next]);
+  const many = n ? `${n}${more ? "+" : ""}` : "";
+  useEffect(() => {
+    if (!data) return;
+    const { step: was, n: of } = before.current;
+    before.current = { step, n };
+    entitle({ count: many });
+    // What was there before this page was opened, or is only found now, has not come just now.
+    if (was === step && n > of) tell(`${count(n - of, "more approval waits", "more approvals wait")} for you.`);
+  }, [data, step, n, many]);
+  useEffect(() => () => entitle({ count: "" }), []);
   if (!n) return null;
-  const many = more ? `${n}+` : String(n);
   return html` <span class="waiting" aria-hidden="true">${many}</span><span class="unseen">, ${many} waiting</span>`;
 }
 
@@ -408,6 +422,12 @@ function Held() {
   const { may, wid } = usePlace();
   const { data } = useRead(may("ReadHolds") ? "holds?limit=100" : null, ["hold"]);
   const hold = ((data && data.data) || []).find((/** @type {any} */ it) => it.scope === "all" && !it.liftedAt);
+  const was = useRef(/** @type {boolean | null} */ (null));
+  useEffect(() => {
+    if (!data) return;
+    if (was.current === !hold) tell(hold ? "Every agent is stopped, and none may do anything." : "The stop of every agent is lifted.");
+    was.current = !!hold;
+  }, [data, hold]);
   if (!hold) return null;
   return html`<div class="held"><p><${Badge} kind="bad">Everything is stopped<//> Since it was set by <${Who} id=${hold.by} />, no agent may do anything: <${Quoted} text=${hold.reason} /></p>
     <p><a href=${at(wid, "stop")}>See the hold</a></p></div>`;

@@ -3,6 +3,7 @@
 import { createContext, h } from "./preact.js";
 import { useContext, useEffect, useId, useLayoutEffect, useRef, useState } from "./hooks.js";
 import htm from "./htm.js";
+import { entitle, useSpeaker } from "./aloud.js";
 import { focused, leadBack, leadTo } from "./keyboard.js";
 import { ROOT, isDone, now, session, signInAddress, told } from "./server.js";
 import * as text from "./text.js";
@@ -87,14 +88,15 @@ export function Id({ id, brief = false }) {
 /** @param {{ text: string, name?: string, label?: string }} props */
 export function Copy({ text: copied, name, label }) {
   const { say } = usePlace();
-  const [done, set] = useState(false);
+  const [came, set] = useState(/** @type {"" | "done" | "failed"} */ (""));
   if (!navigator.clipboard) return null;
   const copy = async () => {
+    set("");
     const wasTaken = await navigator.clipboard.writeText(copied).then(() => true, () => false);
     set(wasTaken ? "done" : "failed");
     if (!wasTaken) return;
     say("Copied.");
-    setTimeout(() => set(false), 1500);
+    setTimeout(() => set(""), 1500);
   };
   return html`<button type="button" class="copy" aria-label=${name} onClick=${copy}>${came === "done" ? "Copied" : (label ?? "Copy")}</button>${came === "failed" && html` <small class="wrong" role="alert">The browser does not let this page copy: select the text and copy it.</small>`}`;
 }
@@ -107,7 +109,7 @@ export function Heading({ title, name, children }) {
   const { workspace, moved } = usePlace();
   const heading = useRef(/** @type {any} */ (null));
   useEffect(() => {
-    document.title = `${text.plain(title)} · ${text.plain(workspace.name)}`;
+    entitle({ page: `${text.plain(title)} · ${text.plain(workspace.name)}` });
   }, [title, workspace.name]);
   useEffect(() => {
     if (moved) heading.current?.focus({ preventScroll: true });
@@ -195,11 +197,11 @@ export function Button({ act, kind = "plain", children, label, expanded }) {
   return html`<button type="button" class=${kind} aria-label=${label} aria-expanded=${expanded} aria-disabled=${busy ? "true" : undefined} onClick=${press}>${children}</button>`;
 }
 
-/**
- * A table; where it has no room for its columns each row is a card. The first column names the row.
 // Tables of so many columns are wider than the others.
 const MANY = 6;
 
+/**
+ * A table; where it has no room for its columns each row is a card. The first column names the row.
  * @param {{ caption: string, columns: { title: string, cell: (row: any) => any, kind?: string }[], rows: any[], rowKey?: (row: any) => string }} props
  */
 export function Table({ caption, columns, rows, rowKey = (row) => row.id }) {
@@ -329,17 +331,18 @@ export function Dialog({ title, of, close, children }) {
   return html`<dialog ref=${box} aria-labelledby=${id} onCancel=${leave} onClose=${() => box.current?.showModal()}>
     <h2 id=${id}>${title}</h2>
     <${Box.Provider} value=${{ title, ...of }}>${children}<//>
+    <${Spoken} />
   </dialog>`;
 }
-
-/** The dialog that a form stands in. */
-const Box = createContext(/** @type {import("./unsent.js").Box} */ ({ title: "" }));
 
 /** What is said while a dialog is open. */
 function Spoken() {
   const { said, told } = useSpeaker();
   return html`<p class="unseen" role="status">${said} ${told}</p>`;
 }
+
+/** The dialog that a form stands in. */
+const Box = createContext(/** @type {import("./unsent.js").Box} */ ({ title: "" }));
 
 /** What is wrong with fields or filters, by their names. */
 export const Faults = createContext(/** @type {Record<string, string>} */ ({}));
