@@ -7,6 +7,7 @@
 //! of a secret key is in no message.
 
 mod fault;
+mod given;
 mod keys;
 mod mail;
 mod sources;
@@ -14,6 +15,7 @@ mod sources;
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 use std::time::Duration;
 
 use ipnet::IpNet;
@@ -176,6 +178,33 @@ pub enum LogFormat {
     Json,
     /// For people.
     Text,
+}
+
+impl FromStr for LogLevel {
+    type Err = ();
+    fn from_str(text: &str) -> Result<Self, ()> {
+        match text {
+            "off" => Ok(Self::Off),
+            "error" => Ok(Self::Error),
+            "warn" => Ok(Self::Warn),
+            "info" => Ok(Self::Info),
+            "debug" => Ok(Self::Debug),
+            "trace" => Ok(Self::Trace),
+            _ => Err(()),
+        }
+    }
+}
+
+impl FromStr for LogFormat {
+    type Err = ();
+    fn from_str(text: &str) -> Result<Self, ()> {
+        match text {
+            "auto" => Ok(Self::Auto),
+            "json" => Ok(Self::Json),
+            "text" => Ok(Self::Text),
+            _ => Err(()),
+        }
+    }
 }
 
 /// A configuration and what is worth telling about how it came about.

@@ -3,17 +3,16 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
-use std::str::FromStr;
+use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
 
 use svc_core::state::people::Plan;
 use svc_core::value::secret::Secret;
 use url::Url;
 
+use super::given::Given;
 use super::mail::{self, MailServer};
-use super::{Allowed, BaseUrl, Config, DATABASE, LogFormat, LogLevel, within};
+use super::{Allowed, BaseUrl, Config, DATABASE, within};
 use crate::address::networks;
 use crate::callback_secret;
 
@@ -31,27 +30,22 @@ pub struct Key {
     pub is_list: bool,
     /// Whether it is a table: a list of names with values.
     pub is_table: bool,
+    /// The least and the most that it may be, where it is a whole number.
+    pub range: Option<(u64, u64)>,
     /// Takes a value into the settings, or says in a clause what it must be.
     set: fn(&mut Config, &Given<'_>) -> Result<(), String>,
-}
-
-/// A value as a source gives it.
-pub(super) struct Given<'source> {
-    /// Its text; several where the source is a list.
-    pub(super) texts: &'source [String],
-    /// The folder that relative paths are seen from; `None` is the working directory.
-    pub(super) folder: Option<&'source Path>,
 }
 
 /// How much of something a plan allows.
 macro_rules! plan {
     ($name:literal, $plan:ident, $member:ident, $default:literal) => {
-        key(
+        number(
             concat!("plans.", $name, ".", stringify!($member)),
             $default,
+            (0, 1_000_000_000),
             concat!(plan!(@ $member), " on the plan `", $name, "`; 0 is no limit"),
             |config, given| {
-                config.plans.$plan.$member = given.within(0, 1_000_000_000)?;
+                config.plans.$plan.$member = given.number()?;
                 Ok(())
             },
         )
@@ -61,6 +55,11 @@ macro_rules! plan {
     (@ mandates) => { "mandates that were not revoked" };
     (@ requests) => { "model requests in a calendar month" };
 }
+
+/// What a rate, or how much is open at once, may be.
+const TO_A_MILLION: (u64, u64) = (1, 1_000_000);
+/// What a time may be: from a tenth of a second to an hour.
+const MILLISECONDS: (u64, u64) = (100, 3_600_000);
 
 /// Every setting, in the order of the documentation.
 pub const KEYS: &[Key] = &[
@@ -143,37 +142,57 @@ pub const KEYS: &[Key] = &[
             Ok(())
         },
     ),
-    key("limits.gatePerMinute", "600", "requests a minute of one agent on `/v1/actions/*`", |config, given| {
-        config.limits.gate_per_minute = given.within(1, 1_000_000)?;
-        Ok(())
-    }),
-    key("limits.verifyPerMinute", "300", "requests a minute of one address on `/v1/verify`", |config, given| {
-        config.limits.verify_per_minute = given.within(1, 1_000_000)?;
-        Ok(())
-    }),
-    key(
-        "limits.gatewayPerMinute",
-        "1200",
-        "requests a minute of one workspace key on the routes that take one",
+    number(
+        "limits.gatePerMinute",
+        "600",
+        TO_A_MILLION,
+        "requests a minute of one agent on `/v1/actions/*`, `/mcp` and `/mcp/proxy/*` together",
         |config, given| {
-            config.limits.gateway_per_minute = given.within(1, 1_000_000)?;
+            config.limits.gate_per_minute = given.number()?;
             Ok(())
         },
     ),
-    key("limits.tokenPerMinute", "600", "requests a minute of one service token", |config, given| {
-        config.limits.token_per_minute = given.within(1, 1_000_000)?;
+    number(
+        "limits.verifyPerMinute",
+        "300",
+        TO_A_MILLION,
+        "requests a minute of one address on `/v1/verify`",
+        |config, given| {
+            config.limits.verify_per_minute = given.number()?;
+            Ok(())
+        },
+    ),
+    number(
+        "limits.gatewayPerMinute",
+        "1200",
+        TO_A_MILLION,
+        "requests a minute of one workspace key on the routes that take one, of one integration on its `/hooks/*`, and of one address whose keys, cookies or signatures are none",
+        |config, given| {
+            config.limits.gateway_per_minute = given.number()?;
+            Ok(())
+        },
+    ),
+    number("limits.tokenPerMinute", "600", TO_A_MILLION, "requests a minute of one service token", |config, given| {
+        config.limits.token_per_minute = given.number()?;
         Ok(())
     }),
-    key("limits.signInPerMinute", "30", "requests a minute of one address for signing in", |config, given| {
-        config.limits.sign_in_per_minute = given.within(1, 1_000_000)?;
-        Ok(())
-    }),
-    key(
+    number(
+        "limits.signInPerMinute",
+        "30",
+        TO_A_MILLION,
+        "requests a minute of one address for signing in: on `/api/sign-in`, `/api/sign-in/*`, `POST /sign-in`, `/oauth/register`, `/api/me/password`, `/api/me/totp/confirm` and `DELETE /api/me/totp` together; and as many clients' documents are fetched for it",
+        |config, given| {
+            config.limits.sign_in_per_minute = given.number()?;
+            Ok(())
+        },
+    ),
+    number(
         "limits.oauthPerMinute",
         "300",
-        "requests a minute of one address on the OAuth endpoints; one client may send a fifth of it for tokens from one address",
+        TO_A_MILLION,
+        "requests a minute of one address on `/oauth/authorize`, `/oauth/token`, `/oauth/revoke` and `GET /sign-in` together; one client may send a fifth of it for tokens from one address",
         |config, given| {
-            config.limits.oauth_per_minute = given.within(1, 1_000_000)?;
+            config.limits.oauth_per_minute = given.number()?;
             Ok(())
         },
     ),
@@ -194,58 +213,85 @@ pub const KEYS: &[Key] = &[
             Ok(())
         },
     ),
-    key("limits.bodyBytes", "1048576", "bytes of a request body", |config, given| {
-        config.limits.body_bytes = given.within(1_024, 33_554_432)?;
+    number("limits.bodyBytes", "1048576", (1_024, 33_554_432), "bytes of a request body", |config, given| {
+        config.limits.body_bytes = given.number()?;
         Ok(())
     }),
-    key("limits.modelBodyBytes", "33554432", "bytes of a request body of model traffic", |config, given| {
-        config.limits.model_body_bytes = given.within(1_024, 268_435_456)?;
-        Ok(())
-    }),
-    key("limits.billingBodyBytes", "8388608", "bytes of a request body that brings a bill", |config, given| {
-        config.limits.billing_body_bytes = given.within(1_024, 67_108_864)?;
-        Ok(())
-    }),
-    key(
-        "limits.connections",
-        "10000",
-        "connections open at once; no more than three quarters of the files that the process may have open",
+    number(
+        "limits.modelBodyBytes",
+        "33554432",
+        (1_024, 268_435_456),
+        "bytes of a request body of model traffic",
         |config, given| {
-            config.limits.connections = given.within(1, 1_000_000)?;
+            config.limits.model_body_bytes = given.number()?;
             Ok(())
         },
     ),
-    key("timeouts.headerMs", "10000", "milliseconds a client has to send a request's header", |config, given| {
-        config.timeouts.header = given.span()?;
-        Ok(())
-    }),
-    key("timeouts.bodyMs", "30000", "milliseconds a client has to send a request's body", |config, given| {
-        config.timeouts.body = given.span()?;
-        Ok(())
-    }),
-    key(
+    number(
+        "limits.billingBodyBytes",
+        "8388608",
+        (1_024, 67_108_864),
+        "bytes of a request body that brings a bill",
+        |config, given| {
+            config.limits.billing_body_bytes = given.number()?;
+            Ok(())
+        },
+    ),
+    number(
+        "limits.connections",
+        "10000",
+        TO_A_MILLION,
+        "connections open at once; no more than three quarters of the files that the process may have open",
+        |config, given| {
+            config.limits.connections = given.number()?;
+            Ok(())
+        },
+    ),
+    number(
+        "timeouts.headerMs",
+        "10000",
+        MILLISECONDS,
+        "milliseconds a client has to send a request's header",
+        |config, given| {
+            config.timeouts.header = given.span()?;
+            Ok(())
+        },
+    ),
+    number(
+        "timeouts.bodyMs",
+        "30000",
+        MILLISECONDS,
+        "milliseconds a client has to send a request's body",
+        |config, given| {
+            config.timeouts.body = given.span()?;
+            Ok(())
+        },
+    ),
+    number(
         "timeouts.drainMs",
         "30000",
+        MILLISECONDS,
         "milliseconds that running requests get when the server stops; event streams end at once, and their readers go on at the next server with `last-event-id`",
         |config, given| {
             config.timeouts.drain = given.span()?;
             Ok(())
         },
     ),
-    key(
+    number(
         "timeouts.firstTokenMs",
         "120000",
+        MILLISECONDS,
         "milliseconds a model has to send the first token of a stream",
         |config, given| {
             config.timeouts.calls.first_token = given.span()?;
             Ok(())
         },
     ),
-    key("timeouts.idleMs", "60000", "milliseconds a model has between tokens", |config, given| {
+    number("timeouts.idleMs", "60000", MILLISECONDS, "milliseconds a model has between tokens", |config, given| {
         config.timeouts.calls.idle = given.span()?;
         Ok(())
     }),
-    key("timeouts.totalMs", "900000", "milliseconds a model has for a whole call", |config, given| {
+    number("timeouts.totalMs", "900000", MILLISECONDS, "milliseconds a model has for a whole call", |config, given| {
         config.timeouts.calls.total = given.span()?;
         Ok(())
     }),
@@ -298,7 +344,7 @@ pub const KEYS: &[Key] = &[
         ..key(
             "billing.secret",
             "none",
-            "what the payment processor signs with that bills workspaces (`/hooks/billing`)",
+            "what the payment processor signs with that bills workspaces (`/hooks/billing`): 24 to 256 visible ASCII characters",
             |config, given| {
                 let secret = callback_secret::parse(given.text()?).map_err(|why| why.to_string())?;
                 config.billing.secret = Some(secret);
@@ -348,7 +394,18 @@ const fn key(
     help: &'static str,
     set: fn(&mut Config, &Given<'_>) -> Result<(), String>,
 ) -> Key {
-    Key { name, default, help, is_secret: false, is_list: false, is_table: false, set }
+    Key { name, default, help, is_secret: false, is_list: false, is_table: false, range: None, set }
+}
+
+/// A setting that is a whole number in a range.
+const fn number(
+    name: &'static str,
+    default: &'static str,
+    range: (u64, u64),
+    help: &'static str,
+    set: fn(&mut Config, &Given<'_>) -> Result<(), String>,
+) -> Key {
+    Key { range: Some(range), ..key(name, default, help, set) }
 }
 
 /// A setting that is a list, empty where nothing is set.
@@ -390,51 +447,21 @@ impl Key {
     /// # Errors
     /// A clause that says what the value must be.
     pub(super) fn set(&self, config: &mut Config, given: &Given<'_>) -> Result<(), String> {
-        (self.set)(config, given)
+        (self.set)(config, &Given { range: self.range, ..*given })
+    }
+
+    /// What it means, and the least and the most that it may be.
+    fn meaning(&self) -> String {
+        match self.range {
+            Some((least, most)) => format!("{}; {least} to {most}", self.help),
+            None => self.help.to_owned(),
+        }
     }
 }
 
 impl std::fmt::Debug for Key {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         out.debug_tuple("Key").field(&self.name).finish()
-    }
-}
-
-impl Given<'_> {
-    /// The one text.
-    fn text(&self) -> Result<&str, String> {
-        match self.texts {
-            [one] => Ok(one),
-            _ => Err("must be one value, not a list".to_owned()),
-        }
-    }
-
-    /// The one text, read; `must` says what it has to be.
-    fn one<T: FromStr>(&self, must: &str) -> Result<T, String> {
-        self.text()?.parse().map_err(|_| must.to_owned())
-    }
-
-    /// A path, relative ones seen from where the value was found.
-    fn path(&self) -> Result<PathBuf, String> {
-        match self.text()? {
-            "" => Err("must be a path".to_owned()),
-            path => Ok(within(self.folder, path)),
-        }
-    }
-
-    /// A whole number in a range.
-    fn within<T: TryFrom<u64>>(&self, least: u64, most: u64) -> Result<T, String> {
-        let must = || format!("must be a whole number from {least} to {most}");
-        let number: u64 = self.text()?.parse().map_err(|_| must())?;
-        if !(least..=most).contains(&number) {
-            return Err(must());
-        }
-        T::try_from(number).map_err(|_| must())
-    }
-
-    /// Milliseconds, from a tenth of a second to an hour.
-    fn span(&self) -> Result<Duration, String> {
-        Ok(Duration::from_millis(self.within(100, 3_600_000)?))
     }
 }
 
@@ -532,39 +559,12 @@ fn redirects(texts: &[String]) -> Result<Vec<Box<str>>, String> {
     texts.iter().map(redirect).collect()
 }
 
-impl FromStr for LogLevel {
-    type Err = ();
-    fn from_str(text: &str) -> Result<Self, ()> {
-        match text {
-            "off" => Ok(Self::Off),
-            "error" => Ok(Self::Error),
-            "warn" => Ok(Self::Warn),
-            "info" => Ok(Self::Info),
-            "debug" => Ok(Self::Debug),
-            "trace" => Ok(Self::Trace),
-            _ => Err(()),
-        }
-    }
-}
-
-impl FromStr for LogFormat {
-    type Err = ();
-    fn from_str(text: &str) -> Result<Self, ()> {
-        match text {
-            "auto" => Ok(Self::Auto),
-            "json" => Ok(Self::Json),
-            "text" => Ok(Self::Text),
-            _ => Err(()),
-        }
-    }
-}
-
 /// Every setting for a terminal: the key and its default, and under it the name in the environment and the meaning.
 #[must_use]
 pub fn terminal_table() -> String {
     let mut out = String::new();
     for key in KEYS {
-        let _ = writeln!(out, "  {} [default: {}]\n      {}: {}", key.name, key.default, key.env(), key.help);
+        let _ = writeln!(out, "  {} [default: {}]\n      {}: {}", key.name, key.default, key.env(), key.meaning());
     }
     out
 }
@@ -575,7 +575,7 @@ pub fn markdown_table() -> String {
     let mut out = String::from("| Key | Environment | Default | Meaning |\n|---|---|---|---|\n");
     for key in KEYS {
         let default = if key.default.contains('`') { key.default.to_owned() } else { format!("`{}`", key.default) };
-        let _ = writeln!(out, "| `{}` | `{}` | {default} | {} |", key.name, key.env(), key.help);
+        let _ = writeln!(out, "| `{}` | `{}` | {default} | {} |", key.name, key.env(), key.meaning());
     }
     out
 }

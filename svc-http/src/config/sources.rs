@@ -5,7 +5,8 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use super::fault::{ConfigError, Fault};
-use super::keys::{Given, KEYS, Key};
+use super::given::Given;
+use super::keys::{KEYS, Key};
 use super::{Config, FILE_NAME, Loaded};
 
 /// What settings are read from. The default is the defaults alone: no flag, no environment, no named file.
@@ -146,7 +147,7 @@ impl Setting {
     }
 
     fn apply(&self, config: &mut Config, found: &mut Findings) {
-        let given = Given { texts: &self.texts, folder: self.folder.as_deref() };
+        let given = Given { texts: &self.texts, folder: self.folder.as_deref(), range: None };
         if let Err(must) = self.key.set(config, &given) {
             let shown = if self.key.is_secret { String::new() } else { format!(" is `{}` and", self.texts.join(",")) };
             let told = format!("{}{shown} {must}", self.origin);

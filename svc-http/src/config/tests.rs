@@ -2,6 +2,7 @@
 use std::ffi::OsString;
 
 use super::*;
+use crate::routes::{Limit, Route, all};
 
 fn environment(pairs: &[(&str, &str)]) -> Vec<(OsString, OsString)> {
     pairs.iter().map(|(name, value)| (OsString::from(name), OsString::from(value))).collect()
@@ -39,7 +40,7 @@ fn documented_defaults_are_the_defaults() {
     {
         let mut config = Config::default();
         let texts = [key.default.to_owned()];
-        key.set(&mut config, &keys::Given { texts: &texts, folder: None }).unwrap();
+        key.set(&mut config, &given::Given { texts: &texts, folder: None, range: None }).unwrap();
         config.data = config.data.strip_prefix("./").map_or_else(|_| config.data.clone(), Path::to_path_buf);
         assert_eq!(format!("{config:?}"), format!("{untouched:?}"), "{}", key.name);
     }
@@ -459,4 +460,44 @@ fn the_documentation_has_the_table_of_settings() {
         std::fs::write(path, &wanted).unwrap();
     }
     assert_eq!(page, wanted);
+}
+
+/// Whose rate counts which routes is said where it is set: every route of the four that name theirs, and none besides.
+#[test]
+fn a_rate_names_every_route_that_it_counts() {
+    let names = |text: &str, route: &Route| {
+        let (method, path) = text.split_once(' ').map_or((None, text), |(method, path)| (Some(method), path));
+        let is_there = path.strip_suffix('*').map_or(route.path == path, |under| route.path.starts_with(under));
+        is_there && method.is_none_or(|it| it == route.method.as_str())
+    };
+    for (limit, key) in [
+        (Limit::Gate, "limits.gatePerMinute"),
+        (Limit::Verify, "limits.verifyPerMinute"),
+        (Limit::SignIn, "limits.signInPerMinute"),
+        (Limit::OAuth, "limits.oauthPerMinute"),
+    ] {
+        let named: Vec<&str> = Key::named(key).unwrap().help.split('`').skip(1).step_by(2).collect();
+        for route in all() {
+            let is_named = named.iter().any(|it| names(it, route));
+            assert_eq!(is_named, route.limit == limit, "{key}: {} {}", route.method, route.path);
+        }
+    }
+}
+
+/// What bounds a number is what its row says.
+#[test]
+fn numbers_are_refused_beyond_what_their_rows_say() {
+    for key in KEYS {
+        let Some((least, most)) = key.range else { continue };
+        let set = |number: u64| {
+            let texts = [number.to_string()];
+            key.set(&mut Config::default(), &given::Given { texts: &texts, folder: None, range: None })
+        };
+        assert!(set(least).is_ok() && set(most).is_ok(), "{}", key.name);
+        let must = format!("must be a whole number from {least} to {most}");
+        assert_eq!(set(most + 1), Err(must), "{}", key.name);
+        let row = format!("; {least} to {most} |");
+        let name = format!("| `{}` |", key.name);
+        assert!(markdown_table().lines().any(|it| it.starts_with(&name) && it.ends_with(&row)), "{}", key.name);
+    }
 }

@@ -68,7 +68,6 @@ pub(super) const ROUTES: &[Route] = &[
     Route {
         op: Op::ApprovalPage,
         path: "/w/{wid}/approvals/{apv}",
-        limit: Limit::OAuth,
         summary: "The page that an approval's link leads to: whoever is signed in and may see it decides there",
         ..OPEN
     },
