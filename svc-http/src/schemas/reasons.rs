@@ -112,6 +112,7 @@ mod tests {
     #![allow(clippy::unwrap_used, reason = "a test may panic")]
     use std::collections::BTreeSet;
 
+    use svc_core::rules::gate::verify::Fault;
     use svc_core::state::gate::{CATALOGUE, Tier};
 
     use super::*;
@@ -169,5 +170,17 @@ mod tests {
         assert_eq!(first_cells(part(&page, "Tiers")), tiers);
         let templates: Vec<&str> = CATALOGUE.iter().map(|it| it.name).collect();
         assert_eq!(first_cells(part(&page, "Templates")), templates);
+    }
+
+    /// Every reason for which a receipt is not good is in the interface's description and on the page of receipts, in the order in which
+    /// they are looked at.
+    #[test]
+    fn every_reason_of_a_verdict_is_explained() {
+        let words = Fault::ALL.map(Fault::as_str).to_vec();
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/receipts.md");
+        let page = std::fs::read_to_string(path).unwrap();
+        assert_eq!(first_cells(part(&page, "Why a receipt is not good")), words);
+        let described = crate::schemas::all()["Verdict"]["properties"]["reason"]["enum"].clone();
+        assert_eq!(described, serde_json::json!(words));
     }
 }

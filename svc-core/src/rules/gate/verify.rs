@@ -51,7 +51,7 @@ pub struct Charge {
     pub amount: Amount,
     /// Of this currency.
     pub currency: Currency,
-    /// By whom.
+    /// The domain of whoever charges. Without one it is the charge of nobody: [`Fault::ChargeRequired`].
     pub domain: Option<Domain>,
 }
 
@@ -90,6 +90,24 @@ pub enum Fault {
 }
 
 impl Fault {
+    /// Every one, in the order in which they are looked at.
+    pub const ALL: [Self; 14] = [
+        Self::Malformed,
+        Self::UnknownKey,
+        Self::BadSignature,
+        Self::WrongIssuer,
+        Self::UnknownReceipt,
+        Self::Revoked,
+        Self::AlreadyConsumed,
+        Self::NotYetValid,
+        Self::Expired,
+        Self::TypeMismatch,
+        Self::ChargeRequired,
+        Self::CurrencyMismatch,
+        Self::AmountExceeds,
+        Self::MerchantMismatch,
+    ];
+
     /// The word on the wire.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
