@@ -92,8 +92,8 @@ function TurnOn({ of, again }) {
   return html`<${Button} act=${go}>Go on with it<//>${wrong && html`<span class="trouble" role="alert">${wrong}</span>`}`;
 }
 
-/** What it is configured by, in words, by the names of the members. @param {{ kind: string, config: any }} of @returns {Record<string, [string, any]>} */
-function wordsOf({ kind, config }) {
+/** What it is configured by, in words, by the names of the members. @param {{ kind: string, config: any, ended?: string[] }} of @returns {Record<string, [string, any]>} */
+function wordsOf({ kind, config, ended = [] }) {
   const quoted = (/** @type {any} */ it) => it && html`<code><${Quoted} text=${it} dir="ltr" /></code>`;
   const all = (/** @type {string[]} */ it) => (it && it.length ? it.map((one) => html`<div key=${one}>${quoted(one)}</div>`) : "–");
   const has = (/** @type {string} */ name) => KINDS[kind]?.config.includes(name);
@@ -107,7 +107,7 @@ function wordsOf({ kind, config }) {
     repositories: ["Repositories", has("repositories") && all(config.repositories)],
     branches: ["Branches", has("branches") && all(config.branches)],
     botToken: ["Bot token", has("botToken") && (config.botTokenHint ? html`ends with <code>${config.botTokenHint}</code>` : "none: nobody is asked")],
-    members: ["Who is who", has("members") && (Object.keys(config.members ?? {}).length ? Object.entries(config.members).map(([name, id]) => html`<div key=${name}><${Quoted} text=${name} /> is <${Who} id=${/** @type {string} */ (id)} /></div>`) : "nobody is linked")],
+    members: ["Who is who", has("members") && (Object.keys(config.members ?? {}).length ? Object.entries(config.members).map(([name, id]) => html`<div key=${name}><${Quoted} text=${name} /> is <${Who} id=${/** @type {string} */ (id)} />${ended.includes(name) && html` <${Badge} kind="bad">Over<//> <small>leave the name out once, then name it again</small>`}</div>`) : "nobody is linked")],
     to: ["Mailed", has("to") && ((config.to ?? []).length ? config.to.map((/** @type {string} */ it) => html`<div key=${it}><${Who} id=${it} /></div>`) : "everybody who may decide")],
     classes: ["Classes", has("classes") && ((config.classes ?? []).length ? CLASSES.filter((it) => config.classes.includes(it[0])).map((it) => html`<div key=${it[0]}>${it[1]}</div>`) : "all of them")],
   };

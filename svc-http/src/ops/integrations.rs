@@ -1,5 +1,7 @@
 //! Integrations and the calls to the outside that were made over them.
 
+use std::sync::Arc;
+
 use serde_json::{Map, Value, json};
 use svc_core::refusal::Refusal;
 use svc_core::rules::edge::deliver::{self, RetryDelivery};
@@ -10,10 +12,10 @@ use svc_core::rules::edge::integrations::{
 use svc_core::rules::people::by::By;
 use svc_core::state::edge::{ConfigChange, Integration, IntegrationKind, IntegrationSlot, Job, SealedSecret};
 use svc_core::store::{Range, Row as _};
+use svc_core::value::Id as _;
 use svc_core::value::id::{DeliveryId, IntegrationId, WorkspaceId};
 use svc_core::value::link::Index;
 use svc_core::value::secret::Secret;
-use svc_core::value::{Id as _, Timestamp};
 
 use super::own_secret::OWN_SECRET;
 use super::{Caller, GateService, log, refusal};
@@ -73,10 +75,12 @@ impl Place<'_> {
         let mut query = Query::among(&call.uri, call.route.query);
         let page = query.page("integrations", self.workspace);
         query.finish()?;
-        let all = self.service.read(|scope| rules::all(scope, &self.by, self.workspace))?;
-        let now = self.service.gate.now();
-        let place = |it: &std::sync::Arc<Integration>| (it.id.bits(), Integration::key(it.slot));
-        page.of_all(&all, place, |it| Value::Object(self.written(it, now, None))).map(Answer::json)
+        let all = self.service.read(|scope| {
+            let all = rules::all(scope, &self.by, self.workspace)?.into_iter();
+            all.map(|it| rules::ended_links(scope, &it).map(|ended| (it, ended))).collect::<Result<Vec<_>, _>>()
+        })?;
+        let place = |(it, _): &(Arc<Integration>, _)| (it.id.bits(), Integration::key(it.slot));
+        page.of_all(&all, place, |(it, ended)| Value::Object(self.written(it, ended, None))).map(Answer::json)
     }
 
     async fn create(&self, call: &Call) -> Result<Answer, Refusal> {
@@ -142,7 +146,8 @@ impl Place<'_> {
             }
         }
         let tested = self.service.run(TestIntegration { by, workspace, id, url }).await?;
-        let mut shown = self.written(&tested.integration, self.service.gate.now(), None);
+        let ended = self.service.read(|scope| rules::ended_links(scope, &tested.integration))?;
+        let mut shown = self.written(&tested.integration, &ended, None);
         shown.insert("deliveryId".to_owned(), json!(tested.job.id));
         written(&Value::Object(shown)).map(Answer::json)
     }
@@ -209,7 +214,7 @@ impl Place<'_> {
         }
     }
 
-    fn find(&self, call: &Call) -> Result<std::sync::Arc<Integration>, Refusal> {
+    fn find(&self, call: &Call) -> Result<Arc<Integration>, Refusal> {
         let id: IntegrationId = call.param_id("int")?;
         self.service.read(|scope| rules::owned(scope, &self.by, self.workspace, id))
     }
@@ -261,16 +266,22 @@ impl Place<'_> {
     }
 
     fn shown(&self, integration: &Integration, secret: Option<&Secret<String>>) -> Result<Vec<u8>, Refusal> {
-        written(&Value::Object(self.written(integration, self.service.gate.now(), secret)))
+        let ended = match self.service.read(|scope| rules::ended_links(scope, integration)) {
+            Ok(ended) => ended,
+            Err(refusal) if secret.is_none() => return Err(refusal),
+            // The secret is shown this once: it is told whatever could not be read beside it.
+            Err(_) => Vec::new(),
+        };
+        written(&Value::Object(self.written(integration, &ended, secret)))
     }
 
     fn written(
         &self,
         integration: &Integration,
-        now: Timestamp,
+        ended: &[Box<str>],
         secret: Option<&Secret<String>>,
     ) -> Map<String, Value> {
-        wire::write(integration, &self.service.base_url, now, secret)
+        wire::write(integration, ended, &self.service.base_url, self.service.gate.now(), secret)
     }
 }
 

@@ -314,8 +314,9 @@ fn integration() -> Value {
             "kind": kind(),
             "config": configuration(),
             "enabled": { "type": "boolean" },
+            "ended": { "type": "array", "items": { "type": "string" }, "description": "Of `slack` and `relay`: the names of `config.members` whose links are over, as their member was signed out by a shared signal, left, or became an owner. What they press is not heard. Leave such a name out of `config.members` once, then name it again." },
             "receiveUrl": { "type": "string", "format": "uri", "description": "Where the other side sends to, of kinds that are received." },
-            "state": { "type": "string", "enum": ["ok", "failing", "off"], "description": "`off` too as long as nothing can come of it: `chat` and `export` without `url`, `github` without `repositories` or `branches`, `slack` and `relay` without `members`, `ssf` without `issuer`, `audience` or keys, `oidc` without `issuer` or `clientId`." },
+            "state": { "type": "string", "enum": ["ok", "failing", "off"], "description": "`off` too as long as nothing can come of it: `chat` and `export` without `url`, `github` without `repositories` or `branches`, `slack` and `relay` without `members` whose links are good, `ssf` without `issuer`, `audience` or keys, `oidc` without `issuer` or `clientId`." },
             "secret": { "type": "string", "description": "Where the server drew it, in the answer that says so, and in no other; never one that was sent." },
             "secretHint": { "type": "string", "description": "The last four characters of the secret in force." },
             "secrets": {

@@ -6,7 +6,8 @@ use serde_json::{Map, Value, json};
 use svc_core::refusal::Refusal;
 use svc_core::state::edge::outbound::{Outbound, OutboundUrl};
 use svc_core::state::edge::{
-    Integration, IntegrationKind, IntegrationSlot, Job, JobState, OVERLAP_MAX_HOURS, SealedSecret, Work,
+    Integration, IntegrationConfig, IntegrationKind, IntegrationSlot, Job, JobState, OVERLAP_MAX_HOURS, SealedSecret,
+    Work,
 };
 use svc_core::value::secret::Secret;
 use svc_core::value::text::UrlText;
@@ -118,10 +119,12 @@ pub fn read_test(body: &[u8], guard: &Outbound) -> Result<Option<UrlText>, Refus
     fields.finish(Some(url))
 }
 
-/// An integration as it stands, at a server that is reached at `base`, with the secret that was drawn just now where there is one.
+/// An integration as it stands, at a server that is reached at `base`, with the names of those whose links are over, and the secret that
+/// was drawn just now where there is one.
 #[must_use]
 pub fn write(
     integration: &Integration,
+    ended: &[Box<str>],
     base: &str,
     now: Timestamp,
     secret: Option<&Secret<String>>,
@@ -135,7 +138,10 @@ pub fn write(
     put("kind", json!(integration.slot.kind.as_str()));
     put("config", config::write(&integration.config, integration.slot.kind));
     put("enabled", json!(integration.enabled));
-    put("state", json!(integration.state()));
+    if matches!(integration.config, IntegrationConfig::Deciders(_)) {
+        put("ended", json!(ended));
+    }
+    put("state", json!(integration.state_without(ended.len())));
     let IntegrationSlot { workspace, kind } = integration.slot;
     if let Some(path) = kind.receive_path(workspace) {
         put("receiveUrl", json!(format!("{base}{path}")));

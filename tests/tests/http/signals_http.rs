@@ -228,6 +228,36 @@ async fn a_signal_about_nobody_is_seen() {
     }
 }
 
+/// A chat's link that a signal has ended is shown as ended, and nothing can come of a chat that has no other; whoever is left out and
+/// named again is linked anew.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_link_that_a_signal_ended_is_shown() {
+    let mut from = provider().await;
+    let (ann, ben) = (from.site.member(Role::Admin), from.site.member(Role::Admin));
+    let path = format!("/api/w/{}/integrations", from.site.workspace());
+    let both = json!({ "ann": ann.principal, "ben": ben.principal });
+    let new = json!({ "kind": "relay", "config": { "members": both } });
+    let made = ben.ask(&mut from.client, "POST", &path, Some(&new)).await.made();
+    assert_eq!((&made["state"], &made["ended"], &made["config"]["members"]), (&json!("ok"), &json!([]), &both));
+    let one = format!("{path}/{}", made["id"].as_str().unwrap());
+    assert_eq!(from.tell(REVOKED, &ann.email).await.status, 202);
+    let read = ben.ask(&mut from.client, "GET", &one, None).await.ok();
+    assert_eq!((&read["state"], &read["ended"], &read["config"]["members"]), (&json!("ok"), &json!(["ann"]), &both));
+    for (members, state, ended) in [
+        (json!({ "ann": ann.principal }), "off", json!(["ann"])),
+        (json!({}), "off", json!([])),
+        (json!({ "ann": ann.principal }), "ok", json!([])),
+    ] {
+        from.site.shift(Span::millis(1));
+        let change = json!({ "config": { "members": members } });
+        let changed = ben.ask(&mut from.client, "PATCH", &one, Some(&change)).await.ok();
+        assert_eq!((&changed["state"], &changed["ended"]), (&json!(state), &ended), "{members}");
+        let listed = ben.ask(&mut from.client, "GET", &path, None).await.ok()["data"][0].clone();
+        assert_eq!((&listed["kind"], &listed["ended"]), (&json!("relay"), &ended), "{members}");
+    }
+    from.site.stop().await;
+}
+
 /// Of a person who is shut out the agents stop in the commit that hears it, as the integration's doing; nobody else's do. Of one token
 /// pushed sixty-four times at once one is taken.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

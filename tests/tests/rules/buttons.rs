@@ -5,7 +5,7 @@ use svc_core::rules::edge::button::{
     CHANGED, DECIDED, EXPIRED, FORBIDDEN, NOT_FOUND, NOT_LINKED, ON_PAGE, Once, Press, SECOND_FACTOR, USED,
 };
 use svc_core::rules::edge::integrations::{
-    ChangeIntegration, CreateIntegration, NewSecret, RemoveIntegration, RotateIntegration, TestIntegration,
+    ChangeIntegration, CreateIntegration, NewSecret, RemoveIntegration, RotateIntegration, TestIntegration, ended_links,
 };
 use svc_core::rules::edge::receive::{Deed, Event, EventName, Receive, Vouched};
 use svc_core::rules::evidence::erase::{Erase, Target};
@@ -259,6 +259,13 @@ fn a_button_shows_no_second_factor() {
     chat.world.audit();
 }
 
+/// The names whose links are over.
+fn ended(chat: &mut Chat) -> Vec<String> {
+    let row = chat.world.row::<Integration>(chat.slot);
+    let names = chat.world.engine().read(|scope| ended_links(scope, &row)).unwrap();
+    names.iter().map(ToString::to_string).collect()
+}
+
 /// A link is over once its member is signed out by an identity provider, or has left; the same list sent again leaves it over, and
 /// whoever is left out and named again is linked anew.
 #[test]
@@ -279,9 +286,13 @@ fn a_link_ends_with_its_members_sessions() {
     chat.link(&all);
     assert_eq!((since(&mut chat, "UOWNER"), since(&mut chat, "UANN")), before);
     assert_eq!(chat.yes("UANN", approval), NOT_LINKED);
+    assert_eq!(ended(&mut chat), ["UANN"]);
+    let row = chat.world.row::<Integration>(chat.slot);
+    assert_eq!((row.state_without(1), row.state_without(2)), ("ok", "off"), "off where nobody decides by it any more");
     chat.link(&all[..1]);
     chat.link(&all);
     assert_eq!((since(&mut chat, "UOWNER"), since(&mut chat, "UANN")), (before.0, chat.world.now()));
+    assert!(ended(&mut chat).is_empty());
     assert_eq!(chat.yes("UANN", approval), "approved");
     let (_, approval) = chat.asked();
     let workspace = chat.slot.workspace;

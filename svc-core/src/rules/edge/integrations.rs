@@ -546,6 +546,22 @@ pub fn all(scope: &mut Scope<'_>, by: &By, workspace: WorkspaceId) -> Result<Vec
     Ok(found)
 }
 
+/// The names of those whom an integration links no more: their links are over, and nothing that they press is heard.
+///
+/// # Errors
+/// [`Halt::Load`] alone.
+pub fn ended_links(scope: &mut Scope<'_>, of: &Integration) -> Result<Vec<Box<str>>, Halt> {
+    let members = of.config.members();
+    scope.want(&members.iter().map(|it| Principal::key(it.principal)).collect::<Vec<_>>())?;
+    let mut ended = Vec::new();
+    for link in members {
+        if !scope.get::<Principal>(link.principal)?.is_some_and(|it| link.holds(&it)) {
+            ended.push(link.name.clone());
+        }
+    }
+    Ok(ended)
+}
+
 /// That `by` may make, change, rotate or remove an integration of this kind: whoever controls the one that signs people in can be
 /// anybody whom it signs in, an owner too, and whoever controls the one that ends sessions ends an owner's.
 fn may(scope: &mut Scope<'_>, by: &By, workspace: WorkspaceId, kind: IntegrationKind) -> Result<(), Halt> {

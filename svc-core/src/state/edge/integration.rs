@@ -336,13 +336,14 @@ impl Integration {
             }
     }
 
-    /// Whether its configuration lacks what nothing can come of it without: where to, from where, whom to believe or who decides.
-    const fn is_incomplete(&self) -> bool {
+    /// Whether its configuration lacks what nothing can come of it without: where to, from where, whom to believe or who decides, where
+    /// `ended` of those who are linked decide nothing any more.
+    const fn is_incomplete(&self, ended: usize) -> bool {
         match &self.config {
             IntegrationConfig::Chat(it) => it.url.is_none(),
             IntegrationConfig::Export(it) => it.url.is_none(),
             IntegrationConfig::Code(it) => it.repositories.is_empty() || it.branches.is_empty(),
-            IntegrationConfig::Deciders(it) => it.members.is_empty(),
+            IntegrationConfig::Deciders(it) => it.members.len() <= ended,
             IntegrationConfig::Oidc(it) => it.issuer.is_none() || it.client_id.is_none(),
             IntegrationConfig::Signals(it) => it.issuer.is_none() || it.audience.is_none() || it.keys.is_none(),
             IntegrationConfig::Nothing | IntegrationConfig::Mail(_) => false,
@@ -352,7 +353,13 @@ impl Integration {
     /// The word for how it stands: one that nothing can come of is as good as off.
     #[must_use]
     pub const fn state(&self) -> &'static str {
-        match (self.enabled && !self.is_incomplete(), self.failing) {
+        self.state_without(0)
+    }
+
+    /// The same where so many of the links to members are over, which their own rows tell.
+    #[must_use]
+    pub const fn state_without(&self, ended: usize) -> &'static str {
+        match (self.enabled && !self.is_incomplete(ended), self.failing) {
             (false, _) => "off",
             (true, true) => "failing",
             (true, false) => "ok",
