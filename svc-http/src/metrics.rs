@@ -190,7 +190,8 @@ impl Metrics {
             .map_or_else(|| OfModel::new("none", "none"), |it| OfModel::new(it.provider.as_str(), it.model.as_str()));
         let OfModel { provider, model } = of.clone();
         self.calls.get_or_create(&CallEnded { provider, model, end: end.as_str() }).inc();
-        if let Some(ms) = first_token_ms {
+        // A whole answer does not say when its first token was there: what is told of it is when it came.
+        if let Some(ms) = first_token_ms.filter(|_| call.stream) {
             self.first_token.get_or_create(&of).observe(Duration::from_millis(ms).as_secs_f64());
         }
         for attempt in call.attempts.iter().filter(|it| it.is_charged()) {
@@ -243,7 +244,12 @@ impl Metrics {
             overhead,
         );
         let first = self.first_token.clone();
-        registry.register_with_unit("model_first_token", "From a request to its first token", Unit::Seconds, first);
+        registry.register_with_unit(
+            "model_first_token",
+            "From a request to the first token of its stream",
+            Unit::Seconds,
+            first,
+        );
         registry.register("model_tokens", "Tokens by kind, each under one kind alone", self.tokens.clone());
         registry.register(
             "model_cost_micro_usd",

@@ -158,7 +158,8 @@ fn call() -> Value {
             "startedAt": { "type": "string", "format": "date-time" },
             "createdAt": { "type": "string", "format": "date-time" },
             "createdBy": { "type": "string", "description": "The `key_` that it came with." },
-            "firstTokenMs": count, "durationMs": count, "overheadMs": count,
+            "firstTokenMs": with_description(count.clone(), "Of a stream: until its first token. Of a whole answer: until its head came."),
+            "durationMs": count, "overheadMs": count,
             "end": with_description(
                 word_or_null(&["done", "hung_up", "cut", "refused", "failed", "lapsed"]),
                 "`null` while it runs.",

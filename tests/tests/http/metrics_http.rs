@@ -14,7 +14,7 @@ use svc_core::value::Span;
 use svc_http::mock::Mock;
 use svc_http::upstream::Allowed;
 use svc_tests::client::Client;
-use svc_tests::desk::Desk;
+use svc_tests::desk::{Desk, streamed};
 use svc_tests::oauth::{code, connect, exchange, public, refresh};
 use svc_tests::people::Person;
 use svc_tests::requests::{OFFICE, payment_to};
@@ -112,12 +112,29 @@ fn is_what_happened(text: &str, cost: f64, used: &Value) {
     let overhead = sample(text, "svc_model_overhead_seconds_sum", &[]);
     let took = sample(text, "svc_request_time_seconds_sum", &[r#"route="/v1/chat/completions""#]);
     assert!(overhead > 0.0 && overhead <= took, "{overhead} of {took}");
-    assert_eq!(sample(text, "svc_model_first_token_seconds_count", &of), 1.0);
+    assert!(!text.contains("svc_model_first_token_seconds_count"), "a whole answer tells of no first token: {text}");
     assert_eq!(sample(text, "svc_budget_used_ratio", &[r#"scope="workspace""#]), cost / 1e6);
     assert_eq!(sample(text, "svc_queue_depth", &[r#"lane="0""#]), 0.0);
     assert_eq!(sample(text, "svc_model_calls_running", &[]), 0.0);
     assert_eq!(sample(text, "svc_deliveries_waiting", &[]), 0.0);
     assert!(text.ends_with("# EOF\n"));
+}
+
+/// Of first tokens streams alone tell: what a whole answer has is when its head came.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_stream_alone_tells_of_its_first_token() {
+    let mut desk = Desk::with(|plan| plan.config.metrics = Some("127.0.0.1:0".parse().unwrap())).await;
+    let whole = desk.chat("chat/large-1").await;
+    whole.ok();
+    let call = desk.call(whole.header("x-svc-call-id").unwrap()).await;
+    assert!(call["firstTokenMs"].is_u64() && call["stream"] == json!(false), "{call}");
+    assert!(!read(&desk.site).await.contains("svc_model_first_token_seconds_count"));
+    let heard = desk.stream("/v1/chat/completions", &[], &streamed("chat/large-1")).await;
+    assert!(heard.contains("data: [DONE]"), "{heard}");
+    let text = read(&desk.site).await;
+    assert_eq!(sample(&text, "svc_model_first_token_seconds_count", &[r#"provider="chat""#]), 1.0);
+    documented(&text);
+    desk.site.stop().await;
 }
 
 /// A connection that ends because something of it was shown twice is counted once, by what that was; its record says to

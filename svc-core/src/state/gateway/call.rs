@@ -170,7 +170,7 @@ pub enum CallState {
     Ended {
         /// How.
         end: CallEnd,
-        /// Until the first token, in milliseconds.
+        /// Until the first token of a stream, or the head of a whole answer, in milliseconds.
         first_token_ms: Option<u64>,
         /// From the request to the end of the answer, in milliseconds.
         duration_ms: u64,
