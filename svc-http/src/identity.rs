@@ -4,6 +4,7 @@
 //! **Invariant:** every address comes from an owner or a provider and goes through the outbound guard; of what a provider answers
 //! nothing is logged but its status and a word that is known here.
 
+use std::fmt;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -42,7 +43,7 @@ const PROOF_MAX: usize = 16 * 1024;
 pub(crate) struct Providers {
     caller: Arc<OnceLock<Caller>>,
     described: Kept<Description>,
-    proven: Kept<bool>,
+    proven: Kept<Result<(), Unproven>>,
     /// Where domains are looked at, where that is not the port of https.
     proof_port: OnceLock<u16>,
 }
@@ -92,6 +93,30 @@ pub(crate) enum Unredeemed {
     Unreachable,
 }
 
+/// Why a domain does not say that it is a workspace's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Unproven {
+    /// Its file could not be read.
+    Unread(Trouble),
+    /// It was answered with this status.
+    Answered(u16),
+    /// It is no text.
+    NoText,
+    /// No line of it is the workspace's id.
+    Unnamed,
+}
+
+impl fmt::Display for Unproven {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unread(why) => write!(out, "`{PROOF}` could not be read: {}", why.as_str()),
+            Self::Answered(status) => write!(out, "`{PROOF}` is answered with {status}, not 200"),
+            Self::NoText => write!(out, "`{PROOF}` is no text"),
+            Self::Unnamed => write!(out, "no line of `{PROOF}` is the workspace's id"),
+        }
+    }
+}
+
 impl Default for Providers {
     fn default() -> Self {
         Self {
@@ -120,14 +145,24 @@ impl Providers {
         self.described.at(issuer, |_| true, move || async move { describe(&caller, &of).await }).await.ok()
     }
 
-    /// Whether a domain says that it is this workspace's.
-    pub(crate) async fn is_proven(&self, workspace: WorkspaceId, domain: &Domain) -> bool {
+    /// That a domain says that it is this workspace's.
+    ///
+    /// # Errors
+    /// What is wrong with what it says; `None` where it was looked at a moment ago and is not to be called again yet.
+    pub(crate) async fn proof(&self, workspace: WorkspaceId, domain: &Domain) -> Result<(), Option<Unproven>> {
         let place = format!("{workspace} {domain}");
         let port = self.proof_port.get().map(|it| format!(":{it}")).unwrap_or_default();
         let url = format!("https://{domain}{port}{PROOF}");
-        let caller = Arc::clone(&self.caller);
-        let look = move || async move { Some(names(&caller, &url, workspace).await.unwrap_or(false)) };
-        self.proven.at(&place, |is_proven| *is_proven, look).await.is_ok_and(|it| *it)
+        let (caller, of) = (Arc::clone(&self.caller), domain.clone());
+        let look = move || async move {
+            let said = names(&caller, &url, workspace).await;
+            if let Err(why) = said {
+                tracing::warn!(%workspace, domain = %of, %why, "single sign-on links nobody of a domain that does not say whose it is");
+            }
+            Some(said)
+        };
+        let said = self.proven.at(&place, Result::is_ok, look).await.map_err(|_| None)?;
+        (*said).map_err(Some)
     }
 
     /// Turns a code into an ID token.
@@ -257,14 +292,17 @@ async fn describe(caller: &OnceLock<Caller>, issuer: &str) -> Option<Description
     description
 }
 
-/// Whether a line of what lies there names the workspace. A page that answers whatever is asked for does not.
-async fn names(caller: &OnceLock<Caller>, url: &str, workspace: WorkspaceId) -> Option<bool> {
-    let caller = caller.get()?;
-    let url = OutboundUrl::parse(url, caller.guard()).ok()?;
-    let fetched = caller.fetch(&url, PROOF_MAX).await.ok().filter(|it| it.status == 200)?;
-    let text = std::str::from_utf8(&fetched.body).ok()?;
+/// That a line of what lies there names the workspace. A page that answers whatever is asked for does not.
+async fn names(caller: &OnceLock<Caller>, url: &str, workspace: WorkspaceId) -> Result<(), Unproven> {
+    let caller = caller.get().ok_or(Unproven::Unread(Trouble::Interrupted))?;
+    let url = OutboundUrl::parse(url, caller.guard()).map_err(|_| Unproven::Unread(Trouble::Address))?;
+    let fetched = caller.fetch(&url, PROOF_MAX).await.map_err(Unproven::Unread)?;
+    if fetched.status != 200 {
+        return Err(Unproven::Answered(fetched.status));
+    }
+    let text = std::str::from_utf8(&fetched.body).map_err(|_| Unproven::NoText)?;
     let workspace = workspace.to_string();
-    Some(text.lines().any(|line| line.trim() == workspace))
+    if text.lines().any(|line| line.trim() == workspace) { Ok(()) } else { Err(Unproven::Unnamed) }
 }
 
 #[cfg(test)]

@@ -227,6 +227,8 @@ async fn take(service: &GateService, call: &Call, workspace: WorkspaceId) -> Res
             Ok(with_sso_cookie(service, answer, "")?)
         }
         SsoStep::SignedOut => Err(Failed::wrong(SIGNED_OUT)),
+        // In the text that whoever is nobody here reads as well.
+        SsoStep::Unproven => Err(Failed::wrong(NOBODY)),
         SsoStep::Unlinked => {
             // The page of signing in goes on with it, once the account's own proof is there.
             let onward = next.map(|it| format!("&next={}", encoded(it))).unwrap_or_default();
@@ -277,13 +279,15 @@ async fn vouched(service: &GateService, workspace: WorkspaceId, form: &Form, sen
         client_id,
         email: token.email,
         domain: None,
+        unproven: None,
         issued_at: token.issued_at,
         sent: Received::sign_in(integration.slot, &sent.nonce),
     };
-    if let Some(domain) = service.read(|scope| domain_to_prove(scope, &vouched))?
-        && service.providers.is_proven(workspace, &domain).await
-    {
-        vouched.domain = Some(domain);
+    if let Some(domain) = service.read(|scope| domain_to_prove(scope, &vouched))? {
+        match service.providers.proof(workspace, &domain).await {
+            Ok(()) => vouched.domain = Some(domain),
+            Err(why) => vouched.unproven = why.map(|it| it.to_string().into()),
+        }
     }
     Ok(vouched)
 }
@@ -360,13 +364,24 @@ pub(super) async fn confirm(service: &GateService, call: &Call) -> Result<Answer
 
 impl Waiting {
     fn of(vouched: Vouched, at: Timestamp) -> Self {
-        let Vouched { workspace: _, integration, issuer, client_id, subject, email, domain, issued_at, sent } = vouched;
+        let Vouched {
+            workspace: _,
+            integration,
+            issuer,
+            client_id,
+            subject,
+            email,
+            domain,
+            unproven: _,
+            issued_at,
+            sent,
+        } = vouched;
         Self { integration, issuer, client_id, subject, email, domain, issued_at, sent, at }
     }
 
     fn vouched(self, workspace: WorkspaceId) -> Vouched {
         let Self { integration, issuer, client_id, subject, email, domain, issued_at, sent, at: _ } = self;
-        Vouched { workspace, integration, issuer, client_id, subject, email, domain, issued_at, sent }
+        Vouched { workspace, integration, issuer, client_id, subject, email, domain, unproven: None, issued_at, sent }
     }
 }
 

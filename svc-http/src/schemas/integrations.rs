@@ -328,7 +328,7 @@ fn integration() -> Value {
                 },
             },
             "lastEventAt": nullable(time()),
-            "lastError": super::with_description(nullable(json!({ "type": "string" })), "What went wrong last, until something goes well. Of `ssf` also that an event was about nobody here."),
+            "lastError": super::with_description(nullable(json!({ "type": "string" })), "What went wrong last, until something goes well. Of `ssf` also that an event was about nobody here; of `oidc` that a domain does not say that it is this workspace's."),
             "deliveryId": { "type": "string", "description": "The call of a test, in the answer that asked for it." },
             "createdAt": time(),
             "createdBy": nullable(id("prp_")),

@@ -84,6 +84,7 @@ fn said(world: &mut World, subject: &str, email: &str) -> Vouched {
         subject: SsoLink::id_of(workspace, ISSUER, subject),
         email: Some(Email::parse(email).unwrap()),
         domain: Some(domain()),
+        unproven: None,
         issued_at: world.now(),
         sent: Received::sign_in(slot, &Digest::of(subject)),
     }
@@ -96,7 +97,7 @@ fn come(world: &mut World, vouched: Vouched, own: Option<OwnProof>, cookie: &str
         Ok(SsoStep::Started(_)) => Ok(true),
         Ok(SsoStep::Unlinked) => Ok(false),
         // Nobody is signed in; a person reads why.
-        Ok(SsoStep::SignedOut) => Err(Kind::WrongSignIn),
+        Ok(SsoStep::SignedOut | SsoStep::Unproven) => Err(Kind::WrongSignIn),
         Err(refusal) => Err(refusal.kind()),
     }
 }
@@ -118,6 +119,48 @@ fn kinds(world: &mut World) -> Vec<String> {
     let rows = world.rows();
     let entries = rows.iter().filter_map(|(.., it)| Entry::peel(it));
     entries.map(|it| it.kind.to_string()).collect()
+}
+
+/// What is wrong with a domain is noted with the integration, once and until somebody is linked by their address; whoever is linked
+/// already takes no notice of it.
+#[test]
+fn an_unproven_domain_is_noted() {
+    let mut world = world();
+    invite(&mut world, ANN, Role::Member);
+    invite(&mut world, "ben@example.com", Role::Member);
+    let error = |world: &mut World| {
+        let slot = slot(world);
+        world.row::<Integration>(slot).last_error.clone()
+    };
+    let why = |world: &mut World, why: &str| Vouched {
+        domain: None,
+        unproven: Some(why.into()),
+        ..said(world, "ben", "ben@example.com")
+    };
+    let come_unproven = |world: &mut World, clause: &str| {
+        let vouched = why(world, clause);
+        let step = world.run(SignInBySso { vouched, own: None, cookie: Digest::of("a") });
+        assert!(matches!(step, Ok(SsoStep::Unproven)), "{step:?}");
+        assert_eq!(
+            error(world).as_deref(),
+            Some(&*format!("`example.com` does not say that it is this workspace's: {clause}"))
+        );
+    };
+    let ann = said(&mut world, "ann", ANN);
+    assert_eq!(come(&mut world, ann, None, "ann"), Ok(true));
+    let told = kinds(&mut world);
+    come_unproven(&mut world, "no line of it is");
+    come_unproven(&mut world, "it is no text");
+    let again = Vouched { email: None, domain: None, ..said(&mut world, "ann", ANN) };
+    assert_eq!(kinds(&mut world), told, "nothing of it is on record");
+    assert_eq!(come(&mut world, again, None, "again"), Ok(true));
+    assert!(error(&mut world).is_some(), "whoever is linked shows nothing of a domain");
+    let named = Vouched { email: Some(Email::parse("x@elsewhere.example").unwrap()), ..why(&mut world, "it is off") };
+    assert_eq!(come(&mut world, named, None, "b"), WRONG, "a domain that the settings do not name");
+    let ben = said(&mut world, "ben", "ben@example.com");
+    assert_eq!(come(&mut world, ben, None, "ben"), Ok(true));
+    assert_eq!(error(&mut world), None);
+    world.audit();
 }
 
 fn account_of(world: &mut World, principal: PrincipalId) -> Account {

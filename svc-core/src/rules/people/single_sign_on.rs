@@ -57,6 +57,8 @@ pub struct Vouched {
     pub email: Option<Email>,
     /// The domain of that address, where the shell has found of late that it is this workspace's.
     pub domain: Option<Domain>,
+    /// What the shell has found wrong just now where that domain was to say so, in a clause.
+    pub unproven: Option<Box<str>>,
     /// When the issuer said so.
     pub issued_at: Timestamp,
     /// The row that says that this sign-in has come back: each signs in once.
@@ -81,13 +83,16 @@ pub enum SsoStep {
     SignedOut,
     /// The account exists already: it is linked once its holder has shown a proof of its own.
     Unlinked,
+    /// The domain of the address does not say whose it is: nobody is signed in, and the provider's integration says why.
+    Unproven,
 }
 
 /// Begins a session that is good in the provider's workspace alone.
 ///
 /// # Errors
 /// `unauthenticated`, in one text, where the provider is not the workspace's any more, where it vouches for nobody who is a member,
-/// where the address is none that links, or where this sign-in has led to a session before.
+/// where the address is none that links, or where this sign-in has led to a session before. Where the shell has found its domain unproven
+/// that is an answer: it is noted.
 pub fn sign_in_by_sso(scope: &mut Scope<'_>, asked: &SignInBySso) -> Result<SsoStep, Halt> {
     let vouched = &asked.vouched;
     let used = in_force(scope, vouched)?;
@@ -98,6 +103,7 @@ pub fn sign_in_by_sso(scope: &mut Scope<'_>, asked: &SignInBySso) -> Result<SsoS
     let is_linked = linked.is_some();
     let (principal, member) = match linked {
         Some(found) => found,
+        None if note_unproven(scope, vouched, &used)? => return Ok(SsoStep::Unproven),
         None => by_address(scope, vouched)?,
     };
     // What was said before they were signed out everywhere brings nobody back in.
@@ -115,7 +121,7 @@ pub fn sign_in_by_sso(scope: &mut Scope<'_>, asked: &SignInBySso) -> Result<SsoS
         }
         link(scope, vouched, &principal, &member, if is_new { "email" } else { "own_proof" })?;
     }
-    note(scope, &used);
+    note(scope, &used, !is_linked);
     let until = scope.now().plus(SENT_KEPT);
     scope.put(Received { id: vouched.sent, workspace: vouched.workspace, until, answer: None });
     match begin(scope, Account::clone(&account), Proof::Sso(vouched.workspace), asked.cookie)? {
@@ -296,10 +302,23 @@ fn link(
     Ok(())
 }
 
-/// Notes that the provider has signed somebody in, unless that was noted of late.
-fn note(scope: &mut Scope<'_>, used: &Integration) {
+/// Notes that the provider has signed somebody in, unless that was noted of late; where their domain was shown, nothing is wrong any more.
+fn note(scope: &mut Scope<'_>, used: &Integration, proven: bool) {
     let now = scope.now();
-    if used.last_event_at.is_none_or(|at| now.since(at) >= NOTED_SLACK) {
-        scope.put(Integration { last_event_at: Some(now), ..used.clone() });
+    let last_error = used.last_error.clone().filter(|_| !proven);
+    if last_error != used.last_error || used.last_event_at.is_none_or(|at| now.since(at) >= NOTED_SLACK) {
+        scope.put(Integration { last_event_at: Some(now), last_error, ..used.clone() });
     }
+}
+
+/// Notes on the integration what is wrong with a domain, where something is: its people read that they are nobody here, and whoever runs
+/// the workspace would hear of nothing. Whether there was anything to note.
+fn note_unproven(scope: &mut Scope<'_>, vouched: &Vouched, used: &Integration) -> Result<bool, Halt> {
+    let (Some(why), Some(email)) = (&vouched.unproven, &vouched.email) else { return Ok(false) };
+    let Some(domain) = admitted(scope, vouched.workspace, email)? else { return Ok(false) };
+    let error = format!("`{domain}` does not say that it is this workspace's: {why}").into_boxed_str();
+    if used.last_error.as_ref() != Some(&error) {
+        scope.put(Integration { last_error: Some(error), ..used.clone() });
+    }
+    Ok(true)
 }
