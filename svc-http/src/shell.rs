@@ -14,7 +14,7 @@ use http::request::Parts;
 use http::{HeaderMap, Method, Request, Response, Version};
 use http_body::Body;
 use ipnet::IpNet;
-use svc_core::refusal::{FieldError, Kind, Refusal};
+use svc_core::refusal::{Kind, Refusal};
 use svc_core::value::text::ServerName;
 use tokio::sync::Semaphore;
 
@@ -516,7 +516,7 @@ impl<S: Service> Shell<S> {
             BodyFault::TooSlow => {
                 reply.close = true;
                 let message = format!("the body did not arrive within {} ms", self.settings.body_time.as_millis());
-                Refusal::invalid_request(vec![FieldError::whole(message)])
+                Refusal::body_unfinished(message)
             }
             BodyFault::NoRoom { ended } => {
                 reply.close = !ended;
@@ -524,7 +524,7 @@ impl<S: Service> Shell<S> {
             }
             BodyFault::Broken => {
                 reply.close = true;
-                Refusal::invalid_request(vec![FieldError::whole("the body broke off")])
+                Refusal::body_unfinished("the body broke off")
             }
         })
     }

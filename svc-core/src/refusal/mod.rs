@@ -223,6 +223,12 @@ impl Refusal {
         }
     }
 
+    /// 400: the body did not come to its end, as `message` says.
+    #[must_use]
+    pub fn body_unfinished(message: impl Into<Cow<'static, str>>) -> Self {
+        Self::invalid_request(vec![FieldError::whole(message)]).with(|it| it.fix = Some(table::FIX_UNFINISHED))
+    }
+
     /// 414: the path and query are over `limit_bytes`.
     #[must_use]
     pub fn uri_too_long(limit_bytes: usize) -> Self {
@@ -355,14 +361,15 @@ impl Refusal {
         &self.message
     }
 
-    /// One sentence on what to send differently; on every 4xx. It names `errors` only where there are any.
+    /// One sentence on what to send differently; on every 4xx. It names the fields of `errors` only where there are any.
     #[must_use]
     pub fn fix(&self) -> Option<&'static str> {
         if let Some(fix) = self.detail.as_deref().and_then(|it| it.fix) {
             return Some(fix);
         }
         let fix = self.kind.row().fix?;
-        Some(if self.errors().is_empty() && fix.contains("`errors`") { table::FIX_UNNAMED } else { fix })
+        let names_fields = self.errors().iter().any(|it| it.field.is_some());
+        Some(if fix.contains("`errors`") && !names_fields { table::FIX_UNNAMED } else { fix })
     }
 
     /// The faults, on the types that list them; else empty.
@@ -512,12 +519,18 @@ mod tests {
         assert!(doubt.fix().is_some_and(|it| it.contains("idempotency-key")));
     }
 
-    /// A fix points at `errors` where there are some, and at what is told where there are none.
+    /// A fix points at the fields that `errors` names, and at what is told where it names none: a fault of the whole body has no field.
     #[test]
     fn a_fix_names_errors_only_where_there_are_some() {
         let named = Refusal::invalid_field("type", "is unknown");
         assert!(named.fix().is_some_and(|it| it.contains("`errors`")), "{named:?}");
-        for bare in [Refusal::oauth(Kind::InvalidRequest, "no code"), Refusal::no_security_event("no token")] {
+        let whole = || vec![FieldError::whole("an agent has at most 100 mandates in force")];
+        for bare in [
+            Refusal::oauth(Kind::InvalidRequest, "no code"),
+            Refusal::no_security_event("no token"),
+            Refusal::invalid_request(whole()),
+            Refusal::invalid_mandate(whole()),
+        ] {
             assert!(bare.fix().is_some_and(|it| !it.contains("`errors`")), "{bare:?}");
         }
     }

@@ -57,6 +57,8 @@ pub struct Row {
 /// The advice in place of one that names `errors`, where none are told.
 pub(super) const FIX_UNNAMED: &str = "Correct what this error describes and send the request again.";
 
+/// The advice where a body did not come to its end.
+pub(super) const FIX_UNFINISHED: &str = "Send the request again with the whole of its body, without a pause in it.";
 /// The advice where a session may do nothing before its second factor is set up.
 pub(super) const FIX_ENROLL: &str =
     "Set a second factor up first, in the console or by `POST /api/me/totp` and `POST /api/me/totp/confirm`.";

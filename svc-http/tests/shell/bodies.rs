@@ -167,6 +167,8 @@ async fn a_slow_body_ends_the_connection() {
                 .await;
             let got = client.answer().await;
             assert_eq!((got.status, got.header("connection")), (status, Some("close")));
+            let fix = got.json()["error"]["fix"].as_str().unwrap_or_default().to_owned();
+            assert_eq!(fix.contains("the whole of its body"), status == 400, "{fix}");
             assert!(client.is_closed().await);
         }
     }

@@ -53,6 +53,7 @@ fn an_agent_has_so_many_mandates() {
     let made: Vec<_> = (1..AGENT_MANDATES_MAX).map(|_| world.run(grant(WIDE)).unwrap()).collect();
     let refused = world.run(grant(WIDE)).unwrap_err();
     assert_eq!((refused.kind(), refused.errors().len()), (Kind::InvalidMandate, 1));
+    assert!(refused.fix().is_some_and(|it| !it.contains("the fields")), "no field is at fault: {refused:?}");
     let mandate = made[0].id.mandate;
     world.run(RevokeMandate { workspace, by: By::Program, agent, mandate }).unwrap();
     world.run(grant(WIDE)).unwrap();
