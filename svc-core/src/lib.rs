@@ -30,6 +30,9 @@
 //! # Ok(())
 //! # }
 //! ```
+//!
+//! "CONTRACT part N" and "SPEC part N" on these pages are the specification of the interface and the contract that fills its gaps,
+//! two documents beside the repository: its `docs/conformance.md` has every promise of theirs, part by part, with the test that shows it.
 
 pub mod answer;
 pub mod command;

@@ -414,7 +414,7 @@ enum Scope {
 
 #[derive(Debug, Subcommand)]
 enum ReceiptCommand {
-    /// Check a receipt offline: exit 0 genuine and unexpired, 1 not, 3 malformed, 4 a file not read or the verdict not written
+    /// Check a receipt offline: exit 0 genuine and unexpired, 1 not, 2 the command not understood, 3 malformed, 4 a file not read or the verdict not written
     Verify {
         /// File with one receipt (compact JWS); `-` reads standard input
         #[arg(value_name = "FILE")]

@@ -1,4 +1,7 @@
 //! svc-http: the gate as an HTTP API.
+//!
+//! "CONTRACT part N" and "SPEC part N" on these pages are the specification of the interface and the contract that fills its gaps,
+//! two documents beside the repository: its `docs/conformance.md` has every promise of theirs, part by part, with the test that shows it.
 
 // The schemas are large JSON literals.
 #![recursion_limit = "512"]

@@ -83,7 +83,8 @@ impl AgentHandle {
     /// Tells what became of an action, and waits on this thread; `amount` is the final one of a payment, in minor units.
     ///
     /// # Errors
-    /// [`Failure`].
+    /// [`Failure`]: refused as `not_found` where the action is not this agent's, `not_allowed` where it was not allowed or is the gate's own to
+    /// settle, `invalid_amount` where the amount is below 0 or out of range, or nothing is paid, `already_settled` where its outcome stands.
     pub fn settle(
         &self,
         action: ActionId,
@@ -126,6 +127,20 @@ impl AgentHandle {
     /// The action once nobody is waited for any more: a person has decided, or a stop or time has ended the wait. That takes as long
     /// as the approval is open, up to days: give it a limit of your own where the task should not wait so long, and read the action
     /// later. Dropping the future changes nothing.
+    ///
+    /// ```no_run
+    /// # use svc_core::{Decision, Request};
+    /// # async fn ask(agent: svc_store::AgentHandle, request: Request) -> Result<(), Box<dyn std::error::Error>> {
+    /// let decision = match agent.authorize_async(request).await?.decision() {
+    ///     Decision::Ask(asked) => agent.until_decided(asked.id()).await?.decision(),
+    ///     decided => decided,
+    /// };
+    /// if let Decision::Allow(allowed) = decision {
+    ///     println!("go on, with {}", allowed.receipt());
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     /// As [`get`](Self::get); [`StoreError::Closed`] once the gate is [closed](Gate::close).

@@ -23,6 +23,31 @@ pub struct Change {
 }
 
 /// Hears of changes; a listener that lags is told how many it missed.
+///
+/// ```no_run
+/// use svc_core::store::Key;
+/// use tokio::sync::broadcast::error::RecvError;
+///
+/// # async fn follow(gate: svc_store::Gate) {
+/// let mut changes = gate.changes();
+/// loop {
+///     match changes.recv().await {
+///         Ok(change) => {
+///             for key in change.keys.iter() {
+///                 if let Key::Agent(id) = key {
+///                     println!("{id} has changed");
+///                 }
+///             }
+///             if change.any {
+///                 println!("anything may have changed: look again at what is shown");
+///             }
+///         }
+///         Err(RecvError::Lagged(missed)) => println!("{missed} were missed: look again at what is shown"),
+///         Err(RecvError::Closed) => break, // the gate is gone
+///     }
+/// }
+/// # }
+/// ```
 pub type Changes = broadcast::Receiver<Change>;
 
 #[derive(Debug)]

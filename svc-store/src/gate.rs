@@ -543,7 +543,7 @@ impl Gate {
     }
 
     /// Takes no more operations, does those that are queued, and ends the gate's threads. The last clone does so itself when
-    /// it is dropped.
+    /// it is dropped. What reads alone ([`read`](Self::read), [`AgentHandle::get`](crate::AgentHandle::get)) answers afterwards too.
     pub fn close(&self) {
         if let Some(mut timers) = self.shared.timers.lock().unwrap_or_else(PoisonError::into_inner).take() {
             timers.stop();

@@ -29,6 +29,9 @@
 //! # }
 //! ```
 //!
+//! "CONTRACT part N" and "SPEC part N" on these pages are the specification of the interface and the contract that fills its gaps,
+//! two documents beside the repository: its `docs/conformance.md` has every promise of theirs, part by part, with the test that shows it.
+//!
 //! **Invariant:** this crate knows no rule of the gate: it stores, batches, seals and wakes.
 
 mod agent;

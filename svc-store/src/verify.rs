@@ -15,6 +15,21 @@ impl Gate {
     /// uses it up, once. Form, signature and issuer are looked at first, as whatever the text alone tells. A question that is
     /// asked again has another answer: this is for whoever asks once, and keeps the verdict before acting on it.
     ///
+    /// ```no_run
+    /// use svc_core::Amount;
+    /// use svc_core::rules::gate::verify::Charge;
+    ///
+    /// # fn charge(gate: &svc_store::Gate, shown: &str) -> Result<(), Box<dyn std::error::Error>> {
+    /// let domain = Some("tools.example.com".parse()?); // ours: a charge without one is `ChargeRequired`
+    /// let charge = Charge { amount: Amount::new(49_00)?, currency: "EUR".parse()?, domain };
+    /// match gate.verify(shown, Some(charge), Some("payment"))?.fault {
+    ///     None => println!("the receipt is good for this charge, and used up"),
+    ///     Some(fault) => println!("nothing is charged: {}", fault.as_str()),
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
     /// [`Failure`]. Where the commit is [`Unknown`](svc_core::store::CommitError::Unknown) the receipt may be used up: nothing is to be
     /// done on it.

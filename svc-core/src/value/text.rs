@@ -73,13 +73,13 @@ macro_rules! plumbing {
 pub(crate) use plumbing;
 
 texts! {
-    /// A name or a label.
+    /// A name or a label: 1 to 100 characters without control characters, trimmed.
     Label = |text| trimmed(text, 1, 100), "must be 1 to 100 characters without control characters";
-    /// One sentence that says what an agent is about to do.
+    /// One sentence that says what an agent is about to do: 1 to 500 characters without control characters, trimmed.
     Summary = |text| trimmed(text, 1, 500), "must be 1 to 500 characters without control characters";
-    /// A reason or a note; may hold tabs and newlines.
+    /// A reason or a note: 1 to 500 characters without control characters other than tab and newline, trimmed.
     Note = note, "must be 1 to 500 characters without control characters other than tab and newline";
-    /// A URL's text, of which only the length is known to be good.
+    /// A URL's text, of which only the length is known to be good: 1 to 2,048 characters without control characters, trimmed.
     UrlText = |text| trimmed(text, 1, 2_048), "must be 1 to 2048 characters without control characters";
     /// An agent's session id: 1 to 128 of visible ASCII, as sent.
     SessionId = session, "must be 1 to 128 visible ASCII characters without space";

@@ -92,7 +92,7 @@ pub(crate) fn print(text: &str) -> Result<(), Problem> {
 /// The same for what was made already and does not come again: `advice` is the way out where nobody saw it.
 ///
 /// # Errors
-/// As [`print`].
+/// As [`print()`].
 pub(crate) fn print_made(text: &str, advice: &str) -> Result<(), Problem> {
     // The library's own handle takes a descriptor that cannot be written for one that is thrown away.
     let written = io::stdout().as_fd().try_clone_to_owned().and_then(|out| File::from(out).write_all(text.as_bytes()));
@@ -102,7 +102,7 @@ pub(crate) fn print_made(text: &str, advice: &str) -> Result<(), Problem> {
 /// Writes one JSON value on one line of standard output.
 ///
 /// # Errors
-/// As [`print`].
+/// As [`print()`].
 pub(crate) fn print_json(value: &serde_json::Value) -> Result<(), Problem> {
     print(&format!("{value}\n"))
 }

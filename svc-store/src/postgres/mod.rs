@@ -41,7 +41,28 @@ const LANES: usize = 4;
 /// Connections of readers that wait for the next one; more are closed.
 const IDLE_MAX: usize = 16;
 
-/// A database of PostgreSQL. Clones share it; its connections close with the last of them.
+/// A database of PostgreSQL. Clones share it; its connections close with the last of them. A gate over one is made of its parts:
+///
+/// ```no_run
+/// use std::path::Path;
+///
+/// use svc_core::store::Clock;
+/// use svc_store::keys::{dalek, receipt_signer};
+/// use svc_store::postgres::Terms;
+/// use svc_store::seal::MasterKey;
+/// use svc_store::{Backend, Gate, PostgresStore, Settings, SystemClock};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let (directory, base_url) = (Path::new("svc-data"), "https://gate.example.com");
+/// let store = PostgresStore::open("postgres://svc:password@db.example.com/svc", Terms::default())?;
+/// let clock = SystemClock::new();
+/// let signer = receipt_signer(&mut store.writer()?, directory, None, clock.now(), base_url, &dalek)?;
+/// let mut settings = Settings::default();
+/// settings.vault = MasterKey::read(directory)?; // the same `master.key` wherever this database is used
+/// let gate = Gate::over(store, clock, signer, settings)?;
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone)]
 pub struct PostgresStore {
     shared: Arc<Shared>,

@@ -22,6 +22,7 @@ mod template;
 mod terms_change;
 pub mod verify_key;
 
+pub use crate::value::text::{Detail, Source};
 pub use action::{
     Action, Allowed, Callback, Consumed, DataShare, DecidedBy, Incident, LAPSE_AFTER, Lapse, OPEN_MAX, Payment,
     Reservation, State, Status, Tool, Verb,
