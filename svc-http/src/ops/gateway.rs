@@ -133,7 +133,7 @@ async fn carry(service: &GateService, dialect: Dialect, key: &CallKey, call: &Ca
         Err(fault) => return Err(service.fault_of(key, GatewayOp::Chat, fault).await),
     };
     // Before it is admitted, so that a freeze that comes right after finds it.
-    let mut seat = service.running.enter(key.binding.workspace, key.agent());
+    let mut seat = service.running.enter(key);
     // Nothing is sent, and nothing charged, for whoever has gone by then.
     call.ends.set(true);
     let mut setting = service.data_loss.of(key.binding.workspace);

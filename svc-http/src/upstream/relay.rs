@@ -27,8 +27,8 @@ use tokio::time::{Instant, Sleep, sleep_until, timeout_at};
 use super::failed::{Failed, Reason, Said};
 use super::guard::{Charged, Finish, Guard, How, Outlive, millis};
 use super::incoming::Incoming;
-use super::switch::{Stop, Switch};
-use super::watched::{Finished, Found, LastWord, Running, Watched};
+use super::switch::Switch;
+use super::watched::{Finished, Found, Instead, LastWord, Running, Watched};
 use crate::answer::Broken;
 
 /// The trailer that says what a streamed call cost; the answer's head has to announce it in `trailer`.
@@ -213,21 +213,19 @@ pub struct RelayBody<T: Translate, F: Finish<Heard = T>> {
 
 /// A stream that may be stopped before its end.
 pub trait Stoppable: Body {
-    /// Whether its agent was stopped, and it has not said so yet: what it gave last and whoever asks has not handed on goes no
+    /// Whether its agent or its key was stopped, and it has not said so yet: what it gave last and whoever asks has not handed on goes no
     /// further, and it says so next.
     fn takes_back(&mut self) -> bool;
 }
 
 impl<T: Translate, F: Finish<Heard = T>> Stoppable for RelayBody<T, F> {
     fn takes_back(&mut self) -> bool {
-        if self.switch.stopped() != Some(Stop::Agent) {
-            return false;
-        }
+        let Some(stop) = self.switch.stopped().filter(|it| it.takes_back()) else { return false };
         match &mut self.step {
             Step::Running(_) | Step::Ending(_) | Step::Telling(..) => true,
-            Step::Told(_, said) => {
+            Step::Told(_, instead) => {
                 // The last word has not gone out: it is said in its place.
-                self.out = std::mem::take(said);
+                self.out = std::mem::take(instead).of(stop);
                 !self.out.is_empty()
             }
             Step::Ended => false,
@@ -245,7 +243,7 @@ enum Step<T: Translate, F: Finish<Heard = T>> {
     /// What came of it is being told, and the last word waits for that.
     Telling(Telling, LastWord),
     /// The last word was said, and what is said in its place where it is taken back; what the call came to may follow.
-    Told(Option<Charged>, Vec<u8>),
+    Told(Option<Charged>, Instead),
     Ended,
 }
 
@@ -407,9 +405,11 @@ impl<T: Translate, F: Finish<Heard = T>> Body for RelayBody<T, F> {
                 },
                 Step::Telling(told, last) => {
                     let charged = ready!(told.poll(context));
-                    let LastWord { said, stopped } = std::mem::take(last);
-                    let was_stopped = this.switch.stopped() == Some(Stop::Agent);
-                    let (last, instead) = if was_stopped { (stopped, Vec::new()) } else { (said, stopped) };
+                    let LastWord { said, instead } = std::mem::take(last);
+                    let (last, instead) = match this.switch.stopped().filter(|it| it.takes_back()) {
+                        Some(stop) => (instead.of(stop), Instead::default()),
+                        None => (said, instead),
+                    };
                     this.step = Step::Told(charged.filter(|_| this.wants_cost), instead);
                     if !last.is_empty() {
                         return Poll::Ready(Some(Ok(Frame::data(last.into()))));

@@ -12,8 +12,18 @@ use std::task::{Poll, Waker};
 pub enum Stop {
     /// This server, which has no more time for it. What has come of the answer is the client's.
     Server = 1,
+    /// The key that asked for it, which was taken from whoever has it: the client gets nothing more of it.
+    Key = 2,
     /// The agent that it is for: the client gets nothing more of it.
-    Agent = 2,
+    Agent = 3,
+}
+
+impl Stop {
+    /// Whether the client gets nothing more, not even what has come.
+    #[must_use]
+    pub const fn takes_back(self) -> bool {
+        matches!(self, Self::Agent | Self::Key)
+    }
 }
 
 /// Cuts one answer; shared by whoever may cut it and the answer.
@@ -25,8 +35,8 @@ pub struct Switch {
 }
 
 impl Switch {
-    /// Cuts the answer: its client is told with an event of its API, and hears nothing more. That the agent was stopped holds
-    /// also where the server stops.
+    /// Cuts the answer: its client is told with an event of its API, and hears nothing more. That the agent was stopped, or the key
+    /// was taken, holds also where the server stops.
     pub fn cut(&self, stop: Stop) {
         self.stop.fetch_max(stop as u8, Ordering::AcqRel);
         let waker = self.waker.lock().unwrap_or_else(PoisonError::into_inner).take();
@@ -41,6 +51,7 @@ impl Switch {
         match self.stop.load(Ordering::Acquire) {
             0 => None,
             1 => Some(Stop::Server),
+            2 => Some(Stop::Key),
             _ => Some(Stop::Agent),
         }
     }

@@ -64,6 +64,7 @@ impl Translate for Stream {
 const fn error(how: How) -> (&'static str, &'static str) {
     match how {
         How::Stopped(Stop::Agent) => ("agent_stopped", "the agent was stopped while its answer was under way"),
+        How::Stopped(Stop::Key) => ("invalid_api_key", "the key was revoked or ended while its answer was under way"),
         How::Stopped(Stop::Server) => ("not_ready", "this server stopped while the answer was under way"),
         How::Cut(reason) => ("upstream_failure", reason.as_str()),
         How::Done | How::HungUp => ("upstream_failure", "the answer broke off"),

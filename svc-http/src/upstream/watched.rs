@@ -37,8 +37,26 @@ pub(super) struct Running<T: Translate, F: Finish<Heard = T>> {
 #[derive(Default)]
 pub(super) struct LastWord {
     pub(super) said: Vec<u8>,
-    /// What it hears in its place where its agent is stopped before that.
-    pub(super) stopped: Vec<u8>,
+    /// What it hears in its place where it is stopped before that.
+    pub(super) instead: Instead,
+}
+
+/// That somebody was stopped, by who was.
+#[derive(Default)]
+pub(super) struct Instead {
+    pub(super) agent: Vec<u8>,
+    pub(super) key: Vec<u8>,
+}
+
+impl Instead {
+    /// What is heard where `stop` came; nothing where the server itself stops.
+    pub(super) fn of(self, stop: Stop) -> Vec<u8> {
+        match stop {
+            Stop::Agent => self.agent,
+            Stop::Key => self.key,
+            Stop::Server => Vec::new(),
+        }
+    }
 }
 
 /// A stream that the watch has ended.
@@ -70,21 +88,22 @@ impl<T: Translate, F: Finish<Heard = T>> Running<T, F> {
     /// Ends it: whoever keeps what came of it is told, and what the client is still to hear is put into `out`, but for the last word.
     pub(super) fn end(self, how: How, out: &mut Vec<u8>) -> (Outlive<Option<Charged>>, LastWord) {
         let Self { incoming, mut translator, guard, first_ms, is_ended, .. } = self;
-        let mut stopped = Vec::new();
-        translator.write_error(How::Stopped(Stop::Agent), &mut stopped);
+        let mut instead = Instead::default();
+        translator.write_error(How::Stopped(Stop::Agent), &mut instead.agent);
+        translator.write_error(How::Stopped(Stop::Key), &mut instead.key);
         match how {
             How::Done => incoming.finish(),
             // The translator has said so itself where the stream ended without its last word.
             How::Cut(_) if is_ended => {}
             How::Cut(_) | How::HungUp | How::Stopped(Stop::Server) => translator.cut(how, out),
-            How::Stopped(Stop::Agent) => {
+            How::Stopped(Stop::Agent | Stop::Key) => {
                 // What waits came before it was stopped, or after: the client gets none of it, nor an end that was read already.
                 translator.cut(how, out);
                 out.clear();
             }
         }
         let said = out.split_off(out.len().saturating_sub(translator.last_bytes()));
-        (guard.finish(Some(translator), how, first_ms), LastWord { said, stopped })
+        (guard.finish(Some(translator), how, first_ms), LastWord { said, instead })
     }
 
     /// Ends it from outside, between two reads. Where all of it was read before its time was up, its end is what was read.
@@ -185,7 +204,7 @@ impl<T: Translate, F: Finish<Heard = T>> Drop for Watched<T, F> {
     }
 }
 
-/// Ends a stream when its agent, or this server, is stopped, or when the time for the whole call is up.
+/// Ends a stream when its agent, its key or this server is stopped, or when the time for the whole call is up.
 async fn watch<T: Translate, F: Finish<Heard = T>>(
     place: Arc<Mutex<Place<T, F>>>,
     switch: Arc<Switch>,
@@ -218,7 +237,7 @@ async fn watch<T: Translate, F: Finish<Heard = T>>(
     let (telling, last) = running.end_from_outside(how, &mut out);
     let charged = telling.await;
     // Where the client has gone nobody hears of it.
-    let _ = tell.send(Finished { charged, out, last, takes_back: how == How::Stopped(Stop::Agent) });
+    let _ = tell.send(Finished { charged, out, last, takes_back: matches!(how, How::Stopped(it) if it.takes_back()) });
 }
 
 /// What was held when somebody panicked is whole: a stream is there or not.

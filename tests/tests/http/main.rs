@@ -71,5 +71,6 @@ mod single_sign_on_http;
 mod slack_http;
 mod spend_http;
 mod streams_http;
+mod taken_http;
 mod tasks_http;
 mod upstreams_http;

@@ -33,16 +33,16 @@ const REDIRECT: &str = "http://localhost:51645/callback";
 const CHALLENGE: &str = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM";
 
 /// A world with an agent, its owner signed in, and a client.
-struct Scene {
-    world: World<MemoryStore>,
-    agent: Caller,
-    owner: Person,
+pub(super) struct Scene {
+    pub(super) world: World<MemoryStore>,
+    pub(super) agent: Caller,
+    pub(super) owner: Person,
     client: ClientShown,
     drawn: u32,
 }
 
 impl Scene {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         let (mut world, agent) = calm(&[PAY]);
         let (workspace, now) = (world.workspace(), world.now());
         let owner = people::sign_in_owner(world.engine().store(), workspace, 1, now);
@@ -57,7 +57,7 @@ impl Scene {
     }
 
     /// What comes of a person's yes: a code.
-    fn code_of(&mut self, person: Person, agent: AgentId) -> Result<String, Kind> {
+    pub(super) fn code_of(&mut self, person: Person, agent: AgentId) -> Result<String, Kind> {
         let (token, code) = (self.draw(""), self.draw("code"));
         let token = Digest::of(token);
         let wish = Wish {
@@ -84,7 +84,7 @@ impl Scene {
         (pair, new)
     }
 
-    fn exchange(&mut self, code: &str, change: impl FnOnce(&mut ExchangeCode)) -> Result<Pair, Kind> {
+    pub(super) fn exchange(&mut self, code: &str, change: impl FnOnce(&mut ExchangeCode)) -> Result<Pair, Kind> {
         let (pair, new) = self.new_tokens();
         let mut asked = ExchangeCode {
             client: self.client.clone(),
@@ -100,7 +100,7 @@ impl Scene {
         }
     }
 
-    fn refresh(&mut self, token: &str) -> Result<Pair, Kind> {
+    pub(super) fn refresh(&mut self, token: &str) -> Result<Pair, Kind> {
         let (pair, new) = self.new_tokens();
         let asked = RefreshTokens { client: self.client.clone(), token: Digest::of(token), new };
         match self.world.run(asked).unwrap() {
@@ -115,7 +115,7 @@ impl Scene {
     }
 
     /// Whether an access token is good for asking the gate.
-    fn works(&mut self, access: &str) -> Result<(), Kind> {
+    pub(super) fn works(&mut self, access: &str) -> Result<(), Kind> {
         let digest = Digest::of(access);
         let binding = self.world.engine().read(|scope| check_key(scope, &digest));
         let binding = match binding {
@@ -139,9 +139,9 @@ impl Scene {
     }
 }
 
-struct Pair {
-    access: String,
-    refresh: String,
+pub(super) struct Pair {
+    pub(super) access: String,
+    pub(super) refresh: String,
 }
 
 fn register(auth: ClientAuth, secret: Option<Digest>) -> RegisterClient {

@@ -44,6 +44,7 @@ mod stop;
 mod suggest;
 mod sums;
 mod sweep;
+mod taken;
 mod taken_back;
 mod tell;
 mod tree;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::refusal::Refusal;
 use crate::rules::people::by::owns;
-use crate::state::gate::Agent;
+use crate::state::gate::{Agent, AgentKey};
 use crate::state::people::{Binding, KeyScope, Member, Principal, Reach, Right};
 use crate::turn::{Halt, Scope};
 use crate::value::Timestamp;
@@ -58,6 +58,14 @@ pub fn caller_agent(scope: &mut Scope<'_>, caller: &Caller) -> Result<Arc<Agent>
 /// [`Halt::Load`] alone.
 pub fn holds(scope: &mut Scope<'_>, agent: &Agent, key: KeyId) -> Result<bool, Halt> {
     let Some(held) = agent.held_key(key, scope.now()) else { return Ok(false) };
+    gives(scope, agent, held)
+}
+
+/// Whether whoever a key of `agent` came by may still give it one, whatever its own time.
+///
+/// # Errors
+/// [`Halt::Load`] alone.
+pub(in crate::rules) fn gives(scope: &mut Scope<'_>, agent: &Agent, held: &AgentKey) -> Result<bool, Halt> {
     match (&held.via, held.made_by) {
         (Some(via), _) => {
             let person = scope.get::<Principal>(via.person)?;

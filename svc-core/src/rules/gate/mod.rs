@@ -29,5 +29,5 @@ pub mod velocity;
 pub mod verify;
 pub mod would;
 
-pub(in crate::rules) use caller::still_connects;
 pub use caller::{Caller, caller_agent, holds};
+pub(in crate::rules) use caller::{gives, still_connects};

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use crate::refusal::Refusal;
 use crate::rules::gate::hold::held_by;
-use crate::rules::gate::holds;
-use crate::rules::people::keys;
+use crate::rules::gate::{gives, holds};
+use crate::rules::people::keys::{self, EndedAbove};
 use crate::state::evidence::Actor;
 use crate::state::gate::Agent;
 use crate::state::gateway::{Payer, Task};
@@ -76,6 +76,31 @@ pub fn in_force(scope: &mut Scope<'_>, caller: &CallKey) -> Result<Option<Arc<Ag
     let agent = scope.get::<Agent>(id)?.filter(|it| it.workspace == caller.binding.workspace);
     let agent = agent.ok_or_else(Refusal::invalid_api_key)?;
     if holds(scope, &agent, caller.binding.key)? { Ok(Some(agent)) } else { Err(Refusal::invalid_api_key().into()) }
+}
+
+/// Whether a key was taken from whoever has it: revoked, its connection ended, or void since somebody left or may make none any more. What
+/// was begun with it ends then. What only came to its time, or was renewed by its connection, was not taken: what was begun goes on.
+///
+/// # Errors
+/// [`Halt::Load`] alone.
+pub fn was_taken(scope: &mut Scope<'_>, caller: &CallKey) -> Result<bool, Halt> {
+    let row = scope.get::<Credential>(caller.row)?;
+    let Some(id) = caller.agent() else {
+        let Some(row) = row else { return Ok(true) };
+        let is_void = row.revoked_at.is_some() || keys::is_void(scope, &row)?;
+        return Ok(is_void || keys::ended_above(scope, &row)? == Some(EndedAbove::Revoked));
+    };
+    let Some(agent) = scope.get::<Agent>(id)? else { return Ok(true) };
+    let (key, via) = (caller.binding.key, caller.binding.connection);
+    let held = match via {
+        Some(_) => agent.keys.iter().find(|it| it.connection() == via),
+        None => agent.keys.iter().find(|it| it.id == key),
+    };
+    match held {
+        Some(held) => Ok(!gives(scope, &agent, held)?),
+        // One whose time was up is let go of by its agent, and its row goes on to say whether it was revoked.
+        None => Ok(via.is_some() || row.is_none_or(|it| it.revoked_at.is_some())),
+    }
 }
 
 /// That a key may tell and read what became of its calls: it is in force, and its agent was not removed. A frozen agent's may.

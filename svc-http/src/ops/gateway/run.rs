@@ -360,9 +360,9 @@ impl Run {
                 if charged.is_none() && !self.brought_in(&read, seat).await {
                     return self.noted(Answer::refused(Refusal::internal()));
                 }
-                // A freeze that came while its end was being kept.
-                if switch.stopped() == Some(Stop::Agent) {
-                    return self.told_stopped(charged).await;
+                // A freeze or a revocation that came while its end was being kept.
+                if let Some(stop) = switch.stopped().filter(|it| it.takes_back()) {
+                    return self.told_stopped(stop, charged).await;
                 }
                 if charged.is_some_and(|it| it.unpriced) && self.admitted.place.worst.is_some() {
                     self.admitted.notes.advisories.push(UNPRICED.to_owned());
@@ -447,17 +447,18 @@ impl Run {
     async fn stopped(&self, guard: Guard<Sink>, stop: Stop) -> Answer {
         let charged = guard.finish(None, How::Stopped(stop), None).await;
         match stop {
-            Stop::Agent => self.told_stopped(charged).await,
+            Stop::Agent | Stop::Key => self.told_stopped(stop, charged).await,
             Stop::Server => costing(self.noted(Answer::refused(Refusal::not_ready())), charged),
         }
     }
 
-    /// What is told in the place of an answer whose agent was stopped while it was waited for: what one who asks now is told.
-    async fn told_stopped(&self, charged: Option<Charged>) -> Answer {
+    /// What is told in the place of an answer whose agent or key was stopped while it was waited for: what one who asks now is told.
+    async fn told_stopped(&self, stop: Stop, charged: Option<Charged>) -> Answer {
         let now = self.gate.read(|scope| may_call(scope, &self.caller)).map_err(crate::ops::refusal);
         let told = now.err().filter(|it| it.kind() == Kind::AgentStopped);
         // Whoever was started again meanwhile was stopped all the same.
         let told = told.unwrap_or_else(|| match self.caller.agent() {
+            _ if stop == Stop::Key => Refusal::invalid_api_key(),
             Some(agent) => Refusal::agent_stopped(agent, None::<HoldId>),
             None => Refusal::all_stopped(None::<HoldId>),
         });

@@ -1,4 +1,4 @@
-//! The calls that run on this server, so that a freeze cuts them, and the server's own end.
+//! The calls that run on this server, so that a freeze cuts them, the end of the key that began them, and the server's own end.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -6,23 +6,17 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use svc_core::rules::gate::hold::held_by;
+use svc_core::rules::gateway::payer::{CallKey, was_taken};
 use svc_core::state::gate::Agent;
 use svc_core::state::people::Workspace;
 use svc_core::store::Key;
 use svc_core::turn::{Halt, Scope};
-use svc_core::value::id::{AgentId, WorkspaceId};
+use svc_core::value::digest::CredentialId;
 use svc_store::{Changes, Gate};
 use tokio::sync::broadcast::error::RecvError;
 use tokio::time::{Instant, timeout_at};
 
 use crate::upstream::{Stop, Switch};
-
-/// Who a running call is of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-struct Owner {
-    workspace: WorkspaceId,
-    agent: Option<AgentId>,
-}
 
 /// The calls that run here.
 #[derive(Debug, Default)]
@@ -33,7 +27,8 @@ pub(crate) struct RunningCalls {
 
 #[derive(Debug, Default)]
 struct Calls {
-    running: HashMap<u64, (Owner, Arc<Switch>)>,
+    /// Each with the key that it came with.
+    running: HashMap<u64, (CallKey, Arc<Switch>)>,
     /// Whether the server has no more time for any.
     ended: bool,
 }
@@ -63,15 +58,15 @@ impl Seat {
 }
 
 impl RunningCalls {
-    /// A place for a call that is about to be admitted: from here on a freeze finds it, and the server's end.
-    pub(in crate::ops) fn enter(self: &Arc<Self>, workspace: WorkspaceId, agent: Option<AgentId>) -> Seat {
+    /// A place for a call that is about to be admitted: from here on a freeze finds it, the end of its key, and the server's.
+    pub(in crate::ops) fn enter(self: &Arc<Self>, key: &CallKey) -> Seat {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         let switch = Arc::new(Switch::default());
         let mut calls = self.held();
         if calls.ended {
             switch.cut(Stop::Server);
         }
-        calls.running.insert(number, (Owner { workspace, agent }, Arc::clone(&switch)));
+        calls.running.insert(number, (key.clone(), Arc::clone(&switch)));
         drop(calls);
         Seat(Arc::new(Place { calls: Arc::clone(self), number, switch }))
     }
@@ -113,10 +108,12 @@ impl RunningCalls {
                 }
                 Ok(change) => {
                     // A command beside this one server may have stopped anybody, and that is told once.
-                    let touched = |owner: &Owner| {
+                    let touched = |owner: &CallKey| {
                         let is_of = |key: &Key| match key {
-                            Key::Agent(id) => owner.agent == Some(*id),
-                            Key::Workspace(id) => owner.workspace == *id,
+                            Key::Agent(id) => owner.agent() == Some(*id),
+                            Key::Workspace(id) => owner.binding.workspace == *id,
+                            // A key ends with those above it and with people whom it does not name: any may be theirs.
+                            Key::Credential(_) | Key::Principal(_) => true,
                             _ => false,
                         };
                         change.any || change.keys.iter().any(is_of)
@@ -132,8 +129,8 @@ impl RunningCalls {
 
     /// Cuts the calls of those who are stopped among whom `touched` means, and where `unsure`, of those too whose rows cannot be read;
     /// of all whom it means where nothing is heard until `until`. Whether all could be read, or no call is left of which nobody knows.
-    async fn cut_stopped(&self, gate: &Gate, touched: impl Fn(&Owner) -> bool, unsure: bool, until: Instant) -> bool {
-        let calls: Vec<(Owner, Arc<Switch>)> = {
+    async fn cut_stopped(&self, gate: &Gate, touched: impl Fn(&CallKey) -> bool, unsure: bool, until: Instant) -> bool {
+        let calls: Vec<(CallKey, Arc<Switch>)> = {
             let calls = self.held();
             calls.running.values().filter(|(owner, _)| touched(owner)).cloned().collect()
         };
@@ -143,11 +140,12 @@ impl RunningCalls {
         let (gate, silenced) = (gate.clone(), calls.clone());
         // Reading blocks; the answers that are cut wait for nothing else.
         let cut = tokio::task::spawn_blocking(move || {
-            let mut known: HashMap<Owner, Option<bool>> = HashMap::new();
+            let mut known: HashMap<CredentialId, Option<Option<Stop>>> = HashMap::new();
             for (owner, switch) in calls {
-                let stopped = *known.entry(owner).or_insert_with(|| gate.read(|scope| is_stopped(scope, owner)).ok());
-                if stopped.unwrap_or(unsure) {
-                    switch.cut(Stop::Agent);
+                let look = || gate.read(|scope| who_stopped(scope, &owner)).ok();
+                let stopped = *known.entry(owner.row).or_insert_with(look);
+                if let Some(stop) = stopped.unwrap_or_else(|| unsure.then_some(Stop::Agent)) {
+                    switch.cut(stop);
                 }
             }
             known.values().all(Option::is_some)
@@ -174,21 +172,28 @@ const LOOK_EARLY: Duration = Duration::from_millis(500);
 /// How long a look waits for the database at least.
 const LOOK_MIN: Duration = Duration::from_secs(1);
 
-/// Whether calls of `owner` are to go on.
-fn is_stopped(scope: &mut Scope<'_>, owner: Owner) -> Result<bool, Halt> {
-    let Some(workspace) = scope.get::<Workspace>(owner.workspace)? else { return Ok(true) };
-    match owner.agent {
+/// Why calls of `owner` are not to go on, where they are not.
+fn who_stopped(scope: &mut Scope<'_>, owner: &CallKey) -> Result<Option<Stop>, Halt> {
+    let Some(workspace) = scope.get::<Workspace>(owner.binding.workspace)? else { return Ok(Some(Stop::Agent)) };
+    let is_stopped = match owner.agent() {
         Some(id) => {
             let agent = scope.get::<Agent>(id)?;
-            Ok(agent.is_none_or(|it| !it.is_active()) || held_by(scope, &workspace, id)?.is_some())
+            agent.is_none_or(|it| !it.is_active()) || held_by(scope, &workspace, id)?.is_some()
         }
-        None => Ok(workspace.all_held().is_some()),
+        None => workspace.all_held().is_some(),
+    };
+    if is_stopped {
+        return Ok(Some(Stop::Agent));
     }
+    Ok(was_taken(scope, owner)?.then_some(Stop::Key))
 }
 
 #[cfg(test)]
 mod tests {
+    use svc_core::state::people::{Binding, KeyScope};
     use svc_core::value::Id as _;
+    use svc_core::value::digest::Digest;
+    use svc_core::value::id::{KeyId, PrincipalId, WorkspaceId};
 
     use super::*;
 
@@ -196,7 +201,19 @@ mod tests {
     #[test]
     fn a_place_is_kept_while_anybody_has_it() {
         let calls = Arc::new(RunningCalls::default());
-        let seat = calls.enter(WorkspaceId::from_bits(1), None);
+        let binding = Binding {
+            key: KeyId::from_bits(1),
+            workspace: WorkspaceId::from_bits(1),
+            scope: KeyScope::Inference,
+            principal: PrincipalId::from_bits(1),
+            team: None,
+            task_class: None,
+            profile: None,
+            task_class_open: false,
+            connection: None,
+        };
+        let row = CredentialId::of(&[Digest::of("a key").as_bytes()]);
+        let seat = calls.enter(&CallKey { row, binding: Arc::new(binding) });
         let held = seat.clone();
         drop(seat);
         assert_eq!(calls.count(), 1);

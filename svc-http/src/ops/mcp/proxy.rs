@@ -237,7 +237,7 @@ impl Place<'_> {
             return Ok(self.refused(&changed));
         }
         // Before it is asked about, so that a freeze that comes right after finds it.
-        let seat = self.service.running.enter(self.key.binding.workspace, self.key.agent());
+        let seat = self.service.running.enter(&self.key);
         let ready = self.ready(&session, &named, &seat).await;
         // The server may have been long in being met.
         if let Some(changed) = self.changed(tool)? {

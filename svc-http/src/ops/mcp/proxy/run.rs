@@ -119,7 +119,7 @@ impl Run {
         let made = tokio::select! {
             biased;
             stop = switch.cut_off() => match stop {
-                Stop::Agent => return Err(self.stopped().await),
+                Stop::Agent | Stop::Key => return Err(self.stopped(stop).await),
                 Stop::Server => Err(given_up(Trouble::Stopping)),
             },
             () = self.named.called_off() => Err(given_up(Trouble::CalledOff)),
@@ -153,16 +153,19 @@ impl Run {
     /// What is told in the place of a result that is waited for no longer.
     pub(super) async fn cut(&self, stop: Stop) -> Result<Vec<u8>, Refusal> {
         match stop {
-            Stop::Agent => Err(self.stopped().await),
+            Stop::Agent | Stop::Key => Err(self.stopped(stop).await),
             Stop::Server => self.over(Err(Trouble::Stopping)).await,
         }
     }
 
     /// What whoever was stopped while the call ran is told.
-    async fn stopped(&self) -> Refusal {
+    async fn stopped(&self, stop: Stop) -> Refusal {
         let reached = self.gate.read(|scope| reach(scope, &self.key, self.reached.server.name.as_str()).map(drop));
         let told = reached.map_err(refusal).err().filter(|it| it.kind() == Kind::AgentStopped);
-        let told = told.unwrap_or_else(|| Refusal::agent_stopped(self.reached.caller.agent, None::<HoldId>));
+        let told = told.unwrap_or_else(|| match stop {
+            Stop::Key => Refusal::invalid_api_key(),
+            Stop::Agent | Stop::Server => Refusal::agent_stopped(self.reached.caller.agent, None::<HoldId>),
+        });
         recorded(&self.gate, &self.key, told).await
     }
 
