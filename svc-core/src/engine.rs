@@ -292,8 +292,11 @@ pub fn followed_by(found: &Found, now: Timestamp) -> Vec<Follow> {
             let ranges = [
                 Range::all(Index::ConnectionsBy, left.id.bits(), TICK_MAX),
                 Range::all(Index::AgentsFor, left.id.bits(), TICK_MAX),
+                Range::all(Index::AgentsUnder, left.id.bits(), TICK_MAX),
                 Range::all(Index::KeysOf, left.workspace.bits(), TICK_MAX),
                 Range::all(Index::TeamsOf, left.workspace.bits(), TICK_MAX),
+                // Of which agents somebody is the kill owner no index says.
+                Range::all(Index::AgentsOf, left.workspace.bits(), TICK_MAX),
             ];
             ranges.into_iter().map(|range| Follow { range, what: What::Leave(left.id) }).collect()
         }
@@ -416,7 +419,10 @@ fn after_stop(found: &Found) -> Option<Command> {
 fn after_leave(found: &Found, left: PrincipalId) -> Option<Command> {
     match &found.row.record {
         Some(Record::Connection(it)) => Some(EndLeft { connection: it.id, left }.into()),
-        Some(Record::Agent(agent)) => Some(PassAgent { agent: agent.id, left }.into()),
+        Some(Record::Agent(agent)) => {
+            let named = [Some(agent.principal), agent.sponsor, agent.kill_owner];
+            named.contains(&Some(left)).then(|| PassAgent { agent: agent.id, left }.into())
+        }
         Some(Record::Credential(key)) if key.ends_with(left) && key.revoked_at.is_none() => {
             Some(EndKey { credential: key.id, left }.into())
         }

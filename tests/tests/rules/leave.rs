@@ -18,16 +18,16 @@ use svc_core::rules::gateway::upstreams::{self, NewKey as UpstreamSecret};
 use svc_core::rules::people::by::{By, KeyCaller, Person};
 use svc_core::rules::people::keys::{CreateKey, NewKey, RevokeKey, is_in_force};
 use svc_core::rules::people::mandates::Content;
-use svc_core::rules::people::members::{ChangeMember, RemoveMember};
+use svc_core::rules::people::members::{ChangeMember, InviteMember, RemoveMember};
 use svc_core::rules::people::register_agent::RegisterAgent;
 use svc_core::rules::people::show;
 use svc_core::state::gate::Agent;
 use svc_core::state::gateway::{Call, Dialect, Task, TaskStatus};
-use svc_core::state::people::{Binding, Credential, DataLoss, KeyScope, Plans, Role};
+use svc_core::state::people::{Binding, Credential, DataLoss, KeyScope, Plans, Principal, Role};
 use svc_core::testing::world::World;
 use svc_core::turn::Scope;
 use svc_core::value::Span;
-use svc_core::value::digest::CredentialId;
+use svc_core::value::digest::{CredentialId, Digest};
 use svc_core::value::id::PrincipalId;
 use svc_core::value::text::{ClassId, Label, ModelName, TaskId, UpstreamName, UrlText};
 
@@ -141,6 +141,53 @@ fn an_agent_stays_with_the_key_it_came_with() {
     assert!(world.try_authorize(&caller, payment(100, "EUR", "shop.example")).is_ok());
     let row = world.row::<Agent>(caller.agent).keys[0].credential;
     assert!(world.row::<Credential>(row).revoked_at.is_none());
+}
+
+/// Who leaves is sponsor and kill owner of no agent any more, as the ledger says, and is none again where they are invited anew, however soon;
+/// what others were entrusted with stays.
+#[test]
+fn a_sponsor_and_a_kill_owner_who_leave_are_so_no_more() {
+    for soon in [false, true] {
+        let mut world = World::new();
+        let (owner, leaver, other) = (world.owner(), world.person(Role::Member), world.person(Role::Member));
+        let agents = [0; 3].map(|_| world.agent().with_mandate(terms(PAY)).register().agent);
+        let named = [
+            (Some(leaver.principal), Some(leaver.principal)),
+            (Some(other.principal), Some(leaver.principal)),
+            (Some(other.principal), Some(other.principal)),
+        ];
+        for (agent, named) in agents.iter().zip(named) {
+            world.edit::<Agent>(*agent, |it| (it.sponsor, it.kill_owner) = named);
+        }
+        let email = world.row::<Principal>(leaver.principal).email.clone();
+        remove(&mut world, &owner, leaver.principal);
+        if !soon {
+            world.advance(Span::seconds(1));
+        }
+        world
+            .run(InviteMember {
+                workspace: owner.workspace,
+                by: By::Person(owner),
+                email,
+                name: None,
+                role: Role::Member,
+                teams: None,
+                token: Digest::of("link"),
+                mailed: None,
+            })
+            .unwrap();
+        world.advance(Span::seconds(1));
+        let left = agents.map(|it| {
+            let agent = world.row::<Agent>(it);
+            (agent.sponsor, agent.kill_owner)
+        });
+        let other = Some(other.principal);
+        assert_eq!(left, [(None, None), (other, None), (other, other)], "soon: {soon}");
+        let ledger = world.ledger();
+        assert_eq!(ledger.matches(r#""new":{"killOwner":null}"#).count(), 1, "{ledger}");
+        assert_eq!(ledger.matches(r#""new":{"killOwner":null,"sponsor":null}"#).count(), 1, "{ledger}");
+        world.audit().assert_clean("after who answered for agents left");
+    }
 }
 
 fn serve_a_model(world: &mut World) {

@@ -8,7 +8,7 @@ use super::leave::heir;
 use super::register_agent::unknown_principal;
 use crate::refusal::Refusal;
 use crate::rules::gate::freeze::own_agent;
-use crate::state::evidence::{Fact, Subject};
+use crate::state::evidence::{Actor, Fact, Subject};
 use crate::state::gate::{Agent, Tier};
 use crate::state::people::{Right, Roster};
 use crate::store::Row;
@@ -69,24 +69,25 @@ pub fn change_agent(scope: &mut Scope<'_>, asked: &ChangeAgent) -> Result<Arc<Ag
     if after == *before {
         return Ok(before);
     }
-    record(scope, &asked.by, &before, &after);
+    record(scope, &asked.by.actor(), &before, &after);
     let roster = scope.get::<Roster>(asked.workspace)?.ok_or_else(Refusal::internal)?;
     scope.put(Roster { epoch: roster.epoch.saturating_add(1), ..Roster::clone(&roster) });
     scope.put(after.clone());
     Ok(Arc::new(after))
 }
 
-fn record(scope: &mut Scope<'_>, by: &By, before: &Agent, after: &Agent) {
+/// Records what `after` has otherwise than `before`.
+pub(super) fn record(scope: &mut Scope<'_>, actor: &Actor, before: &Agent, after: &Agent) {
     let agent = before.id.to_string();
     if before.name != after.name {
         let data = Object::new().text("agentId", &agent).finish();
-        let fact = Fact { kind: "agent.renamed", actor: by.actor(), subject: Subject::Agent(before.id), data };
+        let fact = Fact { kind: "agent.renamed", actor: actor.clone(), subject: Subject::Agent(before.id), data };
         scope.append_with(before.workspace, fact, &[("old", before.name.as_str()), ("new", after.name.as_str())]);
     }
     let (old, new) = (trust(before, after), trust(after, before));
     if old != new {
         let data = Object::new().text("agentId", &agent).raw("new", &new).raw("old", &old).finish();
-        let fact = Fact { kind: "agent.changed", actor: by.actor(), subject: Subject::Agent(before.id), data };
+        let fact = Fact { kind: "agent.changed", actor: actor.clone(), subject: Subject::Agent(before.id), data };
         scope.append(before.workspace, fact);
     }
 }

@@ -1,22 +1,22 @@
 //! What follows somebody's leaving, and of it what follows a role that gives no keys: teams that they answered for have no owner, keys that count for them end, as do further keys
 //! that they made for agents, whose text they know, and admin keys that they made, whomever these count for. Agents stay, with the
-//! keys that they came with, and pass to their sponsors; one without a sponsor who is a member waits for an owner, who names one.
+//! keys that they came with, and pass to their sponsors; one without a sponsor who is a member waits for an owner, who names one. Of whom
+//! they were sponsor or kill owner they are so no more, and would not be again where they are invited anew.
 //! Where an agent came with a key that who left may have noted, whoever it passes to makes it a new one and revokes that.
 
-use super::keys;
+use super::{agents, keys};
 use crate::refusal::Refusal;
 use crate::rules::gate::freeze::touch;
 use crate::rules::gate::holds;
-use crate::state::evidence::{Actor, Fact, Subject};
+use crate::state::evidence::Actor;
 use crate::state::gate::Agent;
 use crate::state::people::{Credential, KeyScope, Principal};
 use crate::turn::{Halt, Scope};
 use crate::value::Timestamp;
-use crate::value::canonical::Object;
 use crate::value::digest::CredentialId;
 use crate::value::id::{AgentId, PrincipalId};
 
-/// Passes an agent of somebody who left to its sponsor.
+/// Takes somebody who left out of an agent: it passes to its sponsor where it acted for them, and they are its sponsor and kill owner no more.
 #[derive(Clone, Copy, Debug)]
 pub struct PassAgent {
     /// Which agent.
@@ -25,21 +25,29 @@ pub struct PassAgent {
     pub left: PrincipalId,
 }
 
-/// Passes an agent on, where whoever it acts for is a member no more and its sponsor is one.
+/// Passes an agent on, where whoever it acts for is a member no more and its sponsor is one, and lets go of a sponsor and a kill owner who
+/// left, also where they have been invited again by then: what they were trusted with they are given anew or not at all.
 ///
 /// # Errors
 /// [`Halt::Load`], or `internal` where a row that another names is not there.
 pub fn pass_agent(scope: &mut Scope<'_>, asked: &PassAgent) -> Result<(), Halt> {
-    let agent = scope.get::<Agent>(asked.agent)?.filter(|it| it.principal == asked.left);
+    let agent = scope.get::<Agent>(asked.agent)?;
     let Some(agent) = agent.filter(|it| !it.is_removed()) else { return Ok(()) };
-    let Some(heir) = heir(scope, &agent, agent.sponsor)? else { return Ok(()) };
-    let side = |id: PrincipalId| Object::new().text("principalId", &id.to_string()).finish();
-    let data = Object::new().text("agentId", &agent.id.to_string());
-    let data = data.raw("new", &side(heir)).raw("old", &side(agent.principal)).finish();
-    let fact = Fact { kind: "agent.changed", actor: Actor::Policy, subject: Subject::Agent(agent.id), data };
-    scope.append(agent.workspace, fact);
+    let left = scope.get::<Principal>(asked.left)?.is_some_and(|it| it.is_followed_for_leaving());
+    let stays = |id: &PrincipalId| !left || *id != asked.left;
+    let heir = if agent.principal == asked.left { heir(scope, &agent, agent.sponsor)? } else { None };
+    let after = Agent {
+        principal: heir.unwrap_or(agent.principal),
+        sponsor: agent.sponsor.filter(stays),
+        kill_owner: agent.kill_owner.filter(stays),
+        ..Agent::clone(&agent)
+    };
+    if after == *agent {
+        return Ok(());
+    }
+    agents::record(scope, &Actor::Policy, &agent, &after);
     touch(scope, agent.workspace)?;
-    scope.put(Agent { principal: heir, ..Agent::clone(&agent) });
+    scope.put(after);
     Ok(())
 }
 

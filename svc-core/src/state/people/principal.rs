@@ -234,6 +234,13 @@ impl Principal {
         self.member.as_ref().is_some_and(|it| it.state == MemberState::Disabled)
     }
 
+    /// Whether what follows their leaving is still to be done, be they a member again or not; what follows a role or a shutting out is none.
+    #[must_use]
+    pub fn is_followed_for_leaving(&self) -> bool {
+        let ended = self.member.as_ref().and_then(|it| it.ended_at);
+        self.following.is_some_and(|since| ended.is_some_and(|end| end >= since))
+    }
+
     /// Whether a key made at `at` is void because the membership ended since, or because the person was shut out where they sign in.
     #[must_use]
     pub fn has_ended_since(&self, at: Timestamp) -> bool {
