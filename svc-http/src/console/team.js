@@ -252,8 +252,9 @@ function Remove({ of, agreeing, close, done }) {
     <p><strong><${Quoted} text=${named(of)} /></strong>, <${Quoted} text=${of.email} /></p>
     <ul>
       <li>${isSelf ? "You are" : "They are"} let into nothing here from now on, in no session.</li>
-      <li>Keys that count for them end, and further keys that they made for agents or for administration.</li>
-      <li>Agents that act for them stay and pass to their sponsors; one without a sponsor waits for an owner.</li>
+      <li>Keys that count for them end, and further keys that they made for agents or for administration; what runs on these is cut.</li>
+      <li>Keys for model traffic that they made for others stay, and agents' first keys: replace them on the page Keys, where their maker stands.</li>
+      <li>Agents that act for them stay and pass to their sponsors; one without a sponsor waits for an owner. They are sponsor and kill owner of none any more.</li>
       <li>Teams that they answer for have no owner. What they did stays on record.</li>
     </ul>
     ${isOwner(of) && agreeing !== "none" && html`<div class="note"><p>An owner is removed once another one agrees, within 24 hours.</p></div>`}
