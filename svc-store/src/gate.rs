@@ -150,7 +150,13 @@ impl Gate {
             Some(master) => Some(master),
             None => MasterKey::read(path)?,
         };
-        Self::over(store, clock, signer, settings)
+        let gate = Self::over(store, clock, signer, settings)?;
+        if tracing::enabled!(tracing::Level::WARN)
+            && let Err(error) = crate::sqlite::told_of_backup(path)
+        {
+            tracing::warn!(%error, "that this is a backup is said once more the next time");
+        }
+        Ok(gate)
     }
 
     /// A gate over a store of one's own, by a clock of one's own: a store in memory and a clock that is moved make a gate for tests

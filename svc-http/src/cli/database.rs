@@ -1,5 +1,7 @@
 //! The database that the settings name, whichever it is.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use svc_core::store::Store;
 use svc_core::value::Timestamp;
 use svc_http::config::Config;
@@ -40,9 +42,9 @@ impl Database {
     /// Opens it, and says so where that brought it to a newer schema, or where it is a backup: a server's log does, and a command has none.
     fn telling(config: &Config, open: impl FnOnce() -> Result<Self, StoreError>) -> Result<Self, StoreError> {
         let from = schema_of(config).unwrap_or_default();
-        let is_restored = is_unopened_backup(config);
+        let is_restored = is_unserved_backup(config);
         let opened = open()?;
-        if is_restored {
+        if is_restored && !TOLD.swap(true, Ordering::Relaxed) {
             note(&format!("svc: {}: {OF_A_BACKUP}\n", place(config)));
         }
         if (1..SCHEMA).contains(&from) {
@@ -131,10 +133,13 @@ pub(crate) fn schema_of(config: &Config) -> Result<i64, StoreError> {
     sqlite::schema_of(config.database_directory())
 }
 
-/// Whether it is a backup that nothing has opened yet.
-pub(crate) fn is_unopened_backup(config: &Config) -> bool {
-    config.postgres.is_none() && sqlite::is_unopened_backup(config.database_directory()).unwrap_or(false)
+/// Whether it is a backup that nobody has served yet.
+pub(crate) fn is_unserved_backup(config: &Config) -> bool {
+    config.postgres.is_none() && sqlite::is_unserved_backup(config.database_directory()).unwrap_or(false)
 }
+
+/// Whether this process has said so: some commands open it several times.
+static TOLD: AtomicBool = AtomicBool::new(false);
 
 /// Whether there is a database of this release.
 pub(crate) fn is_current(config: &Config) -> bool {

@@ -57,8 +57,6 @@ pub(crate) fn run(loaded: Result<Loaded, ConfigError>, json: bool) -> Result<Exi
 fn everything(loaded: &Loaded) -> Vec<Check> {
     let config = &loaded.config;
     let check = |name, finding| Check { name, finding };
-    // What looks into the database opens it, and a backup is no unopened one then.
-    let backup = data::backup(config);
     let mut checks = vec![
         check("settings", settings(loaded)),
         check("data directory", disk::directory(config, &named_data(config))),
@@ -70,7 +68,7 @@ fn everything(loaded: &Loaded) -> Vec<Check> {
         check("listen address", net::listen(config)),
         check("base address", base(config)),
     ];
-    checks.extend(backup.map(|it| check("backup", it)));
+    checks.extend(data::backup(config).map(|it| check("backup", it)));
     checks.extend(data::pages(config).map(|it| check("database", it)));
     checks.extend(data::ledger(config).map(|it| check("ledger", it)));
     checks.extend(disk::unwritable(config).map(|it| check("database files", it)));

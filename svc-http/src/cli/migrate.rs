@@ -56,6 +56,7 @@ mod moving {
     use svc_http::config::Config;
     use svc_store::keys::opens;
     use svc_store::seal::{MASTER_KEY, MasterKey};
+    use svc_store::sqlite::{OF_A_BACKUP, is_unserved_backup};
     use svc_store::{Moved, Moving, StoreError, move_to_postgres};
 
     use crate::cli::database::{Database, SCHEMA, place, terms};
@@ -82,6 +83,8 @@ mod moving {
                 "Stop it, and have nothing start it again: the gate is served from PostgreSQL next.",
             )
         })?;
+        // It is told of before anything else is, and whoever serves the gate next reads it nowhere else.
+        let is_backup = is_unserved_backup(from).unwrap_or(false);
         let (began, mut told_at) = (Instant::now(), Instant::now());
         let mut tell = |it: Moving| match it {
             Moving::Copied { rows, of } if told_at.elapsed() >= TELL && of > 0 => {
@@ -107,9 +110,12 @@ mod moving {
                     it.rows,
                     it.tables
                 );
+                if is_backup {
+                    note(&format!("svc: {}: {OF_A_BACKUP}\n", from.display()));
+                }
                 let told = json!({
                     "from": shown, "to": it.to, "already": false, "tables": it.tables, "rows": it.rows, "entries": it.entries,
-                    "stamp": it.stamp, "durationMs": ms, "keepToo": keep,
+                    "stamp": it.stamp, "durationMs": ms, "keepToo": keep, "backup": is_backup,
                 });
                 (text, told)
             }

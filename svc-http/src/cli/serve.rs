@@ -6,7 +6,7 @@ use std::time::Duration;
 use svc_http::config::{BaseUrl, Config, Loaded};
 use svc_http::outbound::Trust;
 use svc_http::{Server, log, telemetry};
-use svc_store::{Gate, StoreError};
+use svc_store::{Gate, StoreError, sqlite};
 use tokio::time::timeout;
 
 use super::barred::barred;
@@ -138,6 +138,7 @@ pub(crate) fn run(
         }
         // Whoever waits for the first answer has read these lines.
         log::settle();
+        told_of_backup(config).await;
         let _noted = reached::note(config, base_url);
         announce()?;
         tokio::select! {
@@ -154,6 +155,19 @@ pub(crate) fn run(
         }
         Ok(ExitCode::SUCCESS)
     })
+}
+
+/// Takes the note off a backup that this server serves, where it has said in its log that it is one: whoever logs no warnings is told by
+/// whatever opens it next.
+async fn told_of_backup(config: &Config) {
+    if config.postgres.is_some() || !tracing::enabled!(tracing::Level::WARN) {
+        return;
+    }
+    let directory = config.database_directory();
+    let told = tokio::task::spawn_blocking(move || sqlite::told_of_backup(directory)).await;
+    if let Ok(Err(error)) = told {
+        tracing::warn!(%error, "that this is a backup is said once more by what opens it next");
+    }
 }
 
 /// How long a second signal waits all the same: a server with nothing to do ends sooner, and is not told of as cut off.

@@ -1,3 +1,4 @@
+use std::fs;
 use std::io::BufRead as _;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -66,4 +67,24 @@ fn a_gate_is_moved_to_postgresql_and_goes_on_there() {
     }
     let _ = server.stop();
     assert_eq!(there("doctor").code, 0);
+}
+
+/// A backup that nobody has served yet is told as one by the move, as nothing says it afterwards; whatever has opened it before.
+#[test]
+fn a_backup_that_is_moved_is_told() {
+    let (folder, database) = (tempfile::tempdir().unwrap(), Database::start());
+    assert_eq!(run(folder.path(), "init").code, 0);
+    assert_eq!(run(folder.path(), "backup copy.db").code, 0);
+    fs::create_dir(folder.path().join("old")).unwrap();
+    fs::rename(folder.path().join("copy.db"), folder.path().join("old/svc.db")).unwrap();
+    fs::copy(folder.path().join("svc-data/master.key"), folder.path().join("old/master.key")).unwrap();
+    assert_eq!(run(folder.path(), "key create --scope admin --data old").code, 0);
+    let mut command = svc(folder.path());
+    command.args(["migrate", "--from", "old", "--json"]).env("SVC_STORE_URL", database.address());
+    let Ran { code, out, err } = command.output().unwrap().into();
+    assert_eq!(code, 0, "{err}");
+    let told: Value = serde_json::from_str(&out).unwrap();
+    assert_eq!((&told["backup"], &told["already"]), (&json!(true), &json!(false)), "{told}");
+    let steps = "run `svc key rotate --use receipt --compromised` and freeze all agents";
+    assert!(err.contains("svc: old: this is a backup that nobody has served yet") && err.contains(steps), "{err}");
 }

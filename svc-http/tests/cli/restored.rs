@@ -96,3 +96,19 @@ fn a_backup_is_not_opened_over_the_log_of_another() {
     fs::remove_file(file("svc.db-wal")).unwrap();
     assert_eq!(run(folder.path(), "key create --scope inference").code, 0);
 }
+
+/// Another program's database is told as no backup of this one's, though it has no log either.
+#[test]
+fn a_foreign_database_is_told_as_no_backup() {
+    let folder = tempfile::tempdir().unwrap();
+    assert_eq!(run(folder.path(), "init").code, 0);
+    assert_eq!(run(folder.path(), "backup copy.db").code, 0);
+    let mut bytes = fs::read(folder.path().join("copy.db")).unwrap();
+    // Whose it is.
+    bytes[68..72].fill(7);
+    fs::write(folder.path().join("svc-data/svc.db"), bytes).unwrap();
+    let schema = told(folder.path(), "fail  schema:");
+    assert!(schema.contains("is not a database of svc"), "{schema}");
+    let doctor = run(folder.path(), "doctor");
+    assert!(!format!("{}{}", doctor.out, doctor.err).contains("backup"), "{doctor:?}");
+}

@@ -18,6 +18,7 @@ mod pages;
 mod place;
 mod pool;
 mod redo;
+mod restored;
 mod scan;
 mod schema;
 mod seen;
@@ -57,6 +58,7 @@ use crate::error::StoreError;
 pub use self::backup::{BreakOff, Copied, Progress, Work, backup, backup_unless};
 pub use self::left::may_begin;
 pub use self::pages::look_through;
+pub use self::restored::{OF_A_BACKUP, is_unserved_backup, told_of_backup};
 pub use self::schema::SCHEMA;
 pub use self::session::SqliteSession;
 
@@ -141,7 +143,7 @@ impl SqliteStore {
         let found = look(&path)?;
         let _no_server = if serves { None } else { served::keep_out(&path, found)? };
         own_file(&path)?;
-        let is_restored = left::is_unopened(&path)?;
+        let is_restored = if found.is_some_and(|it| it > 0) { restored::note(&path)? } else { false };
         let mut conn = connect(&path)?;
         schema::migrate(&mut conn)?;
         if is_restored {
@@ -178,19 +180,6 @@ impl Backend for SqliteStore {
     fn others(&self) -> Result<Option<Box<dyn Others>>, StoreError> {
         Ok(Some(Box::new(Lookout::new(&self.shared.path, Arc::clone(&self.shared.commits))?)))
     }
-}
-
-/// What is said where a backup is opened for the first time, and is to be done before anybody is let in.
-pub const OF_A_BACKUP: &str = "this is a backup that is opened for the first time: receipts that were used since it was made are good again, \
-     stops and revocations since are undone; before anybody is let in, run `svc key rotate --use receipt --compromised` and freeze all agents \
-     (README, \"Restoring a backup\")";
-
-/// Whether the database in `directory` is a backup that was never opened. Nothing is changed.
-///
-/// # Errors
-/// The file cannot be looked at.
-pub fn is_unopened_backup(directory: impl AsRef<Path>) -> Result<bool, StoreError> {
-    left::is_unopened(&directory.as_ref().join(DATABASE))
 }
 
 /// The schema of the database in `directory`, [`SCHEMA`] or an older one; 0 where nothing was written yet. Nothing is

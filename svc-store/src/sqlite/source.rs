@@ -17,7 +17,7 @@ use super::redo::ORDINAL_BITS;
 use super::schema::{self, Marks, SCHEMA, is_deferred};
 use super::session::{number, read_row};
 use super::statements::{BEGIN_WRITE, COMMIT, LAST_STAMP};
-use super::{DATABASE, SET_UP_AGAIN, connect, exists, left, look_at, marks_of};
+use super::{DATABASE, SET_UP_AGAIN, connect, exists, left, look_at, marks_of, restored};
 use crate::error::StoreError;
 use crate::moving::MoveFault;
 
@@ -91,6 +91,7 @@ impl Source {
     /// [`StoreError::Corrupt`], [`MoveFault::Moved`] where another move has marked it meanwhile, or whatever keeps it from being opened.
     pub(crate) fn begin(directory: &Path, marked: Option<&Mark>) -> Result<Self, StoreError> {
         let path = directory.join(DATABASE);
+        restored::note(&path)?;
         let mut conn = connect(&path)?;
         schema::bring(&mut conn, true)?;
         conn.execute_batch(BEGIN_WRITE).map_err(database)?;

@@ -14,7 +14,7 @@ use svc_store::seal::MASTER_KEY;
 use svc_store::{StoreError, keys, seal, sqlite};
 
 use super::Finding::{self, Broken, Odd, Well};
-use crate::cli::database::{Database, SCHEMA, is_current, is_unopened_backup, place, schema_of};
+use crate::cli::database::{Database, SCHEMA, is_current, is_unserved_backup, place, schema_of};
 use crate::cli::output::Problem;
 
 /// Whether the database is this service's, and of a release up to this one; `named` stands behind a command that makes it.
@@ -45,11 +45,11 @@ pub(super) fn schema(config: &Config, named: &str) -> Finding {
     }
 }
 
-/// That the database is a backup which nothing has opened yet, where it is.
+/// That the database is a backup which nobody has served yet, where it is.
 pub(super) fn backup(config: &Config) -> Option<Finding> {
-    is_unopened_backup(config).then(|| {
+    is_unserved_backup(config).then(|| {
         Odd(
-            "the database is a backup that was not opened before: receipts that were used since it was made are good again, and stops and \
+            "the database is a backup that nobody has served yet: receipts that were used since it was made are good again, and stops and \
              revocations since are undone"
                 .to_owned(),
             "Before anybody is let in, run `svc key rotate --use receipt --compromised` and freeze all agents: the README has the steps \
