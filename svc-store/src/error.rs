@@ -205,6 +205,12 @@ pub enum StoreError {
         /// Where the other key is.
         path: PathBuf,
     },
+    /// The master key does not open what is sealed, and one that was in force before does: it is a copy of before.
+    #[error("the master key does not open what the database has sealed, and the one in `{}` does: {}", path.display(), self.advice())]
+    SealedBefore {
+        /// Where that key is.
+        path: PathBuf,
+    },
     /// A secret was to be kept, and the gate has no key to seal it under.
     #[error("the gate has no master key to seal secrets under: give it one in its settings")]
     NoVault,
@@ -283,10 +289,9 @@ impl StoreError {
             Self::Undecodable(_) => "run the newest release that ran on it, or restore a backup",
             Self::Database(_) => "see whether its disk is full or fails, and restore the last backup if neither",
             Self::MasterKeyMissing { .. } => "put it back, or set SVC_MASTER_KEY",
-            Self::MasterKeyMalformed | Self::Sealed => "put back the master key that this database was begun with",
-            Self::Resealing { .. } => {
-                "run `svc key reseal` once more, which ends what was begun, or configure that key where the settings give one"
-            }
+            Self::MasterKeyMalformed | Self::Sealed => ITS_KEY,
+            Self::SealedBefore { .. } => KEY_OF_BEFORE,
+            Self::Resealing { .. } => END_RESEALING,
             Self::Entropy(_) | Self::Thread(_) => "look at this machine's limits for the user that runs it",
             Self::Malformed(_)
             | Self::LeftOut
@@ -320,6 +325,16 @@ impl StoreError {
         Self::File { path: path.into(), doing, cause: Arc::new(cause) }
     }
 }
+
+/// What to do where the master key is none, or another one's.
+const ITS_KEY: &str =
+    "put back the master key of this database, which for a backup is the one that was in force when it was made";
+/// What to do where it is one that came after this copy.
+const KEY_OF_BEFORE: &str =
+    "that key was in force when this copy was made: put it in the place of the master key, beside this copy alone";
+/// What to do where its change was broken off.
+const END_RESEALING: &str =
+    "run `svc key reseal` once more, which ends what was begun, or configure that key where the settings give one";
 
 /// What `run` gives, or that it panicked: a store or a clock of somebody else's may. What it has left behind is its own affair.
 pub(crate) fn caught<T>(run: impl FnOnce() -> T) -> Result<T, StoreError> {

@@ -1,7 +1,7 @@
 //! The service's signing keys: made once, sealed into their rows, opened when a gate starts, and followed by others while it
 //! runs.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use base64::Engine as _;
@@ -84,8 +84,18 @@ pub fn receipt_signer<S: Store + ?Sized>(
         Err(StoreError::Sealed) if is_next(store, directory) => {
             Err(StoreError::Resealing { path: directory.join(NEXT_KEY) })
         }
+        Err(StoreError::Sealed) => Err(match kept(store, directory) {
+            Some(path) => StoreError::SealedBefore { path },
+            None => StoreError::Sealed,
+        }),
         ring => Ok(Arc::new(ring?)),
     }
+}
+
+/// Where a key of before lies in `directory` that opens the database, which is a copy of when it was in force.
+fn kept<S: Store + ?Sized>(store: &mut S, directory: &Path) -> Option<PathBuf> {
+    let opened = |(_, key): &(PathBuf, MasterKey)| matches!(opens(store, key), Ok(Some(true)));
+    MasterKey::kept(directory).into_iter().find(opened).map(|(path, _)| path)
 }
 
 /// Whether the key that is to take the master key's place in `directory` opens the database.

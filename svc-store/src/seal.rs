@@ -8,7 +8,7 @@
 use std::cell::RefCell;
 use std::fs;
 use std::io::{ErrorKind, Write as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use base64::Engine as _;
@@ -25,6 +25,10 @@ use crate::error::StoreError;
 pub const MASTER_KEY: &str = "master.key";
 /// The name of the key that is to take its place, in the data directory: there while a change of it is under way.
 pub const NEXT_KEY: &str = "master.key.next";
+/// How the names of those begin that were in its place before, in the data directory.
+pub const KEPT_KEY: &str = "master.key.until-";
+/// Keys of before that are tried.
+const KEPT_MAX: usize = 64;
 /// How a text sealed in this way begins.
 const VERSION: &str = "x1.";
 const NONCE_BYTES: usize = 24;
@@ -62,6 +66,18 @@ impl MasterKey {
     /// The file cannot be read, or holds no key.
     pub fn read(directory: &Path) -> Result<Option<Self>, StoreError> {
         Self::read_as(directory, MASTER_KEY)
+    }
+
+    /// The keys that were a data directory's before, as [`follow`](Self::follow) kept them under names that begin with [`KEPT_KEY`], and where
+    /// each lies, the newest of these names first. What cannot be read is left out.
+    #[must_use]
+    pub fn kept(directory: &Path) -> Vec<(PathBuf, Self)> {
+        let listed = fs::read_dir(directory).into_iter().flatten().flatten();
+        let mut names: Vec<String> = listed.filter_map(|it| it.file_name().into_string().ok()).collect();
+        names.retain(|it| it.starts_with(KEPT_KEY));
+        names.sort_unstable();
+        let read = |name: String| Some((directory.join(&name), Self::read_as(directory, &name).ok()??));
+        names.into_iter().rev().take(KEPT_MAX).filter_map(read).collect()
     }
 
     /// Reads the key that is to take the place of a data directory's; `None` where no change is under way.

@@ -14,7 +14,7 @@ use svc_core::value::secret::Secret;
 use svc_http::clock;
 use svc_http::config::Config;
 use svc_store::keys::opens;
-use svc_store::seal::{MASTER_KEY, MasterKey};
+use svc_store::seal::{KEPT_KEY, MASTER_KEY, MasterKey};
 
 use super::Resealing;
 use super::database::{Database, unopened};
@@ -163,9 +163,9 @@ fn done(config: &Config, wish: &Resealing, rows: Option<usize>) -> Result<ExitCo
 fn free_name(directory: &Path) -> String {
     let now = clock::now().to_string().replace(':', "");
     let names = (0_u32..).map(|n| match n {
-        0 => format!("{MASTER_KEY}.until-{now}"),
-        n => format!("{MASTER_KEY}.until-{now}-{n}"),
+        0 => format!("{KEPT_KEY}{now}"),
+        n => format!("{KEPT_KEY}{now}-{n}"),
     });
     let mut free = names.filter(|name| !directory.join(name).exists());
-    free.next().unwrap_or_else(|| format!("{MASTER_KEY}.until-{now}"))
+    free.next().unwrap_or_else(|| format!("{KEPT_KEY}{now}"))
 }

@@ -173,7 +173,7 @@ fn whatever_is_broken_has_its_advice() {
     assert_eq!(told("--data new")("schema"), "look: nothing was written to the database yet|The next start does so.");
 
     assert_eq!(run(folder.path(), "init --data d").code, 0);
-    let advice = "Put the master key that this database was begun with back in `d/master.key`.";
+    let advice = "Put the master key of this database back in `d/master.key`; for a backup that is the one that was in force when it was made.";
     for (key, wrong) in [
         ("junk", "the master key is not 32 bytes in base64url or hexadecimal"),
         ("AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA", "the master key does not open what the database has sealed"),

@@ -157,3 +157,23 @@ fn servers_elsewhere_are_stopped_by_whoever_runs_them() {
     let Ran { code, err, .. } = command.output().unwrap().into();
     assert!(code == 1 && err.contains("--servers-stopped") && !err.contains("hunter2"), "{err}");
 }
+
+/// A backup of before the change is opened by the key that was in force when it was made, and where that lies beside it, every command and
+/// the doctor name it; no other is asked for.
+#[test]
+fn the_key_of_a_backup_of_before_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    assert_eq!(run(folder.path(), "init").code, 0);
+    assert_eq!(run(folder.path(), "backup copy.db").code, 0);
+    let kept: Vec<String> = (0..2).map(|_| reseal(folder.path())["keptFile"].as_str().unwrap().to_owned()).collect();
+    fs::rename(folder.path().join("copy.db"), folder.path().join("svc-data/svc.db")).unwrap();
+    let named = format!("and the one in `{}` does: ", kept[0]);
+    let Ran { code, err, .. } = run(folder.path(), "key create --scope inference");
+    assert!(code == 1 && err.contains(&named) && err.contains("in force when this copy was made"), "{err}");
+    let Ran { code, out, .. } = run(folder.path(), "doctor");
+    let keys = out.lines().find(|it| it.starts_with("fail  keys:")).unwrap();
+    assert!(code == 1 && keys.contains(named.trim_end_matches([':', ' '])), "{out}");
+    assert!(keys.contains("That key was in force when this copy was made: put it in the place"), "{out}");
+    fs::copy(folder.path().join(&kept[0]), folder.path().join("svc-data/master.key")).unwrap();
+    assert!(opens(folder.path()));
+}

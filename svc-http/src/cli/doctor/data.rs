@@ -118,7 +118,9 @@ pub(super) fn keys(config: &Config) -> Finding {
             let advice = error.fix().map(|it| format!(": {it}")).unwrap_or_default();
             Broken(
                 text.replacen(&advice, "", 1),
-                format!("Put the master key that this database was begun with back in {place}."),
+                format!(
+                    "Put the master key of this database back in {place}; for a backup that is the one that was in force when it was made."
+                ),
             )
         }
         Err(error) => broken(error),
