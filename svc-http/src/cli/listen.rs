@@ -123,6 +123,8 @@ impl Stops {
     /// # Errors
     /// Where the system lets nobody catch them.
     pub(crate) fn catch() -> io::Result<Self> {
+        // Where files may grow no more (`RLIMIT_FSIZE`), a write that is too long then fails as any may, and the process lives.
+        drop(signal(SignalKind::from_raw(TOO_LONG))?);
         Ok(Self {
             terminate: signal(SignalKind::terminate())?,
             interrupt: signal(SignalKind::interrupt())?,
@@ -145,6 +147,9 @@ impl Stops {
         }
     }
 }
+
+/// SIGXFSZ, whose number is the same wherever this runs: it ends a process that does not catch it. Once caught it stays so.
+const TOO_LONG: i32 = 25;
 
 /// Whether this process ignores SIGHUP, which is the first bit of the mask. Only Linux tells it without a call that is not safe; elsewhere
 /// it is caught whatever was wished.

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::server::{Server, signal, text};
+use crate::server::{Server, authorize, signal, text};
 use crate::{PROGRAM, run, svc};
 
 /// A deadline for whatever must not last.
@@ -183,6 +183,26 @@ fn a_hang_up_that_was_ignored_is_not_caught() {
         assert_eq!((first("SigIgn:"), first("SigCgt:")), (ignored, caught), "{before}");
         assert_eq!(server.stop().0, Some(0));
     }
+}
+
+/// Where a file may grow no more, what cannot be written is refused, and the server lives.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_file_that_may_grow_no_more_ends_no_server() {
+    let folder = tempfile::tempdir().unwrap();
+    assert_eq!(run(folder.path(), "init").code, 0);
+    let blocks = fs::metadata(folder.path().join("svc-data/svc.db")).unwrap().len() / 512 + 256;
+    let line = format!("ulimit -f {blocks}; exec {PROGRAM} dev --listen 127.0.0.1:0 --new-keys --json");
+    let mut command = Command::new("sh");
+    let mut server = Server::spawn(command.env_clear().current_dir(folder.path()).args(["-c", &line]));
+    let home: Value = serde_json::from_str(&server.line()).unwrap();
+    let (key, until) = (text(&home, "agentKey").to_owned(), Instant::now() + 3 * SOON);
+    while authorize(&home, &key).0 < 500 {
+        assert!(Instant::now() < until, "it grows on");
+    }
+    assert!(server.child.try_wait().unwrap().is_none());
+    let (code, log) = server.stop();
+    assert_eq!(code, Some(0), "{log}");
 }
 
 /// A signal ends a server in good order also while it waits for what it opens: the first process of a container is ended by none that it
