@@ -11,6 +11,8 @@ use super::Invalid;
 pub(crate) const DAY_MS: i64 = 86_400_000;
 /// The instants that RFC 3339 has a writing for: years of four digits, by UTC.
 const WRITTEN: RangeInclusive<i64> = -62_167_219_200_000..=253_402_300_799_999;
+/// More than the clocks of two nodes may ever be apart: one that is further off than a few seconds is not ready.
+pub(crate) const CLOCKS_APART_MAX: Span = Span::minutes(1);
 /// No RFC 3339 text of any use is longer.
 const TEXT_MAX: usize = 64;
 
@@ -75,6 +77,13 @@ impl Timestamp {
     #[must_use]
     pub const fn since(self, earlier: Self) -> Span {
         Span(self.0.saturating_sub(earlier.0))
+    }
+
+    /// Whether this is later than `now` by more than the clocks of two nodes may ever be apart: whoever wrote it down as what was
+    /// then, or as what a row was to wait for at most, had a clock that was ahead.
+    #[must_use]
+    pub const fn is_ahead_of(self, now: Self) -> bool {
+        self.since(now).0 > CLOCKS_APART_MAX.0
     }
 }
 

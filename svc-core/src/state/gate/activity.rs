@@ -10,6 +10,7 @@ use crate::value::id::{AgentId, MandateId};
 use crate::value::link::{Link, Linked};
 use crate::value::period::Period;
 use crate::value::text::Source;
+use crate::value::time::CLOCKS_APART_MAX;
 use crate::value::{Span, Timestamp};
 
 /// An agent's recent past.
@@ -102,9 +103,6 @@ const SEEN_KEPT: Span = Span::minutes(1_440 + 1);
 /// How many denials are kept: as many as the probing rule looks back on.
 pub const DENIALS_KEPT: usize = 60;
 
-/// More than the clocks of two nodes may ever be apart: one that is further off than a few seconds is not ready.
-const CLOCKS_APART_MAX: Span = Span::minutes(1);
-
 impl Linked for Activity {
     fn links(&self) -> Vec<Link> {
         Vec::new()
@@ -195,9 +193,13 @@ impl Activity {
     }
 
     /// Notes sources that entered the agent's context; whether there was anything to note. Each sighting is noted, as a window
-    /// is exact: whatever brings something in is a call, which writes rows of its own.
+    /// is exact: whatever brings something in is a call, which writes rows of its own. What a clock that was ahead has noted was seen
+    /// now at the latest.
     pub fn see<'a>(&mut self, sources: impl Iterator<Item = &'a Source>, now: Timestamp) -> bool {
         let mut changed = false;
+        for known in self.seen.iter_mut().filter(|it| it.at.is_ahead_of(now)) {
+            (known.at, changed) = (now, true);
+        }
         for source in sources {
             match self.seen.iter_mut().find(|it| it.source == *source) {
                 Some(known) if known.at >= now => {}
@@ -228,10 +230,12 @@ impl Activity {
     }
 
     /// The sum of `mandate` for the `period` that `now` lies in; a fresh one where none runs. A running period keeps the
-    /// bounds it began with, so a changed zone takes effect when it ends.
+    /// bounds it began with, so a changed zone takes effect when it ends. One that is yet to begin was begun by a clock that was
+    /// ahead, and does not run.
     #[must_use]
     pub fn tally(&self, mandate: MandateId, period: Period, now: Timestamp, settings: &Settings) -> Tally {
-        let running = self.tallies.iter().find(|it| it.mandate == mandate && it.period == period && now < it.until);
+        let runs = |it: &&Tally| now < it.until && !it.from.is_ahead_of(now);
+        let running = self.tallies.iter().filter(|it| it.mandate == mandate && it.period == period).find(runs);
         running.cloned().unwrap_or_else(|| Tally::none(mandate, settings.term(period, now)))
     }
 
@@ -474,6 +478,33 @@ mod tests {
             let last = seen.plus(window);
             assert_eq!((within(last), within(last.plus(moment))), (1, 0));
         }
+    }
+
+    /// What a clock that was ahead has written is put right with the next word: a sum of a period that is yet to come does not fill
+    /// the one that runs, and what was seen counts through its window from now on and no longer. What clocks may differ by is no such
+    /// thing.
+    #[test]
+    fn what_a_clock_that_was_ahead_wrote_does_not_stay() {
+        let settings = Settings::default();
+        let now = Timestamp::from_millis(1_790_856_000_000);
+        let later = now.plus(Span::hours(24 * 3_653));
+        let (mandate, mut activity) = (MandateId::from_bits(2), Activity::none(AgentId::from_bits(1)));
+        let of = |activity: &Activity, now| activity.tally(mandate, Period::Day, now, &settings);
+        activity.keep(Tally { spent: 700, ..of(&activity, later) }, later);
+        assert_eq!((of(&activity, later).spent, of(&activity, now).spent), (700, 0));
+        assert_eq!(of(&activity, now).term(), settings.term(Period::Day, now));
+        activity.keep(Tally { spent: 5, ..of(&activity, now) }, now);
+        assert_eq!((activity.tallies.len(), of(&activity, now).spent), (1, 5));
+        let midnight = of(&activity, now).until;
+        activity.keep(Tally { spent: 9, ..of(&activity, midnight) }, midnight);
+        assert_eq!(of(&activity, midnight.minus(CLOCKS_APART_MAX)).spent, 9, "by another node's clock it runs");
+
+        let (web, mail) = (Source::parse("web").unwrap(), Source::parse("mail").unwrap());
+        assert!(activity.see([&web].into_iter(), later));
+        assert!(activity.see([&mail].into_iter(), now));
+        let window = Span::minutes(5);
+        assert_eq!(activity.seen_within(window, now.plus(window)).count(), 2, "nobody knows when within it that was");
+        assert_eq!(activity.seen_within(window, now.plus(Span::minutes(6))).count(), 0);
     }
 
     /// Stored and read again, an activity is the same; a clock that went back moves no instant back.

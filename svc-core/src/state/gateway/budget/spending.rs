@@ -148,10 +148,12 @@ impl BudgetUse {
     }
 
     /// The use as it is at `now`: this one while its period runs, else a new period's. A running period ends as it began,
-    /// whatever zone the workspace has meanwhile; the next begins where it ended at the earliest.
+    /// whatever zone the workspace has meanwhile; the next begins where it ended at the earliest. One that is yet to begin was begun by
+    /// a clock that was ahead: it would gather all that is spent until its time has come, so it does not run.
     #[must_use]
     pub fn at(&self, budget: &Budget, now: Timestamp, settings: &Settings) -> Self {
         match self.end {
+            Some(_) if self.start.is_ahead_of(now) => Self::begin(budget, now, settings),
             Some(end) if now >= end => {
                 let begun = Self::begin(budget, now, settings);
                 Self { start: begun.start.max(end), ..begun }

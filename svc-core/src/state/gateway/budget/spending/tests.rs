@@ -89,6 +89,30 @@ fn a_running_period_ends_as_it_began() {
     assert_eq!(next.end.unwrap().to_string(), "2026-10-02T04:00:00.000Z");
 }
 
+/// A period that a clock that was ahead has begun does not run once the clock is right: the one of now begins, and no call waits for
+/// years. What clocks may differ by is no such thing.
+#[test]
+fn a_period_that_is_yet_to_come_does_not_run() {
+    let (budget, settings) = (of_key(1_000), Settings::default());
+    let mut row = BudgetUse::begin(&budget, noon(), &settings);
+    row.settle(&row.clone().reserve(micros(0)), micros(0), micros(900));
+    let later = noon().plus(Span::hours(24 * 3_653));
+    let mut ahead = row.at(&budget, later, &settings);
+    let held = ahead.reserve(micros(1_200));
+    assert!(ahead.admit(&budget, micros(1), Mode::Enforce).refuses);
+    let mut running = ahead.at(&budget, noon(), &settings);
+    assert_eq!(running, BudgetUse::begin(&budget, noon(), &settings));
+    let said = running.admit(&budget, micros(1_000), Mode::Enforce);
+    assert!(!said.refuses && said.retry_after_s(noon()).unwrap() < 86_400, "{said:?}");
+    assert!(!running.settle(&held, micros(1_200), micros(1_200)), "it was no call of this period");
+    let next = running.at(&budget, running.end.unwrap(), &settings);
+    assert_eq!(
+        next.at(&budget, next.start.minus(Span::minutes(1)), &settings),
+        next,
+        "by another node's clock it runs"
+    );
+}
+
 /// Where none of it was used, the period that runs is that of the zone before as well: no budget is there twice in it.
 #[test]
 fn a_running_period_of_which_nothing_was_used_ends_as_it_began() {
