@@ -283,7 +283,7 @@ enum What {
 
 /// What may have to follow a due row: mostly nothing. Where an agent was stopped, its approvals that wait and its actions of as
 /// far back as one could still be open; where somebody left, their agents, keys and teams; where a workspace is swept, what is old
-/// at `now`, which is later than it was due where no server ran; where a connection is long over, its tokens.
+/// at `now`, and nothing yet where that is [late](Sweep::is_late); where a connection is long over, its tokens.
 #[must_use]
 pub fn followed_by(found: &Found, now: Timestamp) -> Vec<Follow> {
     match &found.row.record {
@@ -300,7 +300,7 @@ pub fn followed_by(found: &Found, now: Timestamp) -> Vec<Follow> {
             ];
             ranges.into_iter().map(|range| Follow { range, what: What::Leave(left.id) }).collect()
         }
-        Some(Record::Sweep(sweep)) => swept_by(sweep, now),
+        Some(Record::Sweep(sweep)) if !sweep.is_late(now) => swept_by(sweep, now),
         Some(Record::Connection(it)) => {
             let range = Range::all(Index::RefreshOf, it.id.bits(), SWEPT_MAX);
             vec![Follow { range, what: What::Tokens(it.id) }]

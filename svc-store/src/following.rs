@@ -318,11 +318,18 @@ mod tests {
             clock.advance(Span::millis(1));
             newest = Some(gate.execute(Authorize::new(agent, request("crm.update"), [7; 16])).unwrap().id());
         }
-        clock.advance(Span::hours(24 * 17));
-        gate.tick().unwrap();
-        clock.advance(Span::seconds(1));
+        // A sweep that is late would wait, so it comes each day; on the sixteenth, a minute before the payment lapses, all of it is old.
+        let day = Span::hours(24);
+        for _ in 0..14 {
+            clock.advance(day);
+            gate.tick().unwrap();
+        }
+        clock.advance(Span::minutes(24 * 60 - 14));
         let pays = gate.execute(Authorize::new(agent, payment(100, "EUR", "a.example"), [7; 16])).unwrap();
-        clock.advance(Span::hours(25));
+        clock.advance(Span::minutes(14));
+        gate.tick().unwrap();
+        clock.advance(day);
+        clock.advance(Span::minutes(2));
         let swept_to = || gate.read(|scope| scope.get::<Sweep>(agent.workspace)).unwrap().unwrap().closed_to;
         let mut following = Following::of(1);
         assert!(pass(gate.core(), &mut following).unwrap().more);

@@ -36,6 +36,7 @@ use crate::lane::{Outcome, Sees};
 use crate::lanes::Lanes;
 use crate::newest::Newest;
 use crate::others::Listening;
+use crate::put_off::PutOff;
 use crate::reader::{Bounded, Readers};
 use crate::seal::{MasterKey, fresh_salt};
 use crate::timers::{self, Timers};
@@ -86,6 +87,7 @@ pub(crate) struct Core {
     pub(crate) health: Arc<Health>,
     pub(crate) signer: Arc<dyn Signer>,
     pub(crate) feed: Arc<Feed>,
+    pub(crate) put_off: PutOff,
     bindings: Bindings,
     is_shared: bool,
     /// When the signing keys were last looked at for one that is not known.
@@ -192,6 +194,7 @@ impl Gate {
             health,
             signer,
             feed,
+            put_off: PutOff::default(),
             bindings: Bindings::default(),
             is_shared,
             keys_looked_at: Mutex::default(),

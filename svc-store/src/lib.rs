@@ -60,6 +60,7 @@ mod others;
 mod parking;
 #[cfg(feature = "postgres")]
 pub mod postgres;
+mod put_off;
 mod queue;
 #[cfg(feature = "sqlite")]
 pub mod reached;

@@ -55,6 +55,7 @@ pub(crate) fn pass(core: &Core, following: &mut Following) -> Result<Pass, Failu
 fn all(core: &Core, following: &mut Following) -> Result<Pass, Failure<StoreError>> {
     let (mut pass, mut unreadable) = (Pass::default(), None);
     renew(core)?;
+    core.put_off.look(core)?;
     for shard in 0..SHARDS {
         match one(core, shard, following) {
             Ok(found) => {

@@ -4,7 +4,7 @@ use super::Wake;
 use crate::rules::connect::consent;
 use crate::rules::connect::register;
 use crate::rules::connect::sweep as connections;
-use crate::rules::edge::{integrations, receive};
+use crate::rules::edge::{deliver, integrations, receive};
 use crate::rules::evidence::sweep;
 use crate::rules::gate::{drill, expire, lapse, lift};
 use crate::rules::gateway::{finish, refuse};
@@ -19,6 +19,7 @@ pub(super) fn wake(scope: &mut Scope<'_>, due: &Wake) -> Result<(), Halt> {
         Key::Call(id) => finish::lapse_call(scope, id),
         Key::RefusalNote(id) => refuse::end_note(scope, id),
         Key::Received(id) => receive::forget(scope, id),
+        Key::Job(id) => deliver::bring_forward(scope, id),
         Key::Integration(slot) => integrations::end_secrets(scope, slot),
         Key::Application(id) => applications::expire_application(scope, id),
         Key::Approval(id) => expire::expire(scope, id),
@@ -53,7 +54,6 @@ pub(super) fn wake(scope: &mut Scope<'_>, due: &Wake) -> Result<(), Halt> {
         | Key::EmailUse(_)
         | Key::Entry(_)
         | Key::Export(_)
-        | Key::Job(_)
         | Key::Mandate(_)
         | Key::MemberPart(_)
         | Key::Payee(_)

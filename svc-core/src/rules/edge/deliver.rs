@@ -90,6 +90,18 @@ fn over(scope: &mut Scope<'_>, job: &Job) -> Result<Option<Arc<Integration>>, Ha
     }
 }
 
+/// Has a job that a clock that was ahead has put off tried now.
+///
+/// # Errors
+/// [`Halt::Load`] alone.
+pub fn bring_forward(scope: &mut Scope<'_>, job: DeliveryId) -> Result<(), Halt> {
+    let now = scope.now();
+    if let Some(job) = scope.get::<Job>(job)?.and_then(|it| Job::clone(&it).brought_forward(now)) {
+        scope.put(job);
+    }
+    Ok(())
+}
+
 /// Tells what came of a try.
 #[derive(Clone, Debug)]
 pub struct FinishDelivery {

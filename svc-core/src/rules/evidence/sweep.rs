@@ -1,5 +1,6 @@
 //! The daily sweep of a workspace: commands over keys that a scan found, a bounded number a commit. Each row is looked at
-//! again; what is open, waits or holds money is left, and nothing behind it counts as swept.
+//! again; what is open, waits or holds money is left, and nothing behind it counts as swept. One that begins long after it was due
+//! waits first, as the clock may be ahead.
 //!
 //! **Invariant:** no record of the ledger is touched: personal texts go, their commitments stay.
 
@@ -7,7 +8,7 @@ use super::erase::{beside, let_go, strip};
 use crate::rules::edge::export;
 use crate::state::edge::Job;
 use crate::state::evidence::{Actor, Disclosure, Fact, Subject};
-use crate::state::gate::{Action, Code, JOB_KEPT, OPEN_MAX, Payload, REPLAY_KEPT, Replay, SWEEP_EVERY, State, Sweep};
+use crate::state::gate::{Action, Code, JOB_KEPT, OPEN_MAX, Payload, REPLAY_KEPT, Replay, State, Sweep};
 use crate::state::people::Workspace;
 use crate::store::{Key, Row as _};
 use crate::turn::{Halt, Scope};
@@ -166,16 +167,15 @@ pub fn sweep_jobs(scope: &mut Scope<'_>, asked: &SweepJobs) -> Result<(), Halt> 
     Ok(())
 }
 
-/// Notes that a workspace was swept, and when it is swept next.
+/// Notes that a workspace was swept, and when it is swept next; of a sweep that is late or was put off, when it comes at last.
 ///
 /// # Errors
 /// [`Halt::Load`] alone.
 pub fn end_sweep(scope: &mut Scope<'_>, workspace: WorkspaceId) -> Result<(), Halt> {
     let now = scope.now();
-    let Some(sweep) = scope.get::<Sweep>(workspace)?.filter(|it| it.due <= now) else { return Ok(()) };
-    let next = sweep.due.plus(SWEEP_EVERY);
-    // A server that was down for days is swept once for all of them.
-    let due = if next > now { next } else { now.plus(SWEEP_EVERY) };
-    scope.put(Sweep { due, ..Sweep::clone(&sweep) });
+    let Some(sweep) = scope.get::<Sweep>(workspace)? else { return Ok(()) };
+    if let Some(due) = sweep.next(now) {
+        scope.put(Sweep { due, ..Sweep::clone(&sweep) });
+    }
     Ok(())
 }

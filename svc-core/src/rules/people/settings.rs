@@ -12,7 +12,7 @@ use crate::rules::edge::tell::spread;
 use crate::rules::gateway::routing::as_json;
 use crate::state::edge::News;
 use crate::state::evidence::{Fact, Subject};
-use crate::state::gate::Sweep;
+use crate::state::gate::{SWEEP_EVERY, Sweep};
 use crate::state::people::{
     DataLoss, OnMismatch, OnUndeclared, Outside, Plan, Proof, Right, Role, Settings, Workspace,
 };
@@ -157,7 +157,9 @@ pub fn change_settings(scope: &mut Scope<'_>, asked: &ChangeSettings) -> Result<
     }
     let retention_days = after.settings.retention_days;
     if let Some(sweep) = scope.get::<Sweep>(after.id)?.filter(|it| it.retention_days != retention_days) {
-        scope.put(Sweep { retention_days, ..Sweep::clone(&sweep) });
+        // Whoever shortens it has it done within a day, whatever a clock that was ahead has put off.
+        let due = sweep.due.min(scope.now().plus(SWEEP_EVERY));
+        scope.put(Sweep { due, retention_days, ..Sweep::clone(&sweep) });
     }
     scope.put(after.clone());
     Ok(Arc::new(after))

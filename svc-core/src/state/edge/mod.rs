@@ -7,6 +7,7 @@ mod job;
 mod mcp;
 mod news;
 pub mod outbound;
+mod put_off;
 mod received;
 mod replaced;
 mod signature;

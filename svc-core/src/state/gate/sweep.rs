@@ -9,6 +9,10 @@ use crate::value::{Id, Span, Timestamp};
 
 /// How often a workspace is swept.
 pub const SWEEP_EVERY: Span = Span::hours(24);
+/// How long after its time a sweep may begin. One that is later comes after a stop, or the clock has leapt.
+const LATE: Span = Span::minutes(5);
+/// How long a late sweep waits: a clock that is ahead for a moment lets go of nothing, and after a stop nothing hurries.
+const LATE_WAITS: Span = Span::hours(1);
 /// How long a call to the outside is kept after it was written, once it has come to its end.
 pub const JOB_KEPT: Span = Span::hours(30 * 24);
 
@@ -35,6 +39,33 @@ impl Sweep {
     #[must_use]
     pub const fn new(workspace: WorkspaceId, retention_days: Option<u16>, now: Timestamp) -> Self {
         Self { workspace, due: now.plus(SWEEP_EVERY), retention_days, closed_to: None, erased_to: None }
+    }
+
+    /// Whether `now` is so long after it was due that nobody knows whether a server was off until now or the clock is ahead. What a sweep
+    /// lets go of is gone, so it waits a little.
+    #[must_use]
+    pub fn is_late(&self, now: Timestamp) -> bool {
+        now.since(self.due) > LATE
+    }
+
+    /// Whether a clock that was ahead has put it off.
+    #[must_use]
+    pub const fn is_put_off(&self, now: Timestamp) -> bool {
+        self.due.is_ahead_of(now.plus(SWEEP_EVERY))
+    }
+
+    /// When it is due next, as of `now`; `None` where it is only to wait.
+    #[must_use]
+    pub fn next(&self, now: Timestamp) -> Option<Timestamp> {
+        if self.is_put_off(now) {
+            Some(now)
+        } else if self.is_late(now) {
+            Some(now.plus(LATE_WAITS))
+        } else if self.due <= now {
+            Some(self.due.plus(SWEEP_EVERY))
+        } else {
+            None
+        }
     }
 
     /// The first place in a list of actions behind `last`.
