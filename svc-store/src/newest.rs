@@ -1,5 +1,6 @@
 //! The newest instant that a node has seen in its store's ledgers: what its own clock is held against.
 
+use std::ops::RangeInclusive;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Mutex, PoisonError, RwLock};
 use std::time::{Duration, Instant};
@@ -16,6 +17,17 @@ use crate::gate::Core;
 pub const CLOCK_SLACK: Span = Span::seconds(5);
 /// How far a node's clock may be from the database's own: two nodes are then no further from each other than [`CLOCK_SLACK`].
 pub const APART_MAX: Span = Span::millis(2_500);
+/// The instants that a clock may tell, by milliseconds: of the years 1970 to 9998. Of later ones neither HTTP nor RFC 3339 has a date for
+/// what lasts a while, and an earlier one is told as the first of them. hyper keeps a date for its answers, also where it is told to
+/// date none, and panics where there is none: whoever asks is told nothing, so nothing may be decided meanwhile.
+const TELLABLE: RangeInclusive<i64> = 1..=253_370_764_799_999;
+
+/// Whether a clock may tell this: at any other time nothing is decided.
+#[must_use]
+pub const fn is_tellable(now: Timestamp) -> bool {
+    *TELLABLE.start() <= now.as_millis() && now.as_millis() <= *TELLABLE.end()
+}
+
 /// Workspaces whose newest records are looked for at once.
 const WORKSPACES_PAGE: usize = 64;
 
@@ -128,18 +140,22 @@ impl Newest {
 
     /// Whether the time of `clock` is further behind than nodes may differ, also where the clock itself does not go back: behind
     /// the newest record, or behind what it has told before. What was decided at a time that was told in error would stand in
-    /// the ledger, and then nothing could be decided until that time had come.
+    /// the ledger, and then nothing could be decided until that time had come. So it is at a time that is not [tellable](is_tellable).
     pub(crate) fn is_ahead_of(&self, clock: &dyn Clock) -> bool {
-        let lag = clock.lag();
-        let recorded = Timestamp::from_millis(self.at_ms.load(Ordering::Acquire)).since(clock.now().minus(lag));
+        let (now, lag) = (clock.now(), clock.lag());
+        let recorded = Timestamp::from_millis(self.at_ms.load(Ordering::Acquire)).since(now.minus(lag));
         let apart = Span::millis(self.apart_ms.load(Ordering::Acquire));
         let behind = recorded.max(lag).max(apart);
         let compared = *self.compared.read().unwrap_or_else(PoisonError::into_inner);
         let is_known = compared.holds(Instant::now);
-        let is_behind = recorded.max(lag) > CLOCK_SLACK || apart > APART_MAX || !is_known;
+        let is_behind = recorded.max(lag) > CLOCK_SLACK || apart > APART_MAX || !is_known || !is_tellable(now);
         if self.told.swap(is_behind, Ordering::AcqRel) != is_behind {
             let by_ms = behind.as_millis();
-            if is_behind && !is_known {
+            if !is_tellable(now) {
+                tracing::error!(
+                    "this clock tells {now}, which it cannot be: nothing is decided. Set it, then start the server again"
+                );
+            } else if is_behind && !is_known {
                 tracing::error!(
                     "this clock could not be held against the database's own: nothing is decided until it was"
                 );

@@ -276,6 +276,25 @@ fn a_clock_that_leapt_ahead_and_back_decides_nothing() {
     ask(&restarted).unwrap();
 }
 
+/// A clock of a year that has no date in HTTP decides nothing, so that no record of that time stands in a ledger; nor does one of before
+/// 1970 where there is no record yet that it is behind.
+#[test]
+fn a_clock_of_no_year_decides_nothing() {
+    let (store, agent, mut world) = world();
+    let signer = Arc::clone(world.engine().signer());
+    let clock = Hands::at(world.now());
+    let gate = Gate::over(store, clock.clone(), Arc::clone(&signer), manual()).unwrap();
+    let ask = |gate: &Gate| gate.execute(Authorize::new(agent, payment(100, "EUR", "shop.example"), [7; 16]));
+    let year_9999 = Timestamp::parse("9999-01-01T00:00:00Z").unwrap();
+    clock.now.store(year_9999.as_millis(), Ordering::SeqCst);
+    assert!(is_not_ready(&ask(&gate)) && gate.is_behind());
+    clock.now.store(world.now().as_millis(), Ordering::SeqCst);
+    ask(&gate).unwrap();
+
+    let empty = Gate::over(MemoryStore::default(), Hands::at(Timestamp::from_millis(0)), signer, manual()).unwrap();
+    assert!(empty.is_behind());
+}
+
 /// The newest record counts in whichever of many workspaces it is: when a gate begins, and when it looks round later.
 #[test]
 fn a_clock_is_held_against_every_workspace() {

@@ -9,12 +9,13 @@ use svc_core::engine::Failure;
 use svc_core::refusal::{Kind, Refusal};
 use svc_core::state::gate::receipt::Signer;
 use svc_core::store::CommitError;
+use svc_core::value::Timestamp;
 use svc_core::value::secret::Secret;
 use svc_http::clock;
 use svc_http::config::{BaseUrl, Config};
 use svc_http::signer::AwsSigner;
 use svc_store::keys::{dalek, receipt_signer};
-use svc_store::newest::{CLOCK_SLACK, newest_record};
+use svc_store::newest::{CLOCK_SLACK, is_tellable, newest_record};
 use svc_store::seal::MasterKey;
 use svc_store::{Gate, Settings, StoreError, SystemClock};
 
@@ -89,8 +90,10 @@ pub(crate) enum Use {
 /// Opens the gate over the configured database; the key that signs receipts is made with it.
 ///
 /// # Errors
-/// [`Problem`] where there is no data directory to be had, or its key is not the one that it was made with.
+/// [`Problem`] where there is no data directory to be had, its key is not the one that it was made with, or the clock tells no time at
+/// which anything is decided.
 pub(crate) fn open(config: &Config, base_url: &BaseUrl, missing: Missing, purpose: Use) -> Result<Gate, Problem> {
+    possible(clock::now())?;
     let store = match missing {
         Missing::Make => {
             make_place_of_key(config, purpose)?;
@@ -144,6 +147,18 @@ pub(crate) fn open_alone(
     Ok((gate, held))
 }
 
+/// That the clock tells a time at which anything is decided: before anything is made that would stand at another one.
+fn possible(now: Timestamp) -> Result<(), Problem> {
+    if is_tellable(now) {
+        return Ok(());
+    }
+    let or_before = if now.as_millis() > 0 { "" } else { " or before" };
+    Err(Problem::new(
+        format!("it is {now}{or_before} by this machine's clock, which it cannot be: nothing is decided then"),
+        "Set the clock and keep it by NTP, then try again.",
+    ))
+}
+
 /// That the clock is not behind what the store holds: nothing is decided then, and what is refused speaks to callers of a
 /// server, not to whoever can set its clock.
 ///
@@ -189,5 +204,29 @@ fn signer(seed: &Secret<[u8; 32]>, issuer: &str) -> Arc<dyn Signer> {
     match AwsSigner::new(seed, issuer) {
         Ok(signer) => Arc::new(signer),
         Err(_weak) => dalek(seed, issuer),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may panic")]
+    use super::*;
+
+    /// Nothing starts by a clock that tells what no answer could be dated with, and what is told names the clock.
+    #[test]
+    fn a_clock_of_no_year_starts_nothing() {
+        for (text, is_possible) in [
+            ("1970-01-01T00:00:00Z", false),
+            ("1970-01-01T00:00:00.001Z", true),
+            ("2026-10-01T09:30:00Z", true),
+            ("9998-12-31T23:59:59.999Z", true),
+            ("9999-01-01T00:00:00Z", false),
+        ] {
+            let possible = possible(Timestamp::parse(text).unwrap());
+            assert_eq!(possible.is_ok(), is_possible, "{text}");
+            let Err(problem) = possible else { continue };
+            let (what, advice) = problem.faults()[0].clone();
+            assert!(what.contains("this machine's clock") && advice.unwrap().starts_with("Set the clock"), "{what}");
+        }
     }
 }
