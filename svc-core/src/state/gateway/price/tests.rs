@@ -416,7 +416,9 @@ fn no_call_within_its_bounds_costs_more_than_its_worst_case() {
         let prices = any_prices(&mut dice);
         let geo = [None, Some("global"), Some("us")][dice.below(3)];
         let tier = [None, Some("flex"), Some("auto"), Some("default")][dice.below(4)];
+        let at = [Dialect::Chat, Dialect::Messages][dice.below(2)];
         let asked = Demand {
+            dialect: at,
             text_bytes: dice.bits() % 30_000,
             images: dice.below(3) as u32,
             pages: dice.below(3) as u32,
@@ -433,9 +435,7 @@ fn no_call_within_its_bounds_costs_more_than_its_worst_case() {
             ..demand()
         };
         let model = model(prices.clone());
-        let at = [Dialect::Chat, Dialect::Messages][dice.below(2)];
-        let sums_up = (at == Dialect::Messages || asked.dialect == at) && asked.sums_up;
-        let passes = 1 + u64::from(sums_up);
+        let passes = 1 + u64::from(asked.sums_up);
         let mut left = input_bound(&model, &asked).max(model.context_window) * passes;
         let mut some = |allowed: bool| {
             let part = if allowed && left > 0 { dice.bits() % (left + 1) } else { 0 };
@@ -449,7 +449,7 @@ fn no_call_within_its_bounds_costs_more_than_its_worst_case() {
             ..Usage::default()
         };
         usage.input = some(true);
-        let output = output_bound(&model, &asked) * (u64::from(asked.answers) + u64::from(sums_up));
+        let output = output_bound(&model, &asked) * (u64::from(asked.answers) + u64::from(asked.sums_up));
         usage.reasoning = dice.bits() % (output + 1);
         usage.output = output - usage.reasoning;
         let uses = asked.server_tools["search"].unwrap_or(if at == Dialect::Messages { 10 } else { 1 });
