@@ -345,10 +345,7 @@ async fn no_link_leads_a_stranger_away() {
     wrong.retain(|(name, _)| *name != "response_type");
     site.agent(&[OFFICE]);
     let shown = page(&mut client, Some(&owner), &id, away).await.text();
-    assert!(
-        shown.contains("<bdi>&lt;b&gt;<bdi dir=\"ltr\">‹U+202E›</bdi>Desk&lt;/b&gt;</bdi>") && !shown.contains("<b>"),
-        "{shown}"
-    );
+    assert!(shown.contains("&lt;b&gt;<bdi dir=\"ltr\">‹U+202E›</bdi>Desk&lt;/b&gt;") && !shown.contains("<b>"));
     site.stop().await;
 }
 
