@@ -174,8 +174,8 @@ pub fn sweep_jobs(scope: &mut Scope<'_>, asked: &SweepJobs) -> Result<(), Halt> 
 pub fn end_sweep(scope: &mut Scope<'_>, workspace: WorkspaceId) -> Result<(), Halt> {
     let now = scope.now();
     let Some(sweep) = scope.get::<Sweep>(workspace)? else { return Ok(()) };
-    if let Some(due) = sweep.next(now) {
-        scope.put(Sweep { due, ..Sweep::clone(&sweep) });
+    if let Some(next) = sweep.next(now) {
+        scope.put(next);
     }
     Ok(())
 }
