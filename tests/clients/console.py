@@ -103,7 +103,7 @@ def live(chromium, dev, cookie):
         page.get_by_role("cell", name="Waiting").wait_for()
         desk.api(dev, f"approvals/{decision['approval']['id']}/deny", {"note": "No"})
         page.get_by_role("cell", name="Denied").wait_for()
-        page.wait_for_function("document.title === 'Activity · First workspace'")
+        page.wait_for_function("() => document.title === 'Activity · First workspace'")
         page.go_back()
         page.get_by_text("Nothing waits for a person.").wait_for()
         page.get_by_role("link", name="Denied").click()

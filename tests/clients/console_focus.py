@@ -330,12 +330,12 @@ def heard_where_it_is_said(chromium, dev, cookie):
             if leaves:
                 page.get_by_role("button", name="Menu").click()
                 page.get_by_role("link", name="Agents", exact=True).click()
-                page.wait_for_function("!document.querySelector('.said').textContent")
+                page.wait_for_function("() => !document.querySelector('.said').textContent")
                 page.go_back()
                 heading(page, "Keys")
             else:
                 page.clock.fast_forward(11_000)
-                page.wait_for_function("!document.querySelector('.said').textContent")
+                page.wait_for_function("() => !document.querySelector('.said').textContent")
         assert page.evaluate(padding) == 0
 
 

@@ -317,11 +317,11 @@ def routing(chromium, dev, cookie):
         dialog.locator(".note").get_by_text("theirs = email").wait_for()
         assert desk.api(dev, "routing")["toolTable"][0]["tool"] == "theirs"
         dialog.get_by_role("button", name="Put it in force").click()
-        page.get_by_text("2 lines").wait_for()
+        page.get_by_text("2 lines", exact=True).wait_for()
         assert desk.api(dev, "routing")["toolTable"][0] == {"tool": "send_mail", "source": "email", "sink": True}
         page.get_by_role("button", name="Back to the usual one").click()
         opened(page, "Go back to the usual table?").get_by_role("button", name="Go back to it").click()
-        page.get_by_text("2 lines").wait_for(state="detached")
+        page.get_by_text("2 lines", exact=True).wait_for(state="detached")
 
 
 def around_by_keyboard(chromium, dev, cookie):
