@@ -252,8 +252,9 @@ async fn a_link_that_a_signal_ended_is_shown() {
         let change = json!({ "config": { "members": members } });
         let changed = ben.ask(&mut from.client, "PATCH", &one, Some(&change)).await.ok();
         assert_eq!((&changed["state"], &changed["ended"]), (&json!(state), &ended), "{members}");
-        let listed = ben.ask(&mut from.client, "GET", &path, None).await.ok()["data"][0].clone();
-        assert_eq!((&listed["kind"], &listed["ended"]), (&json!("relay"), &ended), "{members}");
+        let rows = ben.ask(&mut from.client, "GET", &path, None).await.ok()["data"].clone();
+        let listed = rows.as_array().unwrap().iter().find(|it| it["kind"] == "relay").unwrap();
+        assert_eq!(listed["ended"], ended, "{members}");
     }
     from.site.stop().await;
 }
