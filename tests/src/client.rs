@@ -17,6 +17,23 @@ use crate::interface;
 /// The longest that one answer may take, on a busy machine.
 pub const PATIENCE: Duration = Duration::from_secs(60);
 
+/// Bytes that are read at once: what is written at once is mostly heard at once.
+const PIECE: usize = 4_096;
+
+/// Reads on until this was heard; all that was.
+///
+/// # Panics
+/// Where it ends before, or nothing more comes.
+pub async fn until(socket: &mut TcpStream, what: &str) -> String {
+    let mut heard = Vec::new();
+    while !String::from_utf8_lossy(&heard).contains(what) {
+        heard.reserve(PIECE);
+        let read = timeout(PATIENCE, socket.read_buf(&mut heard)).await.unwrap().unwrap();
+        assert_ne!(read, 0, "{}", String::from_utf8_lossy(&heard));
+    }
+    String::from_utf8_lossy(&heard).into_owned()
+}
+
 /// One connection.
 #[derive(Debug)]
 pub struct Client {

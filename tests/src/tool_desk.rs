@@ -112,14 +112,19 @@ impl ToolDesk {
 
     /// Sends a message on a connection of its own and reads until the server closes it.
     pub async fn stream(&self, body: &Value) -> String {
-        let credential = bearer(&self.agent.key);
+        let mut heard = String::new();
+        timeout(PATIENCE, self.begin(&self.agent.key, body).await.read_to_string(&mut heard)).await.unwrap().unwrap();
+        heard
+    }
+
+    /// Sends one message by this key, to be answered by a stream, on a connection of its own, which the server closes after it.
+    pub async fn begin(&self, key: &str, body: &Value) -> TcpStream {
+        let credential = bearer(key);
         let headers =
             [("host", HOST), ("authorization", &*credential), ("accept", "text/event-stream"), ("connection", "close")];
         let mut socket = TcpStream::connect(self.site.address).await.unwrap();
         socket.write_all(&request("POST", "/mcp/proxy/crm", &headers, body.to_string().as_bytes())).await.unwrap();
-        let mut heard = Vec::new();
-        timeout(PATIENCE, socket.read_to_end(&mut heard)).await.unwrap().unwrap();
-        String::from_utf8_lossy(&heard).into_owned()
+        socket
     }
 
     /// The agent's actions, the newest first.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use svc_core::value::Span;
-use svc_tests::client::Got;
+use svc_tests::client::{Got, until};
 use svc_tests::desk::{CHAT, Desk, Hand, MESSAGES, chat, header_of, streamed};
 use svc_tests::receiver::Names;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -522,11 +522,7 @@ async fn a_lost_second_try_is_charged_as_a_first() {
         let mut wish = streamed("auto");
         wish["max_tokens"] = json!(90_000);
         let mut socket = desk.begin(CHAT, &[("x-svc-objective", "quality")], &wish).await;
-        let mut heard = Vec::new();
-        while !String::from_utf8_lossy(&heard).contains("data: ") {
-            assert_ne!(socket.read_buf(&mut heard).await.unwrap(), 0, "{}", String::from_utf8_lossy(&heard));
-        }
-        let id = header_of(&String::from_utf8_lossy(&heard), "x-svc-call-id").unwrap();
+        let id = header_of(&until(&mut socket, "data: ").await, "x-svc-call-id").unwrap();
         desk.site.advance(Span::minutes(14));
         assert_eq!(desk.call(&id).await["end"], Value::Null, "a try may take a quarter of an hour");
         desk.site.advance(Span::minutes(3));
@@ -554,11 +550,7 @@ async fn whoever_hangs_up_pays_by_the_models_pace() {
         }
         desk.mock.turn("head-1000--stall-2").unwrap();
         let mut socket = desk.begin(CHAT, &[], &streamed("chat/large-1")).await;
-        let mut heard = Vec::new();
-        while !String::from_utf8_lossy(&heard).contains("data: ") {
-            assert_ne!(socket.read_buf(&mut heard).await.unwrap(), 0, "{}", String::from_utf8_lossy(&heard));
-        }
-        let id = header_of(&String::from_utf8_lossy(&heard), "x-svc-call-id").unwrap();
+        let id = header_of(&until(&mut socket, "data: ").await, "x-svc-call-id").unwrap();
         let seen = desk.mock.counts().hung_up;
         drop(socket);
         desk.mock.until(|it| it.hung_up > seen).await;

@@ -6,10 +6,10 @@ use svc_core::state::gate::Agent;
 use svc_core::state::people::Role;
 use svc_core::value::Span;
 use svc_core::value::text::UrlText;
+use svc_tests::client::until;
 use svc_tests::desk::{CHAT, Desk, MESSAGES, chat, header_of, streamed};
 use svc_tests::receiver::{Receiver, connect_kind};
 use svc_tests::watch::Watch;
-use tokio::io::AsyncReadExt as _;
 
 const OBSERVE: &str = "observe";
 
@@ -159,7 +159,7 @@ async fn what_others_hold_may_be_asked_for_again() {
     // One call holds 100 tokens at 15 micros and a few for its input.
     let budget = desk.budget(2_500, json!([{ "at": 100, "step": "stop" }])).await;
     let mut socket = desk.begin(CHAT, &[], &streamed("auto")).await;
-    assert_ne!(socket.read_buf(&mut Vec::new()).await.unwrap(), 0);
+    until(&mut socket, "HTTP/1.1 200").await;
     let got = desk.chat("auto").await;
     assert_eq!((got.status, got.kind().as_str()), (429, "budget_exhausted"), "{}", got.text());
     assert!(got.json()["error"]["message"].as_str().unwrap().starts_with("calls that run hold"), "{}", got.text());
@@ -299,17 +299,13 @@ async fn what_is_reserved_is_not_told_as_spent() {
     desk.model(&id, "slow-1--stall-3", 80, 3, 15).await;
     desk.enforce().await;
     let mut socket = desk.begin(CHAT, &[], &streamed("auto")).await;
-    let mut heard = Vec::new();
-    while !String::from_utf8_lossy(&heard).contains("data: ") {
-        assert_ne!(socket.read_buf(&mut heard).await.unwrap(), 0, "{}", String::from_utf8_lossy(&heard));
-    }
-    let id = header_of(&String::from_utf8_lossy(&heard), "x-svc-call-id").unwrap();
+    let id = header_of(&until(&mut socket, "data: ").await, "x-svc-call-id").unwrap();
     let held = desk.call(&id).await["reservedMicros"].as_u64().unwrap();
     drop(socket);
     assert!(held > 0);
     let budget = desk.budget(held, json!([{ "at": 100, "step": "approval" }])).await;
     let mut socket = desk.begin(CHAT, &[], &streamed("auto")).await;
-    assert_ne!(socket.read_buf(&mut heard).await.unwrap(), 0);
+    until(&mut socket, "HTTP/1.1 200").await;
     let got = desk.chat("auto").await;
     assert_eq!((got.status, got.kind().as_str()), (402, "approval_required"), "{}", got.text());
     let at = desk.budget_at(&budget).await;
@@ -407,11 +403,7 @@ async fn what_passes_the_ceiling_in_shadow_is_marked() {
     let (small, large) = (desk.budget(20, stop.clone()).await, desk.budget(1_000_000_000, stop).await);
     desk.mock.turn("words-20--stall-5").unwrap();
     let mut socket = desk.begin(CHAT, &[], &streamed("chat/large-1")).await;
-    let mut heard = Vec::new();
-    while !String::from_utf8_lossy(&heard).contains("data: ") {
-        assert_ne!(socket.read_buf(&mut heard).await.unwrap(), 0, "{}", String::from_utf8_lossy(&heard));
-    }
-    let id = header_of(&String::from_utf8_lossy(&heard), "x-svc-call-id").unwrap();
+    let id = header_of(&until(&mut socket, "data: ").await, "x-svc-call-id").unwrap();
     for (budget, marked) in [(&small, Some(&json!(true))), (&large, None)] {
         let held = desk.budget_at(budget).await["reservations"][0].clone();
         assert_eq!((&held["callId"], held.get("pastStop")), (&json!(id), marked), "{held}");

@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 use svc_core::value::Span;
-use svc_tests::client::{Client, PATIENCE, bearer, request};
+use svc_tests::client::{Client, PATIENCE, bearer, request, until};
 use svc_tests::oauth::HOST;
 use svc_tests::requests::{payment, with};
 use svc_tests::site::Fault;
@@ -34,17 +34,6 @@ async fn begun_by(desk: &Desk, key: &str, arguments: Value) -> TcpStream {
     let body = calling("read_one", arguments).to_string();
     socket.write_all(&request("POST", "/mcp/proxy/crm", &headers, body.as_bytes())).await.unwrap();
     socket
-}
-
-/// Reads until this was heard.
-async fn until(socket: &mut TcpStream, what: &str) -> String {
-    let (mut heard, mut piece) = (String::new(), [0; 4_096]);
-    while !heard.contains(what) {
-        let read = timeout(PATIENCE, socket.read(&mut piece)).await.unwrap().unwrap();
-        assert_ne!(read, 0, "{heard}");
-        heard.push_str(&String::from_utf8_lossy(&piece[..read]));
-    }
-    heard
 }
 
 /// What the gate makes of an action of which the agent says that it comes from the person alone.

@@ -5,14 +5,11 @@ use std::net::SocketAddr;
 
 use serde_json::{Value, json};
 use svc_core::value::Span;
-use svc_tests::client::{Client, PATIENCE, bearer, request};
+use svc_tests::client::{Client, bearer, until};
 use svc_tests::oauth::{HOST, connect, public, refresh, tokens};
 use svc_tests::tool_desk::{ToolDesk as Desk, calling, text};
 use svc_tests::tool_server::{Reply, Speaks};
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::TcpStream;
 use tokio::task::JoinHandle;
-use tokio::time::timeout;
 
 /// Calls a tool with this credential, beside what else is done.
 fn call(address: SocketAddr, key: &str) -> JoinHandle<Value> {
@@ -65,16 +62,8 @@ async fn a_call_is_called_off_with_a_renewed_token() {
     let token = connect(&mut desk.client, &desk.owner, &client, &agent).await;
     let other = connect(&mut desk.client, &desk.owner, &client, &agent).await;
     desk.server.reply(Reply::Stalled(Vec::new()));
-    let credential = bearer(&token.access);
-    let headers = [("host", HOST), ("authorization", &*credential), ("accept", "text/event-stream")];
-    let mut socket = TcpStream::connect(desk.site.address).await.unwrap();
-    let body = calling("read_one", json!({})).to_string();
-    socket.write_all(&request("POST", "/mcp/proxy/crm", &headers, body.as_bytes())).await.unwrap();
-    let (mut heard, mut piece) = (String::new(), [0; 4_096]);
-    while !heard.contains("\r\n\r\n") {
-        let read = timeout(PATIENCE, socket.read(&mut piece)).await.unwrap().unwrap();
-        heard.push_str(&String::from_utf8_lossy(&piece[..read]));
-    }
+    let mut socket = desk.begin(&token.access, &calling("read_one", json!({}))).await;
+    until(&mut socket, "\r\n\r\n").await;
     let newer = tokens(&refresh(&mut desk.client, &client, &token.refresh).await);
     let note = json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": 7 } });
     let (_, count) = (desk.server.heard(), desk.server.count());

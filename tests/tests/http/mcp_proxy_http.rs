@@ -6,13 +6,12 @@ use svc_core::rules::people::by::By;
 use svc_core::rules::people::register_agent::RemoveAgent;
 use svc_core::state::people::KeyScope;
 use svc_core::value::Span;
-use svc_tests::client::{Client, PATIENCE, bearer, request};
+use svc_tests::client::{Client, PATIENCE, bearer, until};
 use svc_tests::oauth::HOST;
 use svc_tests::requests::{payment, with};
 use svc_tests::tool_desk::{ToolDesk as Desk, calling, message, text, told_on_the_way};
 use svc_tests::tool_server::{Heard, Reply, Speaks, tool};
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::TcpStream;
+use tokio::io::AsyncReadExt as _;
 use tokio::time::timeout;
 
 const MODERN: &str = "2026-07-28";
@@ -210,21 +209,10 @@ async fn a_stopped_agent_reaches_nothing() {
     desk.server(json!({})).await;
     let _ = desk.server.heard();
     desk.server.reply(Reply::Stalled(vec![told_on_the_way("begun")]));
-    let body = calling("read_one", json!({})).to_string();
-    let credential = bearer(&desk.agent.key);
-    let headers =
-        [("host", HOST), ("authorization", &*credential), ("accept", "text/event-stream"), ("connection", "close")];
-    let mut socket = TcpStream::connect(desk.site.address).await.unwrap();
-    socket.write_all(&request("POST", "/mcp/proxy/crm", &headers, body.as_bytes())).await.unwrap();
-    let (mut heard, mut piece) = (Vec::new(), [0; 4_096]);
-    while !String::from_utf8_lossy(&heard).contains("notifications/progress") {
-        let read = timeout(PATIENCE, socket.read(&mut piece)).await.unwrap().unwrap();
-        assert_ne!(read, 0, "{}", String::from_utf8_lossy(&heard));
-        heard.extend_from_slice(&piece[..read]);
-    }
+    let mut socket = desk.begin(&desk.agent.key, &calling("read_one", json!({}))).await;
+    let mut heard = until(&mut socket, "notifications/progress").await;
     desk.freeze();
-    timeout(PATIENCE, socket.read_to_end(&mut heard)).await.unwrap().unwrap();
-    let heard = String::from_utf8_lossy(&heard).into_owned();
+    timeout(PATIENCE, socket.read_to_string(&mut heard)).await.unwrap().unwrap();
     assert!(heard.contains("agent_stopped"), "{heard}");
     let last = heard.lines().rev().find_map(|it| it.strip_prefix("data: ")).unwrap();
     let last: Value = serde_json::from_str(last).unwrap();
@@ -476,14 +464,8 @@ async fn streams_are_passed_on() {
     let got = desk.client.ask("POST", "/mcp/proxy/crm", &headers, body.as_bytes()).await.ok();
     assert_eq!(text(&got["result"]), "streamed");
     desk.server.reply(Reply::Stalled(vec![progress]));
-    let mut socket = TcpStream::connect(desk.site.address).await.unwrap();
-    let headers = [("host", HOST), ("authorization", &*credential), ("accept", "text/event-stream")];
-    socket.write_all(&request("POST", "/mcp/proxy/crm", &headers, body.as_bytes())).await.unwrap();
-    let (mut heard, mut piece) = (String::new(), [0; 4_096]);
-    while !heard.contains("notifications/progress") {
-        let read = timeout(PATIENCE, socket.read(&mut piece)).await.unwrap().unwrap();
-        heard.push_str(&String::from_utf8_lossy(&piece[..read]));
-    }
+    let mut socket = desk.begin(&desk.agent.key, &calling("read_one", json!({}))).await;
+    until(&mut socket, "notifications/progress").await;
     let _ = desk.server.heard();
     drop(socket);
     desk.server.until_cut().await;

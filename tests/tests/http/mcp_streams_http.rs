@@ -1,11 +1,11 @@
 //! Streams of MCP servers that end before the answer is in them, and calls whose answer nobody waits for any more.
 
 use serde_json::{Value, json};
-use svc_tests::client::{Client, PATIENCE, bearer, request};
+use svc_tests::client::{Client, PATIENCE, bearer, until};
 use svc_tests::oauth::HOST;
 use svc_tests::tool_desk::{ToolDesk as Desk, calling, text};
 use svc_tests::tool_server::{Heard, Part, Reply, Speaks};
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::io::AsyncReadExt as _;
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
@@ -138,16 +138,8 @@ async fn what_a_server_asks_is_answered() {
 
 /// A call on a connection of its own, once its answer has begun.
 async fn begun(desk: &Desk) -> TcpStream {
-    let credential = bearer(&desk.agent.key);
-    let headers = [("host", HOST), ("authorization", &*credential), ("accept", "text/event-stream")];
-    let mut socket = TcpStream::connect(desk.site.address).await.unwrap();
-    let body = calling("read_one", json!({})).to_string();
-    socket.write_all(&request("POST", "/mcp/proxy/crm", &headers, body.as_bytes())).await.unwrap();
-    let (mut heard, mut piece) = (String::new(), [0; 4_096]);
-    while !heard.contains("\r\n\r\n") {
-        let read = timeout(PATIENCE, socket.read(&mut piece)).await.unwrap().unwrap();
-        heard.push_str(&String::from_utf8_lossy(&piece[..read]));
-    }
+    let mut socket = desk.begin(&desk.agent.key, &calling("read_one", json!({}))).await;
+    until(&mut socket, "\r\n\r\n").await;
     socket
 }
 
