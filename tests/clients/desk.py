@@ -218,4 +218,4 @@ def check_client(client, model, desk_of, command):
         for signal in ("INT", None):
             desk.lose(client, signal)
             ran, heard = step()
-            assert not ran and "svc did not answer, so this call does not run" in heard, (signal, heard)
+            assert not ran and "svc has not allowed this call, so it does not run" in heard, (signal, heard)

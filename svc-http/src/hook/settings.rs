@@ -26,7 +26,7 @@ const CLIENT_WAITS_S: u64 = 60;
 /// What the shell is told that runs the command before a tool. A hook that was ended or is not there any more ends with a code of its
 /// own, for which clients let the tool run; 2 they take for a refusal, two of them only with words to it, and shells say none of some
 /// signals. Written with words alone that every shell has, as Codex runs commands with the user's own.
-const OR_REFUSE: &str = "|| /bin/sh -c 'echo svc did not answer, so this call does not run >&2; exit 2'";
+const OR_REFUSE: &str = "|| /bin/sh -c 'echo svc has not allowed this call, so it does not run >&2; exit 2'";
 /// Characters of a path in the environment that are shown of it.
 const PATH_SHOWN_MAX: usize = 200;
 /// Links that are followed, one to the next.

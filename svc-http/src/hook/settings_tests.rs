@@ -51,7 +51,8 @@ fn in_and_out_again_leaves_every_byte() {
 fn a_fresh_machine_gets_what_the_client_reads() {
     let read = |client| serde_json::from_str::<Value>(&with(client, "")).unwrap();
     let claude = read(Client::ClaudeCode);
-    let before = format!("{COMMAND} || /bin/sh -c 'echo svc did not answer, so this call does not run >&2; exit 2'");
+    let before =
+        format!("{COMMAND} || /bin/sh -c 'echo svc has not allowed this call, so it does not run >&2; exit 2'");
     let hook = json!({ "type": "command", "command": before, "timeout": 60, "onFailure": "block" });
     assert_eq!(claude.pointer("/hooks/PreToolUse"), Some(&json!([{ "matcher": "*", "hooks": [hook] }])));
     assert!(

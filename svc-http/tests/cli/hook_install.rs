@@ -182,7 +182,7 @@ fn a_hook_that_is_gone_refuses() {
             let line = line.replace(PROGRAM, program.to_str().unwrap());
             let ran: Ran = Command::new("/bin/sh").args(["-c", &line]).output().unwrap().into();
             assert_eq!((ran.code, ran.out.as_str()), (2, ""), "{line}: {ran:?}");
-            assert!(ran.err.ends_with("svc did not answer, so this call does not run\n"), "{ran:?}");
+            assert!(ran.err.ends_with("svc has not allowed this call, so it does not run\n"), "{ran:?}");
         }
     }
 }
