@@ -10,6 +10,7 @@
     reason = "a test may panic"
 )]
 
+mod apart;
 mod backup;
 mod bad_input;
 mod bodies;
