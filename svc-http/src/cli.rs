@@ -153,6 +153,9 @@ enum Command {
     /// Check evidence bundles
     #[command(subcommand, arg_required_else_help = true)]
     Evidence(EvidenceCommand),
+    /// Print the licences and notices of all that this program is built of
+    #[command(alias = "licenses")]
+    Licences,
     /// Serve a stand-in of both model APIs, for tests and drills
     ///
     /// It answers `/v1/chat/completions`, `/v1/messages`, `/v1/messages/count_tokens` and `/v1/models` with any credential: words,
@@ -450,6 +453,7 @@ const UNREAD: &[(&[&str], &[&str])] = &[
     (&["evidence"], &["config", "data"]),
     (&["hook"], &["data"]),
     (&["hook", "uninstall"], &["config"]),
+    (&["licences"], &["config", "data"]),
     (&["mock-upstream"], &["config", "data"]),
     (&["receipt"], &["config", "data"]),
 ];
@@ -543,6 +547,7 @@ fn run(cli: Cli) -> Result<ExitCode, Problem> {
                 None => migrate::run(&config, json),
             }
         }
+        Command::Licences => output::print(include_str!("../THIRD-PARTY.txt")).map(|()| ExitCode::SUCCESS),
         Command::MockUpstream { listen, json } => mock_upstream::run(listen, json),
         Command::Receipt(ReceiptCommand::Verify { receipt, jwks, json }) => Ok(receipt::verify(&receipt, &jwks, json)),
         Command::Token(TokenCommand::Create(wish)) => token::create(&place.load(Flags::default())?.config, &wish),

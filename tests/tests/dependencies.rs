@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test may panic")]
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde_json::Value;
@@ -103,7 +104,18 @@ fn packages() -> Vec<Package> {
         }
     }
     // Metadata names what a feature could bring along where it is asked for weakly (`ring?/std`); the tree names what is built.
-    let tree = cargo(&["tree", "--workspace", "-e", "all", "--prefix", "none", "--format", "{p}", "--locked"]);
+    let tree = cargo(&[
+        "tree",
+        "--workspace",
+        "--all-features",
+        "-e",
+        "all",
+        "--prefix",
+        "none",
+        "--format",
+        "{p}",
+        "--locked",
+    ]);
     let in_tree: BTreeSet<(&str, &str)> = tree
         .lines()
         .filter_map(|line| line.split_once(" v"))
@@ -160,7 +172,7 @@ fn banned_crates_are_absent() {
     for ban in deny("bans", "deny") {
         let word = |key: &str| ban.get(key).and_then(toml::Value::as_str).unwrap_or_default();
         assert!(!word("reason").is_empty(), "{} is banned without a reason", word("crate"));
-        let (name, below) = word("crate").split_once("@<").unwrap_or_else(|| (word("crate"), ""));
+        let (name, below) = word("crate").split_once(":<").unwrap_or_else(|| (word("crate"), ""));
         let wrappers = ban.get("wrappers").and_then(toml::Value::as_array).cloned().unwrap_or_default();
         let is_wrapper = |namer: &String| wrappers.iter().any(|it| it.as_str() == Some(namer));
         for package in packages.iter().filter(|it| it.name == name && is_below(&it.version, below)) {
@@ -239,4 +251,143 @@ fn licence_expressions_are_read() {
     for unmet in ["", "GPL-3.0", "MIT AND GPL-3.0", "ISC AND (GPL-3.0 OR Apache-2.0)", "Apache-2.0", "MIT MIT"] {
         assert!(!is_admitted(unmet, &admitted), "{unmet}");
     }
+}
+
+/// The notices that go along with the program, where its command finds them.
+const NOTICES: &str = "svc-http/THIRD-PARTY.txt";
+
+/// A package that the program is built of, with the licence that it is taken under.
+struct Part {
+    name: String,
+    version: String,
+    license: String,
+    folder: PathBuf,
+}
+
+/// Whatever the server is linked from on this platform, but for what is written here.
+fn parts() -> BTreeMap<String, Part> {
+    let args = ["tree", "-p", "svc-http", "--features", "otel", "-e", "normal", "--prefix", "none", "--format", "{p}"];
+    let tree = cargo(&[args.as_slice(), &["--locked"]].concat());
+    let named: BTreeSet<String> = tree
+        .lines()
+        .filter_map(|line| line.split_once(" v"))
+        .map(|(name, rest)| format!("{name} {}", rest.split(' ').next().unwrap_or_default()))
+        .collect();
+    let metadata = cargo(&["metadata", "--format-version", "1", "--locked", "--filter-platform", &host()]);
+    let metadata: Value = serde_json::from_str(&metadata).expect("metadata is JSON");
+    let packages = list(&metadata, "packages").into_iter().filter(|it| !it["source"].is_null());
+    let parts = packages.map(|it| Part {
+        name: text(&it, "name"),
+        version: text(&it, "version"),
+        license: text(&it, "license"),
+        folder: Path::new(&text(&it, "manifest_path")).parent().expect("a folder").to_owned(),
+    });
+    parts.map(|it| (format!("{} {}", it.name, it.version), it)).filter(|(id, _)| named.contains(id)).collect()
+}
+
+/// The texts of licences and notices that a package brings. Where it may be had under the Apache licence, that is what it is taken under,
+/// whose text stands in the file once: then its notice alone.
+fn texts(part: &Part) -> Vec<String> {
+    let is_apache = is_admitted(&part.license, &BTreeSet::from(["Apache-2.0"]));
+    let is_meant = |name: &str| {
+        let name = name.to_ascii_uppercase();
+        name.starts_with("NOTICE")
+            || !is_apache && ["LICENSE", "LICENCE", "COPYING", "COPYRIGHT"].iter().any(|it| name.starts_with(it))
+    };
+    let mut files: Vec<PathBuf> = std::fs::read_dir(&part.folder)
+        .expect("a folder")
+        .map(|it| it.expect("a file").path())
+        .filter(|it| it.is_file() && it.file_name().and_then(|name| name.to_str()).is_some_and(is_meant))
+        .collect();
+    files.sort();
+    let tidy =
+        |text: String| text.lines().map(str::trim_end).collect::<Vec<_>>().join("\n").trim_matches('\n').to_owned();
+    files.into_iter().filter_map(|it| std::fs::read_to_string(it).ok()).map(tidy).collect()
+}
+
+/// The whole file of notices, from the packages as they are.
+fn notices() -> String {
+    let parts = parts();
+    assert!(parts.len() > 200, "only {} packages: this is not the server", parts.len());
+    let mut out = String::from(
+        "What the program `svc` is built of besides its own sources, and the licences and notices of it. Where a package is offered\n\
+         under the Apache License 2.0 among others, it is used under that. Written by a test of the workspace: see CONTRIBUTING.md.\n\n",
+    );
+    for (id, part) in &parts {
+        out.push_str(&format!("{id}: {}\n", part.license));
+    }
+    out.push_str(
+        "preact 11.2.0: MIT\nhtm 3.1.1: Apache-2.0\nPublic Suffix List, in the package psl: MPL-2.0\n\n\
+         The Public Suffix List is subject to the terms of the Mozilla Public License, v. 2.0, which is at https://mozilla.org/MPL/2.0/.\n\
+         Its source is at https://publicsuffix.org/list/public_suffix_list.dat.\n",
+    );
+    let mut of_text: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for (id, part) in &parts {
+        for text in texts(part) {
+            of_text.entry(text).or_default().push(id.clone());
+        }
+    }
+    for (name, path) in
+        [("preact", "svc-http/src/console/LICENSE.preact.txt"), ("htm", "svc-http/src/console/LICENSE.htm.txt")]
+    {
+        let text = source::file(path).expect("a licence").trim_matches('\n').to_owned();
+        of_text.entry(text).or_default().push(name.to_owned());
+    }
+    let apache = source::file("LICENSE-APACHE").expect("our own licence").trim_matches('\n').to_owned();
+    let own = source::file("LICENSE-MIT").expect("our own licence").trim_matches('\n').to_owned();
+    of_text.remove(&apache);
+    let mut sections: Vec<(String, String)> = of_text.into_iter().map(|(text, ids)| (ids.join(", "), text)).collect();
+    sections.sort();
+    sections.insert(0, ("svc itself, and every package that offers it: the Apache License 2.0".into(), apache));
+    sections.insert(1, ("svc itself, as you choose: the MIT License".into(), own));
+    for (of, text) in sections {
+        out.push_str(&format!("\n{}\n{of}\n{}\n\n{text}\n", "=".repeat(80), "-".repeat(80)));
+    }
+    out
+}
+
+/// The program gives out the licences and notices of all that it is built of. Another platform may build with fewer packages than the file
+/// names, and with none that it lacks.
+#[test]
+fn notices_name_every_part() {
+    let path = source::root().join(NOTICES);
+    if std::env::var_os("UPDATE_EXPECTED").is_some() {
+        std::fs::write(&path, notices()).expect("the notices are written");
+    }
+    let written = std::fs::read_to_string(path).expect("the notices");
+    let lines: BTreeSet<&str> = written.lines().collect();
+    let lacking: Vec<String> = parts()
+        .iter()
+        .map(|(id, part)| format!("{id}: {}", part.license))
+        .filter(|line| !lines.contains(line.as_str()))
+        .collect();
+    assert!(lacking.is_empty(), "{NOTICES} lacks (run this test with UPDATE_EXPECTED=1):\n{}", lacking.join("\n"));
+    for text in parts().values().flat_map(texts) {
+        assert!(written.contains(&text), "{NOTICES} lacks a text (run this test with UPDATE_EXPECTED=1):\n{text}");
+    }
+}
+
+/// Whatever a crate depends on is named in its sources. A dependency that nobody uses is weight and a door.
+#[test]
+fn dependencies_are_used() {
+    let sources = source::files(&[".rs"]);
+    let mut found = Vec::new();
+    for member in ["svc-core", "svc-store", "svc-http", "examples", "tests", "tests/fuzz", "benches"] {
+        let manifest = source::file(&format!("{member}/Cargo.toml")).expect("a manifest");
+        let manifest: toml::Table = manifest.parse().expect("TOML");
+        let of_member: Vec<&str> =
+            sources.iter().filter(|it| it.path.starts_with(&format!("{member}/"))).map(|it| it.text.as_str()).collect();
+        for section in ["dependencies", "dev-dependencies", "build-dependencies"] {
+            for name in manifest.get(section).and_then(toml::Value::as_table).into_iter().flat_map(toml::Table::keys) {
+                let name = name.replace('-', "_");
+                let joined = name.replace('_', "");
+                let forms =
+                    [format!("{name}::"), format!("use {name}"), format!("{joined}::"), format!("use {joined}")];
+                if !of_member.iter().any(|text| forms.iter().any(|form| text.contains(form))) {
+                    found.push(format!("{member}: {name}"));
+                }
+            }
+        }
+    }
+    assert!(found.is_empty(), "dependencies that no source names: {found:?}");
 }

@@ -92,6 +92,7 @@ pub const KEYS: &[Key] = &[
             |config, given| {
                 match place(given)? {
                     Place::File(path) => (config.database, config.postgres) = (Some(path), None),
+                    #[cfg(feature = "postgres")]
                     Place::Server(address) => (config.database, config.postgres) = (None, Some(address)),
                 }
                 Ok(())
@@ -468,6 +469,7 @@ impl std::fmt::Debug for Key {
 /// Where the database is.
 enum Place {
     File(PathBuf),
+    #[cfg(feature = "postgres")]
     Server(Secret<String>),
 }
 

@@ -28,6 +28,7 @@ fn help_and_version_are_exit_0() {
         "hook",
         "init",
         "key",
+        "licences",
         "migrate",
         "mock-upstream",
         "models",
@@ -49,6 +50,18 @@ fn help_and_version_are_exit_0() {
     for knob in svc_http::mock::KNOBS {
         assert!(knobs.contains(&format!("\n  {}", knob.name)) && knobs.contains(knob.help), "{}", knob.name);
     }
+}
+
+/// What is passed on goes with the licences of all that it is built of, its own among them.
+#[test]
+fn licences_are_given_out() {
+    let folder = tempfile::tempdir().unwrap();
+    let told = run(folder.path(), "licences");
+    assert_eq!((told.code, told.err.as_str()), (0, ""));
+    for part in ["hyper ", "rusqlite ", "Mozilla Public License", "The svc contributors", "Jason Miller"] {
+        assert!(told.out.contains(part), "{part}");
+    }
+    assert_eq!(run(folder.path(), "licenses"), told);
 }
 
 /// Faults of the settings are exit 1, all of them at once, each with what to do; the value of a secret is not shown.
@@ -110,6 +123,7 @@ fn every_command_takes_the_common_options() {
         ("key create", both, true),
         ("key reseal", both, true),
         ("key rotate", both, true),
+        ("licences", none, false),
         ("migrate", both, true),
         ("mock-upstream", none, true),
         ("models update", both, true),

@@ -297,66 +297,67 @@ async fn no_list_has_what_is_anothers() {
     far.site.stop().await;
 }
 
+/// Requests that name what is in `of`, at a workspace whose own is `own`: the method, the path and the body.
+fn naming(
+    of: &BTreeMap<&'static str, String>,
+    own: &BTreeMap<&'static str, String>,
+) -> Vec<(&'static str, String, Value)> {
+    let id = |name: &str| json!(of[name]);
+    let agent = json!({ "name": "x", "principalEmail": "ann@example.com" });
+    let budget = |scope: Value| json!({ "scope": scope, "amount": 1, "period": "day" });
+    let of_kind = |kind: &str, name: &str| budget(json!({ "kind": kind, "id": id(name) }));
+    let wish = |kind: &str, target: Value, change: Value| json!({ "kind": kind, "target": target, "change": change, "reason": "x" });
+    let selected = |name: &str, value: Value| json!({ "selector": { name: value }, "dryRun": true });
+    let bill = json!({ "upstreamId": id("ups"), "from": "2026-10-01", "to": "2026-10-02", "lines": [] });
+    vec![
+        ("POST", "agents".to_owned(), with(agent.clone(), "sponsor", id("prp"))),
+        ("POST", "agents".to_owned(), with(agent.clone(), "killOwner", id("prp"))),
+        ("POST", "agents".to_owned(), with(agent, "mandates", json!([{ "template": id("template") }]))),
+        ("PATCH", format!("agents/{}", own["aid"]), json!({ "sponsor": id("prp") })),
+        ("POST", format!("agents/{}/mandates", own["aid"]), json!({ "template": id("template") })),
+        ("POST", "members".to_owned(), json!({ "email": "x@example.com", "role": "member", "teamIds": [id("team")] })),
+        ("PATCH", format!("members/{}", own["prp"]), json!({ "teamIds": [id("team")] })),
+        ("POST", "teams".to_owned(), json!({ "name": "x", "memberIds": [id("prp")] })),
+        ("POST", "teams".to_owned(), json!({ "name": "x", "owner": id("prp") })),
+        ("PATCH", format!("teams/{}", own["team"]), json!({ "memberIds": [id("prp")] })),
+        ("POST", "keys".to_owned(), json!({ "principalId": id("prp") })),
+        ("POST", "keys".to_owned(), json!({ "teamId": id("team") })),
+        ("POST", "keys".to_owned(), json!({ "policyProfileId": id("profile") })),
+        ("POST", "keys".to_owned(), json!({ "taskClassId": id("class") })),
+        ("POST", "budgets".to_owned(), of_kind("agent", "aid")),
+        ("POST", "budgets".to_owned(), of_kind("team", "team")),
+        ("POST", "budgets".to_owned(), of_kind("principal", "prp")),
+        ("POST", "budgets".to_owned(), of_kind("key", "key")),
+        ("POST", "budgets".to_owned(), of_kind("taskClass", "class")),
+        ("POST", "budgets".to_owned(), with(budget(json!({ "kind": "workspace" })), "owner", id("prp"))),
+        ("PATCH", format!("budgets/{}", own["bdg"]), json!({ "owner": id("prp") })),
+        ("POST", "models".to_owned(), json!({ "id": "x", "upstreamId": id("ups") })),
+        ("PUT", "routing".to_owned(), json!({ "defaultTaskClass": id("class") })),
+        ("POST", "billing-imports".to_owned(), bill),
+        ("POST", "applications".to_owned(), wish("tier", id("aid"), json!({ "tier": "trusted" }))),
+        ("POST", "applications".to_owned(), wish("mandate", id("aid"), json!({ "actions": ["crm.read"] }))),
+        ("POST", "applications".to_owned(), wish("mandate", id("mnd"), json!({ "state": "paused" }))),
+        ("POST", "applications".to_owned(), wish("budget_raise", id("bdg"), json!({ "amountMicros": 5_000_000 }))),
+        ("POST", "applications".to_owned(), wish("role", id("prp"), json!({ "role": "admin" }))),
+        ("POST", "freeze".to_owned(), selected("agentIds", json!([id("aid")]))),
+        ("POST", "freeze".to_owned(), selected("principalId", id("prp"))),
+        ("POST", "freeze".to_owned(), selected("teamId", id("team"))),
+        ("POST", "freeze".to_owned(), selected("template", id("template"))),
+        ("GET", format!("actions?agentId={}", of["aid"]), Value::Null),
+        ("GET", format!("approvals?agentId={}", of["aid"]), Value::Null),
+        ("GET", format!("ledger?about={}", of["act"]), Value::Null),
+        ("GET", format!("evidence?agentId={}", of["aid"]), Value::Null),
+        ("GET", format!("scorecard?agentId={}", of["aid"]), Value::Null),
+    ]
+}
+
 /// What a body or a filter names of another workspace is no more than what nobody has.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_is_anothers_cannot_be_named() {
     let (mut near, far) = two().await;
     let own = near.ids.clone();
-    let named = |of: &BTreeMap<&'static str, String>| {
-        let id = |name: &str| json!(of[name]);
-        let agent = json!({ "name": "x", "principalEmail": "ann@example.com" });
-        let budget = |scope: Value| json!({ "scope": scope, "amount": 1, "period": "day" });
-        let of_kind = |kind: &str, name: &str| budget(json!({ "kind": kind, "id": id(name) }));
-        let wish = |kind: &str, target: Value, change: Value| json!({ "kind": kind, "target": target, "change": change, "reason": "x" });
-        let selected = |name: &str, value: Value| json!({ "selector": { name: value }, "dryRun": true });
-        let bill = json!({ "upstreamId": id("ups"), "from": "2026-10-01", "to": "2026-10-02", "lines": [] });
-        vec![
-            ("POST", "agents".to_owned(), with(agent.clone(), "sponsor", id("prp"))),
-            ("POST", "agents".to_owned(), with(agent.clone(), "killOwner", id("prp"))),
-            ("POST", "agents".to_owned(), with(agent, "mandates", json!([{ "template": id("template") }]))),
-            ("PATCH", format!("agents/{}", own["aid"]), json!({ "sponsor": id("prp") })),
-            ("POST", format!("agents/{}/mandates", own["aid"]), json!({ "template": id("template") })),
-            (
-                "POST",
-                "members".to_owned(),
-                json!({ "email": "x@example.com", "role": "member", "teamIds": [id("team")] }),
-            ),
-            ("PATCH", format!("members/{}", own["prp"]), json!({ "teamIds": [id("team")] })),
-            ("POST", "teams".to_owned(), json!({ "name": "x", "memberIds": [id("prp")] })),
-            ("POST", "teams".to_owned(), json!({ "name": "x", "owner": id("prp") })),
-            ("PATCH", format!("teams/{}", own["team"]), json!({ "memberIds": [id("prp")] })),
-            ("POST", "keys".to_owned(), json!({ "principalId": id("prp") })),
-            ("POST", "keys".to_owned(), json!({ "teamId": id("team") })),
-            ("POST", "keys".to_owned(), json!({ "policyProfileId": id("profile") })),
-            ("POST", "keys".to_owned(), json!({ "taskClassId": id("class") })),
-            ("POST", "budgets".to_owned(), of_kind("agent", "aid")),
-            ("POST", "budgets".to_owned(), of_kind("team", "team")),
-            ("POST", "budgets".to_owned(), of_kind("principal", "prp")),
-            ("POST", "budgets".to_owned(), of_kind("key", "key")),
-            ("POST", "budgets".to_owned(), of_kind("taskClass", "class")),
-            ("POST", "budgets".to_owned(), with(budget(json!({ "kind": "workspace" })), "owner", id("prp"))),
-            ("PATCH", format!("budgets/{}", own["bdg"]), json!({ "owner": id("prp") })),
-            ("POST", "models".to_owned(), json!({ "id": "x", "upstreamId": id("ups") })),
-            ("PUT", "routing".to_owned(), json!({ "defaultTaskClass": id("class") })),
-            ("POST", "billing-imports".to_owned(), bill),
-            ("POST", "applications".to_owned(), wish("tier", id("aid"), json!({ "tier": "trusted" }))),
-            ("POST", "applications".to_owned(), wish("mandate", id("aid"), json!({ "actions": ["crm.read"] }))),
-            ("POST", "applications".to_owned(), wish("mandate", id("mnd"), json!({ "state": "paused" }))),
-            ("POST", "applications".to_owned(), wish("budget_raise", id("bdg"), json!({ "amountMicros": 5_000_000 }))),
-            ("POST", "applications".to_owned(), wish("role", id("prp"), json!({ "role": "admin" }))),
-            ("POST", "freeze".to_owned(), selected("agentIds", json!([id("aid")]))),
-            ("POST", "freeze".to_owned(), selected("principalId", id("prp"))),
-            ("POST", "freeze".to_owned(), selected("teamId", id("team"))),
-            ("POST", "freeze".to_owned(), selected("template", id("template"))),
-            ("GET", format!("actions?agentId={}", of["aid"]), Value::Null),
-            ("GET", format!("approvals?agentId={}", of["aid"]), Value::Null),
-            ("GET", format!("ledger?about={}", of["act"]), Value::Null),
-            ("GET", format!("evidence?agentId={}", of["aid"]), Value::Null),
-            ("GET", format!("scorecard?agentId={}", of["aid"]), Value::Null),
-        ]
-    };
     let (anothers, nobodys) = (far.ids.clone(), nothing(&far.ids));
-    for ((method, path, there), (_, other, not)) in named(&anothers).into_iter().zip(named(&nobodys)) {
+    for ((method, path, there), (_, other, not)) in naming(&anothers, &own).into_iter().zip(naming(&nobodys, &own)) {
         let place = format!("{method} {path} {there}");
         let mut answers = Vec::new();
         for (path, body, ids) in [(path, there, &anothers), (other, not, &nobodys)] {
