@@ -1,6 +1,7 @@
 //! Currencies: the codes of ISO 4217 that are in use.
 //!
-//! **Invariant:** a code that has been withdrawn is no currency: nothing is authorised in money that nobody can pay.
+//! **Invariant:** a code that has been withdrawn is no currency: nothing is authorised in money that nobody can pay. What is stored
+//! goes on being read when its code is withdrawn, with the digits that it had.
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Invalid;
 
-/// A currency in use, as its code in upper case.
+/// A currency in use, or, in what is stored, one that was when it was written: its code in upper case.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Currency([u8; 3]);
 
@@ -24,6 +25,14 @@ const TWO_DIGITS: &str = "\
     STN SVC SYP SZL THB TJS TMT TOP TRY TTD TWD TZS UAH USD USN UYU UZS VED VES WST XCD XCG YER ZAR ZMW ZWG";
 const THREE_DIGITS: &str = "BHD IQD JOD KWD LYD OMR TND";
 const FOUR_DIGITS: &str = "CLF UYW";
+
+/// Codes that are in use no more, for amounts that are stored in them. One that leaves the lists above goes to the list here of as many
+/// digits. Of a code that stands in none, a store can hold an amount only if a later release wrote it: two digits are what most have.
+const WITHDRAWN_NO_DIGITS: &str = "BYR";
+const WITHDRAWN_TWO_DIGITS: &str = "ANG BGN CUC HRK LTL MRO SLL STD VEF ZMK ZWL";
+const WITHDRAWN_DIGITS: u8 = 2;
+/// What is added to the digits of a code that was withdrawn.
+const WITHDRAWN: u8 = 0x80;
 
 /// By the three letters read as a number in base 26: the minor digits plus one, or 0 where there is no such currency.
 static DIGITS: [u8; 26 * 26 * 26] = table();
@@ -42,8 +51,23 @@ impl Currency {
         <[u8; 3]>::try_from(text.as_bytes())
             .map(|code| Self(code.map(|byte| byte.to_ascii_uppercase())))
             .ok()
-            .filter(|it| it.slot() > 0)
-            .ok_or_else(|| Invalid::new("must be the three letters of a current ISO 4217 currency"))
+            .filter(|it| !it.is_withdrawn())
+            .ok_or_else(|| Invalid::new(CURRENT))
+    }
+
+    /// Reads a code as it is stored: what was a currency when it was written is read for ever.
+    fn parse_stored(text: &str) -> Result<Self, Invalid> {
+        <[u8; 3]>::try_from(text.as_bytes())
+            .ok()
+            .filter(|code| place(*code).is_some())
+            .map(Self)
+            .ok_or_else(|| Invalid::new("must be the three capital letters of an ISO 4217 currency"))
+    }
+
+    /// Whether it is in use no more: it is in what was stored before, and whoever asks for it now is refused.
+    #[must_use]
+    pub fn is_withdrawn(self) -> bool {
+        !(1..WITHDRAWN).contains(&self.slot())
     }
 
     /// The code, in upper case.
@@ -55,7 +79,10 @@ impl Currency {
     /// How many decimal digits the minor unit has: 2 for cents, 0 where there is none.
     #[must_use]
     pub fn minor_digits(self) -> u8 {
-        self.slot().saturating_sub(1)
+        match self.slot() {
+            0 => WITHDRAWN_DIGITS,
+            slot => (slot & !WITHDRAWN).saturating_sub(1),
+        }
     }
 
     fn slot(self) -> u8 {
@@ -90,9 +117,12 @@ impl Serialize for Currency {
 
 impl<'de> Deserialize<'de> for Currency {
     fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        crate::value::stored::read(from, Self::parse)
+        crate::value::stored::read(from, Self::parse_stored)
     }
 }
+
+/// What whoever names another currency is told.
+pub const CURRENT: &str = "must be the three letters of a current ISO 4217 currency";
 
 /// Three upper-case letters as a number in base 26.
 const fn place(code: [u8; 3]) -> Option<usize> {
@@ -105,7 +135,14 @@ const fn place(code: [u8; 3]) -> Option<usize> {
 
 const fn table() -> [u8; 26 * 26 * 26] {
     let mut table = [0; 26 * 26 * 26];
-    let mut rows: &[(&str, u8)] = &[(NO_DIGITS, 1), (TWO_DIGITS, 3), (THREE_DIGITS, 4), (FOUR_DIGITS, 5)];
+    let mut rows: &[(&str, u8)] = &[
+        (NO_DIGITS, 1),
+        (TWO_DIGITS, 3),
+        (THREE_DIGITS, 4),
+        (FOUR_DIGITS, 5),
+        (WITHDRAWN_NO_DIGITS, WITHDRAWN + 1),
+        (WITHDRAWN_TWO_DIGITS, WITHDRAWN + 3),
+    ];
     while let [(codes, digits), rest @ ..] = rows {
         let mut bytes = codes.as_bytes();
         while let [a, b, c, tail @ ..] = bytes {
@@ -144,7 +181,8 @@ mod tests {
         }
         assert_eq!(Currency::parse("eUr").unwrap(), Currency::EUR);
         assert_eq!(codes().count(), 164);
-        assert_eq!(DIGITS.iter().filter(|it| **it > 0).count(), 164, "a code stands twice");
+        let withdrawn = [WITHDRAWN_NO_DIGITS, WITHDRAWN_TWO_DIGITS].into_iter().flat_map(str::split_whitespace).count();
+        assert_eq!(DIGITS.iter().filter(|it| **it > 0).count(), 164 + withdrawn, "a code stands twice");
     }
 
     /// The five codes with `X` that are money are currencies; the others are metals, baskets, tests and nothing.
@@ -188,12 +226,21 @@ mod tests {
         }
     }
 
-    /// A stored currency is its code, and a stored word that is none is an error.
+    /// A stored currency is its code, and is read with its digits when ISO 4217 has withdrawn it, be it in a list here or not; a stored
+    /// word that never was a code is an error.
     #[test]
-    fn a_currency_is_stored_as_its_code() {
+    fn a_stored_currency_is_read_when_it_was_withdrawn() {
         assert_eq!(serde_json::to_string(&Currency::EUR).unwrap(), "\"EUR\"");
         assert_eq!(serde_json::from_str::<Currency>("\"EUR\"").unwrap(), Currency::EUR);
-        assert!(serde_json::from_str::<Currency>("\"HRK\"").is_err());
+        for (code, digits) in [("HRK", 2), ("BYR", 0), ("QQQ", 2)] {
+            let stored = serde_json::from_str::<Currency>(&format!("\"{code}\"")).unwrap();
+            assert_eq!((stored.as_str(), stored.minor_digits(), stored.is_withdrawn()), (code, digits, true));
+            assert!(Currency::parse(code).is_err() && code.parse::<Currency>().is_err(), "{code}");
+        }
+        assert!(!Currency::EUR.is_withdrawn());
+        for no_code in ["", "hrk", "HR", "HRKA", "H K", "12A"] {
+            assert!(serde_json::from_str::<Currency>(&format!("\"{no_code}\"")).is_err(), "{no_code}");
+        }
     }
 
     proptest::proptest! {

@@ -1,7 +1,7 @@
 //! Host names, and patterns over them.
 //!
-//! **Invariant:** two writings of one host are one [`Domain`], and no domain is a public suffix: nobody owns one, so
-//! nothing can be bought there or allowed there.
+//! **Invariant:** two writings of one host are one [`Domain`], and nobody names a public suffix: nobody owns one, so nothing can be bought
+//! there or allowed there. What is stored goes on being read when its name has become one, and allows nothing any more.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -20,15 +20,17 @@ const TEXT_MAX: usize = 2_048;
 /// Bytes of one label and of a whole name (RFC 1035, 2.3.4; without the root's dot).
 const LABEL_MAX: usize = 63;
 const NAME_MAX: usize = 253;
+/// No name is so long.
+const NOWHERE: u8 = u8::MAX;
 
-/// A host name as the DNS has it: lower case, A-labels, no dot at the end, below a public suffix.
+/// A host name as the DNS has it: lower case, A-labels, no dot at the end, below a public suffix (or, in what is stored, a name that was).
 #[derive(Clone)]
 pub struct Domain {
     name: Arc<str>,
     /// Equal names have equal marks, so that a list of names is gone through without following a pointer to each. It
     /// follows from the name, is kept nowhere, and proves nothing where it is equal.
     mark: u32,
-    /// Where in the name the registrable domain begins; it follows from the name.
+    /// Where in the name the registrable domain begins; it follows from the name. [`NOWHERE`] where it is a public suffix by now.
     registrable_from: u8,
 }
 
@@ -70,13 +72,30 @@ impl Domain {
         Ok(Self { mark: mark(&name), name, registrable_from })
     }
 
+    /// Reads a name as it is stored. Neither the public-suffix list nor what UTS 46 knows is asked whether it is one: both move.
+    fn parse_stored(text: &str) -> Result<Self, Invalid> {
+        if !is_normal(text) || !text.contains('.') || is_address(text) {
+            return Err(Invalid::new("must be a normalised host name"));
+        }
+        let from = psl::domain(text.as_bytes()).map(|it| text.len().saturating_sub(it.as_bytes().len()));
+        let registrable_from = from.and_then(|it| u8::try_from(it).ok()).unwrap_or(NOWHERE);
+        Ok(Self { mark: mark(text), name: text.into(), registrable_from })
+    }
+
     /// The name, normalised.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.name
     }
 
-    /// The registrable domain: one label and the public suffix below which it is registered, private section included.
+    /// Whether it has become a public suffix since it was stored.
+    #[must_use]
+    pub const fn is_suffix(&self) -> bool {
+        self.registrable_from == NOWHERE
+    }
+
+    /// The registrable domain: one label and the public suffix below which it is registered, private section included. The whole name
+    /// stands for it where that has become such a suffix.
     #[must_use]
     pub fn registrable(&self) -> &str {
         self.name.get(usize::from(self.registrable_from)..).unwrap_or(&self.name)
@@ -94,7 +113,7 @@ impl Domain {
     }
 }
 
-plumbing!(Domain);
+plumbing!(Domain, Domain::parse_stored);
 
 impl PartialEq for Domain {
     fn eq(&self, other: &Self) -> bool {
@@ -135,14 +154,29 @@ impl DomainPattern {
         }
     }
 
+    fn parse_stored(text: &str) -> Result<Self, Invalid> {
+        match text.strip_prefix("*.") {
+            Some(rest) => Domain::parse_stored(rest).map(Self::Under),
+            None => Domain::parse_stored(text).map(Self::Exact),
+        }
+    }
+
     /// Whether it speaks of every host of whoever likes: below some names that are no public suffix themselves each name is one
-    /// (`*.kawasaki.jp`), as below `*.com`, which is no pattern.
+    /// (`*.kawasaki.jp`), as below `*.com`, which is no pattern but of a name that has become a suffix since it was stored.
     #[must_use]
     pub fn is_everybodys(&self) -> bool {
         match self {
             // No rule of the list names such a label: it is a suffix there only where all are.
-            Self::Under(domain) => psl::domain(format!("xn0.{domain}").as_bytes()).is_none(),
+            Self::Under(domain) => domain.is_suffix() || psl::domain(format!("xn0.{domain}").as_bytes()).is_none(),
             Self::Exact(_) => false,
+        }
+    }
+
+    /// Whether its name has become a public suffix since it was stored: whoever likes has a host below it by now, so it allows none.
+    #[must_use]
+    pub const fn is_lapsed(&self) -> bool {
+        match self {
+            Self::Exact(domain) | Self::Under(domain) => domain.is_suffix(),
         }
     }
 
@@ -193,7 +227,7 @@ impl serde::Serialize for DomainPattern {
 
 impl<'de> serde::Deserialize<'de> for DomainPattern {
     fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        crate::value::stored::read(from, Self::parse)
+        crate::value::stored::read(from, Self::parse_stored)
     }
 }
 
@@ -206,12 +240,16 @@ fn mark(name: &str) -> u32 {
 /// Whether the text is a normalised host name already, so that the work of normalising can be spared. Names with
 /// A-labels go the long way, which checks what the labels stand for.
 fn is_plain(text: &str) -> bool {
+    is_normal(text) && !text.split('.').any(|label| label.starts_with("xn--"))
+}
+
+/// Whether the text has the shape of a normalised host name, whatever its A-labels stand for.
+fn is_normal(text: &str) -> bool {
     text.len() <= NAME_MAX
         && text.split('.').all(|label| {
             (1..=LABEL_MAX).contains(&label.len())
                 && !label.starts_with('-')
                 && !label.ends_with('-')
-                && !label.starts_with("xn--")
                 && label.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-')
         })
 }
@@ -438,15 +476,39 @@ mod tests {
         }
     }
 
-    /// Storage keeps the normalised name and takes nothing that the wire would not.
+    /// Storage keeps the normalised name, and takes it when the list of public suffixes has come to hold it: the whole name stands for the
+    /// registrable one then, and a pattern of it allows nobody. What never was a normalised name is an error.
     #[test]
-    fn stored_domains_are_checked() {
+    fn a_stored_name_is_read_when_it_became_a_suffix() {
         let stored = serde_json::to_string(&domain("Shop.Example.com")).unwrap();
         assert_eq!(stored, "\"shop.example.com\"");
-        assert_eq!(serde_json::from_str::<Domain>(&stored).unwrap().registrable(), "example.com");
-        assert!(serde_json::from_str::<Domain>("\"com\"").is_err());
-        assert_eq!(serde_json::from_str::<DomainPattern>("\"*.example.com\"").unwrap(), pattern("*.example.com"));
-        assert!(serde_json::from_str::<DomainPattern>("\"*.com\"").is_err());
+        let read = serde_json::from_str::<Domain>(&stored).unwrap();
+        assert_eq!((read.registrable(), read.is_suffix(), &read), ("example.com", false, &domain("shop.example.com")));
+        for suffix in ["co.uk", "github.io", "xn--55qx5d.cn", "foo.kawasaki.jp"] {
+            let read = serde_json::from_str::<Domain>(&format!("\"{suffix}\"")).unwrap();
+            assert_eq!((read.as_str(), read.registrable(), read.is_suffix()), (suffix, suffix, true));
+            assert!(Domain::parse(suffix).is_err() && suffix.parse::<Domain>().is_err(), "{suffix}");
+            for pattern in [suffix.to_owned(), format!("*.{suffix}")] {
+                let read = serde_json::from_str::<DomainPattern>(&format!("\"{pattern}\"")).unwrap();
+                assert_eq!(
+                    (read.to_string(), read.is_lapsed(), read.is_everybodys()),
+                    (pattern.clone(), true, !read.is_exact())
+                );
+                assert!(DomainPattern::parse(&pattern).is_err(), "{pattern}");
+            }
+        }
+        // What UTS 46 makes of these labels is asked where they come in.
+        assert!(Domain::parse("xn--a.com").is_err() && serde_json::from_str::<Domain>("\"xn--a.com\"").is_ok());
+        let read = serde_json::from_str::<DomainPattern>("\"*.example.com\"").unwrap();
+        assert_eq!((&read, read.is_lapsed()), (&pattern("*.example.com"), false));
+        for no_name in
+            ["", "com", "Example.com", "example.com.", "b\u{fc}cher.example", "-a.com", "a b.com", "127.0.0.1"]
+        {
+            assert!(serde_json::from_str::<Domain>(&format!("\"{no_name}\"")).is_err(), "{no_name}");
+        }
+        for no_pattern in ["*", "*.com", "*.*.example.com", "shop.*.com"] {
+            assert!(serde_json::from_str::<DomainPattern>(&format!("\"{no_pattern}\"")).is_err(), "{no_pattern}");
+        }
     }
 
     proptest! {

@@ -29,7 +29,7 @@ const STEPS_MAX: usize = 4;
 #[derive(Clone)]
 pub struct Zone {
     name: Arc<str>,
-    /// Absent for UTC, whose days need no rules.
+    /// Absent for UTC, whose days need no rules, and for a zone that the database has no more, whose days are those of UTC.
     rules: Option<TimeZone>,
 }
 
@@ -69,6 +69,13 @@ impl Zone {
         Ok(Self { name: name.into(), rules: Some(rules) })
     }
 
+    /// Reads a name as it is stored. One that the database has no more keeps its name, and has the days of UTC until another is set.
+    fn parse_stored(name: &str) -> Result<Self, Invalid> {
+        let has_shape = (1..=NAME_MAX).contains(&name.len()) && name.bytes().all(|it| it.is_ascii_graphic());
+        Self::parse(name)
+            .or_else(|cause| if has_shape { Ok(Self { name: name.into(), rules: None }) } else { Err(cause) })
+    }
+
     /// UTC.
     #[must_use]
     pub fn utc() -> Self {
@@ -77,8 +84,8 @@ impl Zone {
 
     /// Whether it is UTC.
     #[must_use]
-    pub const fn is_utc(&self) -> bool {
-        self.rules.is_none()
+    pub fn is_utc(&self) -> bool {
+        &*self.name == "UTC"
     }
 
     /// The name, in the database's own case.
@@ -117,7 +124,7 @@ impl Zone {
     }
 }
 
-plumbing!(Zone);
+plumbing!(Zone, Zone::parse_stored);
 
 impl Default for Zone {
     fn default() -> Self {
@@ -369,8 +376,20 @@ mod tests {
         }
         assert_eq!(serde_json::to_string(&Zone::parse("europe/vienna").unwrap()).unwrap(), "\"Europe/Vienna\"");
         assert_eq!(serde_json::from_str::<Zone>("\"Europe/Vienna\"").unwrap(), Zone::parse("Europe/Vienna").unwrap());
-        assert!(serde_json::from_str::<Zone>("\"Mars/Base\"").is_err());
         assert_eq!(Zone::default().as_str(), "UTC");
+    }
+
+    /// A stored zone is read when the database has it no more, under its name and with the days of UTC.
+    #[test]
+    fn a_stored_zone_is_read_when_the_database_lacks_it() {
+        let zone = serde_json::from_str::<Zone>("\"Mars/Base\"").unwrap();
+        assert_eq!((zone.as_str(), zone.is_utc(), zone == Zone::utc()), ("Mars/Base", false, false));
+        let at = Timestamp::parse("2026-11-30T23:30:00.000Z").unwrap();
+        assert_eq!(Period::Day.bounds(at, &zone), Period::Day.bounds(at, &Zone::utc()));
+        assert_eq!(serde_json::to_string(&zone).unwrap(), "\"Mars/Base\"");
+        for no_name in ["", " ", "Europe/ Vienna", "Zürich"] {
+            assert!(serde_json::from_str::<Zone>(&format!("\"{no_name}\"")).is_err(), "{no_name}");
+        }
     }
 
     /// A quarter has three months.

@@ -1,4 +1,8 @@
-//! Values in rows: plain strings, read without a copy and checked as strictly as where they came in.
+//! Values in rows: plain strings, read without a copy.
+//!
+//! **Invariant:** a row that was written is read by every later release. So what is stored is checked by rules that nobody else moves: a
+//! type whose texts depend on a list (currencies, public suffixes, zones) has a reader for stored ones, `parse_stored`, that asks for
+//! their shape alone. What comes from outside is read by a type's own `parse`, never by this.
 
 use std::fmt;
 use std::marker::PhantomData;

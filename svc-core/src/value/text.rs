@@ -34,9 +34,13 @@ macro_rules! texts {
     )*};
 }
 
-/// What every text type has: showing, reading, and storage as a plain string that is checked again when read back.
+/// What every text type has: showing, reading, and storage as a plain string that is checked again when read back, by its own reader of
+/// stored ones where the other goes by a list that moves.
 macro_rules! plumbing {
     ($name:ident) => {
+        $crate::value::text::plumbing!($name, $name::parse);
+    };
+    ($name:ident, $stored:path) => {
         impl AsRef<str> for $name {
             fn as_ref(&self) -> &str {
                 self.as_str()
@@ -65,7 +69,7 @@ macro_rules! plumbing {
         }
         impl<'de> serde::Deserialize<'de> for $name {
             fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-                crate::value::stored::read(from, Self::parse)
+                crate::value::stored::read(from, $stored)
             }
         }
     };

@@ -5,9 +5,9 @@
 const UNSEEN = /([\u0620-\u06dc\u06de-\u06ff\u0750-\u077f\u08a0-\u08e1\u08e3-\u08ff][\u200c\u200d](?=[\u0620-\u06dc\u06de-\u06ff\u0750-\u077f\u08a0-\u08e1\u08e3-\u08ff])|[\u0710-\u074f][\u200c\u200d](?=[\u0710-\u074f])|[\u07ca-\u07f5][\u200c\u200d](?=[\u07ca-\u07f5])|[\u0900-\u097f][\u200c\u200d](?=[\u0900-\u097f])|[\u0980-\u09ff][\u200c\u200d](?=[\u0980-\u09ff])|[\u0a00-\u0a7f][\u200c\u200d](?=[\u0a00-\u0a7f])|[\u0a80-\u0aff][\u200c\u200d](?=[\u0a80-\u0aff])|[\u0b00-\u0b7f][\u200c\u200d](?=[\u0b00-\u0b7f])|[\u0b80-\u0bff][\u200c\u200d](?=[\u0b80-\u0bff])|[\u0c00-\u0c7f][\u200c\u200d](?=[\u0c00-\u0c7f])|[\u0c80-\u0cff][\u200c\u200d](?=[\u0c80-\u0cff])|[\u0d00-\u0d7f][\u200c\u200d](?=[\u0d00-\u0d7f])|[\u0d80-\u0dff][\u200c\u200d](?=[\u0d80-\u0dff])|[\u1000-\u109f][\u200c\u200d](?=[\u1000-\u109f])|[\u1780-\u17b3\u17b6-\u17d3][\u200c\u200d](?=[\u1780-\u17b3\u17b6-\u17d3])|[\u1820-\u18aa][\u200c\u200d](?=[\u1820-\u18aa])|[\u094d\u09cd\u0a4d\u0acd\u0b4d\u0bcd\u0c4d\u0ccd\u0d4d\u0dca][\u200c\u200d]|\p{ExtPict}(?:\p{EMod}|\ufe0f)?\u200d(?=\p{ExtPict})|\p{ExtPict}[\ufe0e\ufe0f]|[0-9#*]\ufe0f(?=\u20e3)|[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\u{20000}-\u{3ffff}][\ufe00-\ufe02\u{e0100}-\u{e011f}]|[\u1820-\u18aa][\u180b-\u180d\u180f])|(?![\n\t])[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{DI}\u2800]/gu;
 // Texts of which nothing would be seen.
 const BLANK = /^[\s\p{Cc}\p{Cf}\p{DI}\u2800]*$/u;
-// The digits of minor units that are not two. A browser's own table differs from ISO 4217, by which amounts are sent.
+// The digits of minor units that are not two, of currencies that were withdrawn too. A browser's own table differs from ISO 4217, by which amounts are sent.
 const DIGITS = {
-  0: "BIF CLP DJF GNF ISK JPY KMF KRW PYG RWF UGX UYI VND VUV XAF XOF XPF",
+  0: "BIF BYR CLP DJF GNF ISK JPY KMF KRW PYG RWF UGX UYI VND VUV XAF XOF XPF",
   3: "BHD IQD JOD KWD LYD OMR TND",
   4: "CLF UYW",
 };

@@ -3,7 +3,7 @@
 // and verdict that the interface knows.
 // The digits of minor units that are not two. A browser's own table differs from ISO 4217, by which amounts are sent.
 const DIGITS = {
-  0: "BIF CLP DJF GNF ISK JPY KMF KRW PYG RWF UGX UYI VND VUV XAF XOF XPF",
+  0: "BIF BYR CLP DJF GNF ISK JPY KMF KRW PYG RWF UGX UYI VND VUV XAF XOF XPF",
   3: "BHD IQD JOD KWD LYD OMR TND",
   4: "CLF UYW",
 };

@@ -104,16 +104,20 @@ impl Mandate {
         !self.allows.may_cover(host)
     }
 
-    /// The entry that speaks of `host` in the list of merchants that it is confined to: one of this host alone before any other.
+    /// The entry that speaks of `host` in the list of merchants that it is confined to: one of this host alone before any other. One
+    /// whose name has become a public suffix since speaks of nobody.
     #[must_use]
     pub fn merchant_allowed(&self, host: &Domain) -> Option<&DomainPattern> {
-        if self.excludes(host) { None } else { covering(self.merchants_allowed()?, host) }
+        if self.excludes(host) {
+            return None;
+        }
+        covering(self.merchants_allowed()?, host, |it| !it.is_lapsed())
     }
 
     /// Whether its list of denied merchants speaks of `host`.
     #[must_use]
     pub fn denies_merchant(&self, host: &Domain) -> bool {
-        self.denies.may_cover(host) && covering(self.merchants_denied(), host).is_some()
+        self.denies.may_cover(host) && covering(self.merchants_denied(), host, |_| true).is_some()
     }
 
     /// Whether its list of denied tools speaks of the tool `name` of `server`.
@@ -123,8 +127,12 @@ impl Mandate {
     }
 }
 
-fn covering<'a>(list: &'a [DomainPattern], host: &Domain) -> Option<&'a DomainPattern> {
-    let found = || list.iter().filter(|it| it.covers(host));
+fn covering<'a>(
+    list: &'a [DomainPattern],
+    host: &Domain,
+    counts: fn(&DomainPattern) -> bool,
+) -> Option<&'a DomainPattern> {
+    let found = || list.iter().filter(|it| it.covers(host) && counts(it));
     found().find(|it| it.is_exact()).or_else(|| found().next())
 }
 
@@ -417,6 +425,24 @@ mod tests {
         assert!(mandate.denies_tool(None, "rm") && !mandate.denies_tool(None, "ls"));
         let ends = [std::mem::offset_of!(Mandate, allows), std::mem::offset_of!(Mandate, denies)].map(|it| it + 16);
         assert!(ends.iter().all(|end| *end <= 48), "behind the counts of an `Arc`, in its first 64 bytes: {ends:?}");
+    }
+
+    /// A pattern of a name that has become a public suffix is read, allows nobody, and denies whom it denied.
+    #[test]
+    fn a_pattern_of_a_suffix_allows_nobody() {
+        let stored = concat!(
+            r#"{"id":["mnd_00000000000000000000000001",1],"agent":"agt_00000000000000000000000002","terms":{"name":"M","#,
+            r#""actions":["payment"],"limits":{"currency":"HRK","perAction":1},"merchants":{"allow":["*.github.io","shop.example"],"#,
+            r#""deny":["*.co.uk"]},"duplicates":"ask"},"created_at":5}"#
+        );
+        let mandate: Mandate = serde_json::from_str(stored).unwrap();
+        let host = |name| Domain::parse(name).unwrap();
+        assert!(mandate.merchant_allowed(&host("me.github.io")).is_none());
+        assert!(mandate.merchant_allowed(&host("shop.example")).is_some());
+        assert!(mandate.denies_merchant(&host("bad.co.uk")));
+        assert!(Currency::parse("HRK").is_err_and(|_| !mandate.limits().cover(Currency::EUR)));
+        let fields: Vec<_> = mandate.faults(Timestamp::default()).into_iter().filter_map(|it| it.field).collect();
+        assert_eq!(fields, ["merchants.allow".into()], "whoever changes it is told");
     }
 
     /// Stars alone name no tool, however many: no terms may hold them, and rows that do are read.
