@@ -1,12 +1,14 @@
 //! Globs over the names of tools.
 //!
-//! **Invariant:** matching takes time in proportion to pattern and name, whatever they are.
+//! **Invariant:** matching takes time in proportion to pattern and name, whatever they are. A name is meant whichever way its accents
+//! are written.
 
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
 use super::Invalid;
+use super::likeness::composed;
 use super::text::plumbing;
 use super::tool_name::{ends, known_by};
 
@@ -60,34 +62,26 @@ impl ToolGlob {
     }
 
     /// Whether a list of what is never allowed means the tool: also where only a star that runs over a slash within the server's
-    /// or the tool's own name would cover it, so that no slash in a name leads past the list; and where the name stands for a longer one
-    /// that it might cover, so that no length does.
+    /// or the tool's own name would cover it, so that no slash in a name leads past the list; where the name stands for a longer one
+    /// that it might cover, so that no length does; and as either is written and as it is composed, so that no accent does.
     #[must_use]
     pub fn denies(&self, server: Option<&str>, name: &str) -> bool {
         if server.is_some() && !self.0.contains('/') {
             return false;
         }
-        let whole = |name: &str| server.map_or_else(|| name.to_owned(), |it| format!("{it}/{name}"));
-        let might = |(head, tail): (&str, &str)| may_cover(&self.0, &whole(head), tail);
-        part_covers(&self.0, &whole(name)) || self.names(server, name) || ends(name).is_some_and(might)
+        let is_plain = self.0.is_ascii() && name.is_ascii();
+        denies_as_written(&self.0, server, name)
+            || (!is_plain && denies_as_written(&composed(&self.0), server, &composed(name)))
     }
 
     /// Whether the tool of this name, of this server if it has one, is meant.
     #[must_use]
     pub fn covers(&self, server: Option<&str>, name: &str) -> bool {
-        let mut globs = self.0.split('/');
+        let (own, name) = (&*composed(&self.0), &*composed(name));
+        let mut globs = own.split('/');
         let parts = server.into_iter().flat_map(|it| it.split('/'));
         let all = parts.chain(name.split('/')).all(|part| globs.next().is_some_and(|glob| part_covers(glob, part)));
-        (all && globs.next().is_none()) || self.names(server, name)
-    }
-
-    /// Whether it is the whole name of the tool, as that is known by.
-    fn names(&self, server: Option<&str>, name: &str) -> bool {
-        let own = match server {
-            None => Some(&*self.0),
-            Some(server) => self.0.strip_prefix(server).and_then(|it| it.strip_prefix('/')),
-        };
-        own.is_some_and(|it| !it.contains('*') && known_by(it) == name)
+        (all && globs.next().is_none()) || names(own, server, name)
     }
 
     /// Whether it means tools of one of two servers and not of the other, by their names.
@@ -99,10 +93,25 @@ impl ToolGlob {
 
 plumbing!(ToolGlob);
 
+fn denies_as_written(glob: &str, server: Option<&str>, name: &str) -> bool {
+    let whole = |name: &str| server.map_or_else(|| name.to_owned(), |it| format!("{it}/{name}"));
+    let might = |(head, tail): (&str, &str)| may_cover(glob, &whole(head), tail);
+    part_covers(glob, &whole(name)) || names(glob, server, name) || ends(name).is_some_and(might)
+}
+
+/// Whether a glob is the whole name of the tool, as that is known by.
+fn names(glob: &str, server: Option<&str>, name: &str) -> bool {
+    let own = match server {
+        None => Some(glob),
+        Some(server) => glob.strip_prefix(server).and_then(|it| it.strip_prefix('/')),
+    };
+    own.is_some_and(|it| !it.contains('*') && known_by(it) == name)
+}
+
 /// Whether a glob covers the whole of a text; `*` is any run of characters, slashes too.
 #[must_use]
 pub(crate) fn covers_text(glob: &str, text: &str) -> bool {
-    part_covers(glob, text)
+    part_covers(&composed(glob), &composed(text))
 }
 
 /// One part. What stands before the first star and behind the last is fixed to the ends; what stands between two stars
@@ -232,6 +241,31 @@ mod tests {
         assert!(ToolGlob::parse_new("a**").is_ok() && ToolGlob::parse_new("*/*").is_ok());
         assert!(serde_json::from_str::<ToolGlob>("\"*\"").is_err());
         assert_eq!(serde_json::to_string(&ToolGlob::parse("crm/*").unwrap()).unwrap(), "\"crm/*\"");
+    }
+
+    /// An accent is one sign or two: a glob means a tool in either writing. A list of what is never allowed means it also by what is
+    /// written alone, and no list means another letter.
+    #[test]
+    fn accents_are_one_however_they_are_written() {
+        let (one, two) = ("caf\u{e9}", "cafe\u{301}");
+        for (glob, name) in [(one, two), (two, one), (one, one), (two, two)] {
+            for (glob, server) in
+                [(format!("{glob}*"), None), (format!("*{glob}"), None), (format!("shop/{glob}"), Some("shop"))]
+            {
+                let read = ToolGlob::parse(&glob).unwrap();
+                assert!(read.covers(server, name) && read.denies(server, name), "{glob:?} {name:?}");
+                assert!(!read.covers(server, "cafe") && !read.denies(server, "cafe"), "{glob:?}");
+            }
+        }
+        let bare = ToolGlob::parse("cafe*").unwrap();
+        assert!(bare.denies(None, two) && !bare.covers(None, two) && !bare.denies(None, one));
+        // Of one that is longer than the gate takes, too.
+        let long = |accent: &str| format!("{}{accent}{}", "x".repeat(51), "y".repeat(80));
+        for glob in [long(one), format!("{}{one}*", "x".repeat(51))] {
+            let read = ToolGlob::parse(&glob).unwrap();
+            assert!(read.denies(None, &known_by(&long(two))), "{glob}");
+        }
+        assert!(ToolGlob::parse(&long(two)).unwrap().covers(None, &known_by(&long(one))));
     }
 
     /// Stars that would make a backtracking matcher try every split are matched in one pass over a long name.

@@ -13,6 +13,7 @@ pub mod host_filter;
 pub mod id;
 mod invalid;
 pub mod json;
+pub mod likeness;
 pub mod link;
 pub mod money;
 pub mod nearest;

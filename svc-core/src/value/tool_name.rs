@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use super::digest::Digest;
+use super::likeness::composed;
 
 /// Characters of a tool's name that the gate takes (CONTRACT part 1, "Texts").
 const NAME_CHARS: usize = 100;
@@ -12,16 +13,20 @@ const PARTS: [usize; 3] = [52, 24, 22];
 const MARK: char = '~';
 
 /// The name by which the gate knows a tool: its own, or of a longer one than it takes the beginning and the end, and between them a
-/// digest of the whole.
+/// digest of the whole. A longer one is shortened as it is composed, so that lists mean it in either writing of an accent.
 #[must_use]
 pub fn known_by(name: &str) -> Cow<'_, str> {
+    if name.chars().count() <= NAME_CHARS {
+        return Cow::Borrowed(name);
+    }
+    let name = composed(name);
     let count = name.chars().count();
     if count <= NAME_CHARS {
-        return Cow::Borrowed(name);
+        return name;
     }
     let [head, digest, tail] = PARTS;
     let first: String = name.chars().take(head).collect();
-    let whole: String = Digest::of(name).to_string().chars().take(digest).collect();
+    let whole: String = Digest::of(&*name).to_string().chars().take(digest).collect();
     let last: String = name.chars().skip(count - tail).collect();
     Cow::Owned(format!("{first}{MARK}{whole}{MARK}{last}"))
 }

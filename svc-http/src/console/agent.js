@@ -187,8 +187,8 @@ function Remove({ agent, close, done }) {
   const api = useApi();
   const { say } = usePlace();
   // Signs that nobody sees are named where it is shown, and nobody can type them.
-  const names = [agent.name, plain(agent.name)].map((it) => it.trim());
-  const remove = (/** @type {any} */ it) => (names.includes(it.typed.trim()) ? api("DELETE", `agents/${agent.id}`) : wrongFields({ typed: "This is not its name. Nothing was removed." }));
+  const names = [agent.name, plain(agent.name)].map((it) => it.trim().normalize("NFC"));
+  const remove = (/** @type {any} */ it) => (names.includes(it.typed.trim().normalize("NFC")) ? api("DELETE", `agents/${agent.id}`) : wrongFields({ typed: "This is not its name. Nothing was removed." }));
   const removed = () => {
     say("It is removed.");
     done();

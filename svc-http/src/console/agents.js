@@ -5,7 +5,7 @@ import { useApi, useList, useLive, useWhole } from "./list.js";
 import { InOneLine, Terms, atTerms, bodyOf, useTemplates } from "./mandates.js";
 import { ShownOnce } from "./once.js";
 import { isDone, query as asQuery } from "./server.js";
-import { count } from "./text.js";
+import { count, sought } from "./text.js";
 
 const PART = 25;
 const WHOLE = "mandates.0.";
@@ -72,8 +72,8 @@ export function Page({ query }) {
     setLooking(true);
     go(at(wid, "agents") + asQuery({ name }), true);
   };
-  const wanted = part.trim().toLowerCase();
-  const shown = list.items.filter((/** @type {any} */ it) => it.name.toLowerCase().includes(wanted));
+  const wanted = sought(part.trim());
+  const shown = list.items.filter((/** @type {any} */ it) => sought(it.name).includes(wanted));
   const of = (/** @type {any} */ it) => details[it.id] ?? {};
   const columns = [
     { title: "Agent", cell: (/** @type {any} */ it) => html`<a href=${at(wid, "agents", it.id)}><${Quoted} text=${it.name} /></a><br /><small>${isWhole(it) ? html`for <${Quoted} text=${it.principalEmail || it.principalId} />` : "you may freeze it"}</small>` },

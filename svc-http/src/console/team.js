@@ -10,6 +10,7 @@ import { ShownOnce } from "./once.js";
 import { Checks, SecondOwner, named, ticked, useTeams } from "./people.js";
 import { Teams } from "./teams.js";
 import { query as written } from "./server.js";
+import { sought } from "./text.js";
 
 const PART = 100;
 const STATES = /** @type {Record<string, [any, string]>} */ ({ invited: ["waits", "Invited"], disabled: ["plain", "Removed"] });
@@ -61,10 +62,10 @@ function Members({ tabs, query }) {
   const { state = "here", role = "", name = "" } = query;
   const manages = may("ManageMembers");
   // Whoever is looked for is found wherever they stand in the list.
-  const wanted = name.trim().toLowerCase();
+  const wanted = sought(name.trim());
   const all = useWhole(wanted ? "members" : null, ["approval"]);
   const read = wanted ? { ...all, data: all.data && all.data.data, items: (all.data && all.data.data) || [], more: !!(all.data && all.data.nextCursor), step: `name ${wanted}` } : list;
-  const isNamed = (/** @type {any} */ it) => !wanted || `${it.name ?? ""} ${it.email}`.toLowerCase().includes(wanted);
+  const isNamed = (/** @type {any} */ it) => !wanted || sought(`${it.name ?? ""} ${it.email}`).includes(wanted);
   const shown = read.items.filter((/** @type {any} */ it) => (state === "here" ? it.state !== "disabled" : it.state === state) && (!role || it.role === role) && isNamed(it));
   const isFiltered = state !== "here" || !!role || !!wanted;
   const owners = list.items.filter((/** @type {any} */ it) => isOwner(it) && it.state === "active");

@@ -35,6 +35,9 @@ export function plain(text) {
   return said.replace(UNSEEN, (it, /** @type {string | undefined} */ shown) => shown ?? named(it)).replace(RUN, counted);
 }
 
+/** A text as it is looked for and found: in any case, whichever way its accents are written. @param {string} text */
+export const sought = (text) => text.normalize("NFC").toLowerCase();
+
 /**
  * The domain of a recipient as the network has it, where it is written in other letters than those: some look like these. Empty where
  * it is not.

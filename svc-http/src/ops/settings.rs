@@ -6,7 +6,7 @@ use serde_json::Value;
 use svc_core::refusal::Refusal;
 use svc_core::rules::people::by::By;
 use svc_core::rules::people::settings::ChangeSettings;
-use svc_core::rules::people::templates::{KeepTemplate, RemoveTemplate};
+use svc_core::rules::people::templates::{KeepTemplate, RemoveTemplate, own_template};
 use svc_core::state::gate::{Template, WorkspaceTemplate};
 use svc_core::state::people::Workspace;
 use svc_core::store::{Found, Loaded, Range, Row as _, Stamp};
@@ -136,8 +136,7 @@ impl Place<'_> {
             return Ok(Named::BuiltIn(template));
         }
         let name = Label::parse(&name).map_err(|_| Refusal::not_found())?;
-        let id = WorkspaceTemplate::id_of(self.workspace, &name);
-        let found = self.service.read(|scope| scope.get::<WorkspaceTemplate>(id))?;
+        let found = self.service.read(|scope| own_template(scope, self.workspace, &name))?;
         found.map(Named::Own).ok_or_else(Refusal::not_found)
     }
 

@@ -4,6 +4,8 @@
 //! or varies is kept where it does that, once for each, and never for being a joiner alone. The scripts of the pages go by the same
 //! pattern, which a test compares.
 
+pub(super) use svc_core::value::likeness::is_hidden;
+
 /// A stretch of signs, both ends in it.
 type Range = (char, char);
 
@@ -91,43 +93,6 @@ const PICTOGRAPHS: &[Range] = &[
 /// behind it.
 pub(super) fn is_unseen(sign: char, before: [Option<char>; 2], after: Option<char>) -> bool {
     is_hidden(sign) && !is_shown_beside(sign, before, after)
-}
-
-/// Controls, signs of format (the Unicode category Cf) and of lines, letters without a shape, and what no font shows
-/// (`Default_Ignorable_Code_Point`).
-pub(super) fn is_hidden(sign: char) -> bool {
-    if sign.is_control() {
-        return !matches!(sign, '\t' | '\n');
-    }
-    matches!(
-        sign,
-        '\u{ad}'
-            | '\u{34f}'
-            | '\u{600}'..='\u{605}'
-            | '\u{61c}'
-            | '\u{6dd}'
-            | '\u{70f}'
-            | '\u{890}'..='\u{891}'
-            | '\u{8e2}'
-            | '\u{115f}'..='\u{1160}'
-            | '\u{17b4}'..='\u{17b5}'
-            | '\u{180b}'..='\u{180f}'
-            | '\u{200b}'..='\u{200f}'
-            | '\u{2028}'..='\u{202e}'
-            | '\u{2060}'..='\u{206f}'
-            | '\u{2800}'
-            | '\u{3164}'
-            | '\u{fe00}'..='\u{fe0f}'
-            | '\u{feff}'
-            | '\u{ffa0}'
-            | '\u{fff0}'..='\u{fffb}'
-            | '\u{110bd}'
-            | '\u{110cd}'
-            | '\u{13430}'..='\u{1343f}'
-            | '\u{1bca0}'..='\u{1bca3}'
-            | '\u{1d173}'..='\u{1d17a}'
-            | '\u{e0000}'..='\u{e0fff}'
-    )
 }
 
 /// Whether a sign without a shape changes how those beside it are shown.

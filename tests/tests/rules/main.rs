@@ -28,6 +28,7 @@ mod limits;
 mod mandates;
 mod mcp_servers;
 mod members;
+mod names;
 mod people;
 mod provenance;
 mod ran;

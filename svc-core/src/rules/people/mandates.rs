@@ -6,11 +6,12 @@ use std::sync::Arc;
 use super::by::{By, entitled};
 use super::recount::Recount;
 use super::settings::differing;
+use super::templates::own_template;
 use crate::refusal::{FieldError, Refusal};
 use crate::rules::gate::freeze::own_agent;
 use crate::rules::gateway::routing::as_json;
 use crate::state::evidence::{Fact, Subject};
-use crate::state::gate::{AGENT_MANDATES_MAX, Agent, Grant, Mandate, Template, Terms, TermsChange, WorkspaceTemplate};
+use crate::state::gate::{AGENT_MANDATES_MAX, Agent, Grant, Mandate, Template, Terms, TermsChange};
 use crate::state::people::{Allowance, Plans, Right, Roster, Workspace};
 use crate::store::Row;
 use crate::turn::{Halt, Scope};
@@ -121,7 +122,7 @@ pub(super) fn read(scope: &mut Scope<'_>, workspace: &Workspace, content: &Conte
     let terms = match Template::find(name) {
         Some(template) => template.terms(workspace.settings.currency).map_err(|_| Refusal::internal())?,
         None => {
-            let own = scope.get::<WorkspaceTemplate>(WorkspaceTemplate::id_of(workspace.id, &label))?;
+            let own = own_template(scope, workspace.id, &label)?;
             // One whose time is up names nothing that could be granted.
             let now = scope.now();
             let own = own.filter(|it| it.terms.expires_at.is_none_or(|end| now < end));

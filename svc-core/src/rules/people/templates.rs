@@ -14,6 +14,7 @@ use crate::turn::{Halt, Scope};
 use crate::value::canonical::Object;
 use crate::value::id::WorkspaceId;
 use crate::value::json::Json;
+use crate::value::likeness::told_by;
 use crate::value::text::{Label, NO_DOTS, is_dots};
 
 /// Adds a template, or changes what one says.
@@ -39,12 +40,11 @@ pub struct KeepTemplate {
 pub fn keep_template(scope: &mut Scope<'_>, asked: &KeepTemplate) -> Result<Arc<WorkspaceTemplate>, Halt> {
     entitled(scope, &asked.by, asked.workspace, Right::ManageTemplates)?;
     let workspace = scope.get::<Workspace>(asked.workspace)?.ok_or_else(Refusal::not_found)?;
-    let id = WorkspaceTemplate::id_of(asked.workspace, &asked.name);
-    let before = scope.get::<WorkspaceTemplate>(id)?;
+    let before = own_template(scope, asked.workspace, &asked.name)?;
     if asked.is_there && before.is_none() {
         return Err(Refusal::not_found().into());
     }
-    if !asked.is_there && (before.is_some() || Template::find(asked.name.as_str()).is_some()) {
+    if !asked.is_there && (before.is_some() || Template::find(&told_by(asked.name.as_str())).is_some()) {
         return Err(Refusal::invalid_field("name", "is the name of another template").into());
     }
     if !asked.is_there && is_dots(asked.name.as_str()) {
@@ -60,11 +60,12 @@ pub fn keep_template(scope: &mut Scope<'_>, asked: &KeepTemplate) -> Result<Arc<
         return Err(Refusal::invalid_mandate(faults).into());
     }
     let said = before.as_ref().map(|it| &it.terms);
-    record(scope, asked.workspace, &asked.by, &asked.name, (said, Some(&terms)))?;
+    let name = before.as_ref().map_or(&asked.name, |it| &it.name);
+    record(scope, asked.workspace, &asked.by, name, (said, Some(&terms)))?;
     let template = match before {
         Some(before) => WorkspaceTemplate { terms, ..WorkspaceTemplate::clone(&before) },
         None => WorkspaceTemplate {
-            id,
+            id: WorkspaceTemplate::id_of(asked.workspace, &asked.name),
             workspace: asked.workspace,
             name: asked.name.clone(),
             terms,
@@ -74,6 +75,23 @@ pub fn keep_template(scope: &mut Scope<'_>, asked: &KeepTemplate) -> Result<Arc<
     };
     scope.put(template.clone());
     Ok(Arc::new(template))
+}
+
+/// The workspace's own template of this name. Names that look alike are one.
+///
+/// # Errors
+/// [`Halt::Load`] alone.
+pub fn own_template(
+    scope: &mut Scope<'_>,
+    workspace: WorkspaceId,
+    name: &Label,
+) -> Result<Option<Arc<WorkspaceTemplate>>, Halt> {
+    for id in WorkspaceTemplate::ids_of(workspace, name) {
+        if let Some(found) = scope.get::<WorkspaceTemplate>(id)? {
+            return Ok(Some(found));
+        }
+    }
+    Ok(None)
 }
 
 /// What a change does to a template: what it said, and what it says from now on.
@@ -116,9 +134,8 @@ pub struct RemoveTemplate {
 /// Those of [`entitled`]; `not_found` where the workspace has no such template of its own.
 pub fn remove_template(scope: &mut Scope<'_>, asked: &RemoveTemplate) -> Result<(), Halt> {
     entitled(scope, &asked.by, asked.workspace, Right::ManageTemplates)?;
-    let id = WorkspaceTemplate::id_of(asked.workspace, &asked.name);
-    let template = scope.get::<WorkspaceTemplate>(id)?.ok_or_else(Refusal::not_found)?;
-    record(scope, asked.workspace, &asked.by, &asked.name, (Some(&template.terms), None))?;
-    scope.delete::<WorkspaceTemplate>(id);
+    let template = own_template(scope, asked.workspace, &asked.name)?.ok_or_else(Refusal::not_found)?;
+    record(scope, asked.workspace, &asked.by, &template.name, (Some(&template.terms), None))?;
+    scope.delete::<WorkspaceTemplate>(template.id);
     Ok(())
 }

@@ -11,11 +11,11 @@ use crate::state::people::{
     Member, Principal, Reach, Right, ServiceToken, TOKEN_DAYS_MAX, TokenName, TokenScope, TokenUse, Workspace,
 };
 use crate::turn::{Halt, Scope};
-use crate::value::Span;
 use crate::value::canonical::Object;
 use crate::value::digest::{CredentialId, Digest};
 use crate::value::id::{TokenId, WorkspaceId};
 use crate::value::text::Label;
+use crate::value::{Span, Timestamp};
 
 /// How many address ranges one token may be pinned to.
 const RANGES_MAX: usize = 100;
@@ -49,16 +49,7 @@ pub fn create_token(scope: &mut Scope<'_>, asked: &CreateToken) -> Result<Arc<Se
     scope.get::<Workspace>(asked.workspace)?.ok_or_else(Refusal::not_found)?;
     let now = scope.now();
     let mut faults = faults(asked);
-    let name_id = TokenName::id_of(asked.workspace, &asked.name);
-    let taken = match scope.get::<TokenName>(name_id)? {
-        Some(it) => scope.get::<ServiceToken>(it.token)?,
-        None => None,
-    };
-    let taken = match taken.filter(|it| it.is_live(now)) {
-        Some(it) => !is_void(scope, &it)?,
-        None => false,
-    };
-    if taken {
+    if is_taken(scope, asked.workspace, &asked.name, now)? {
         faults.push(FieldError::new("name", "is the name of another token in force"));
     }
     if !faults.is_empty() {
@@ -94,10 +85,24 @@ pub fn create_token(scope: &mut Scope<'_>, asked: &CreateToken) -> Result<Arc<Se
         .finish();
     let fact = Fact { kind: "token.created", actor: asked.by.actor(), subject: Subject::Token(token.token), data };
     scope.append(asked.workspace, fact);
-    scope.put(TokenName { id: name_id, token: id });
+    scope.put(TokenName { id: TokenName::id_of(asked.workspace, &asked.name), token: id });
     scope.put(TokenUse::none(token.token, asked.workspace));
     scope.put(token.clone());
     Ok(Arc::new(token))
+}
+
+/// Whether a token in force has this name, or one that looks like it.
+fn is_taken(scope: &mut Scope<'_>, workspace: WorkspaceId, name: &Label, now: Timestamp) -> Result<bool, Halt> {
+    let mut is_taken = false;
+    // Each is looked at, as the row of the new token's name must have been.
+    for id in TokenName::ids_of(workspace, name) {
+        let Some(named) = scope.get::<TokenName>(id)? else { continue };
+        let live = scope.get::<ServiceToken>(named.token)?.filter(|it| it.is_live(now));
+        if let Some(token) = live {
+            is_taken |= !is_void(scope, &token)?;
+        }
+    }
+    Ok(is_taken)
 }
 
 /// Whether the owner who made a token is one no more, or was none at some time since: they know its text. One that the operator made

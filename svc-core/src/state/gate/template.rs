@@ -9,6 +9,7 @@ use crate::state::people::Maker;
 use crate::value::currency::Currency;
 use crate::value::digest::TemplateId;
 use crate::value::id::WorkspaceId;
+use crate::value::likeness::told_by;
 use crate::value::link::{Index, Link, Linked, Order};
 use crate::value::period::Period;
 use crate::value::text::Label;
@@ -125,10 +126,23 @@ pub struct WorkspaceTemplate {
 }
 
 impl WorkspaceTemplate {
-    /// The row of the workspace's template with this name.
+    /// The row of the workspace's template with this name. Names that look alike are one.
     #[must_use]
     pub fn id_of(workspace: WorkspaceId, name: &Label) -> TemplateId {
-        TemplateId::of(&[&workspace.bits().to_be_bytes(), name.as_str().as_bytes()])
+        Self::id_as_written(workspace, &told_by(name.as_str()))
+    }
+
+    /// The rows in which the template of this name may stand: one of before stands by its name as it was written. Nearly always that is
+    /// one row.
+    #[must_use]
+    pub fn ids_of(workspace: WorkspaceId, name: &Label) -> Vec<TemplateId> {
+        let mut ids = vec![Self::id_of(workspace, name), Self::id_as_written(workspace, name.as_str())];
+        ids.dedup();
+        ids
+    }
+
+    fn id_as_written(workspace: WorkspaceId, name: &str) -> TemplateId {
+        TemplateId::of(&[&workspace.bits().to_be_bytes(), name.as_bytes()])
     }
 }
 

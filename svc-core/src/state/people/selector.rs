@@ -8,6 +8,7 @@ use std::sync::Arc;
 use crate::refusal::FieldError;
 use crate::state::gate::{ActionKind, Agent, Mandate};
 use crate::value::id::{AgentId, PrincipalId, TeamId};
+use crate::value::likeness::{composed, told_by};
 use crate::value::text::Label;
 
 /// Conditions on agents; those that are absent are met by every agent that was not removed.
@@ -21,11 +22,11 @@ pub struct Selector {
     pub principal: Option<PrincipalId>,
     /// It acts for a member of this team.
     pub team: Option<TeamId>,
-    /// It has an active mandate that this template made.
+    /// It has an active mandate that this template made; names are one whichever way their accents are written.
     pub template: Option<Box<str>>,
     /// It has an active mandate that covers this type.
     pub action: Option<ActionKind>,
-    /// Its name begins so, letter by letter.
+    /// Its name begins so, letter by letter, whichever way accents are written.
     pub name_prefix: Option<Box<str>>,
 }
 
@@ -93,15 +94,16 @@ impl Selector {
         !agent.is_removed()
             && self.agents.as_ref().is_none_or(|ids| ids.contains(&agent.id))
             && self.principal.is_none_or(|id| id == agent.principal)
-            && self.name_prefix.as_ref().is_none_or(|prefix| agent.name.as_str().starts_with(&**prefix))
+            && self.name_prefix.as_ref().is_none_or(|it| composed(agent.name.as_str()).starts_with(&*composed(it)))
     }
 
     /// Whether an agent is meant.
     #[must_use]
     pub fn matches(&self, candidate: &Candidate<'_>) -> bool {
         let covers = |mandate: &Mandate, kind: &ActionKind| mandate.actions.iter().any(|it| it.covers(kind));
-        let by_template =
-            |mandate: &Mandate, name: &str| mandate.template.as_ref().is_some_and(|it| it.as_str() == name);
+        let by_template = |mandate: &Mandate, name: &str| {
+            mandate.template.as_ref().is_some_and(|it| told_by(it.as_str()) == told_by(name))
+        };
         self.admits(candidate.agent)
             && self.team.is_none_or(|team| candidate.teams.contains(&team))
             && self.template.as_ref().is_none_or(|name| candidate.mandates.iter().any(|it| by_template(it, name)))

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::value::digest::{CredentialId, Digest, TokenNameId};
 use crate::value::id::{ApprovalId, PrincipalId, TokenId, WorkspaceId};
+use crate::value::likeness::told_by;
 use crate::value::link::{Index, Link, Linked};
 use crate::value::text::Label;
 use crate::value::{Id, Span, Timestamp};
@@ -78,10 +79,22 @@ pub struct TokenName {
 }
 
 impl TokenName {
-    /// The row of this name in this workspace.
+    /// The row of this name in this workspace. Names that look alike are one.
     #[must_use]
     pub fn id_of(workspace: WorkspaceId, name: &Label) -> TokenNameId {
-        TokenNameId::of(&[&workspace.bits().to_be_bytes(), name.as_str().as_bytes()])
+        Self::id_as_written(workspace, &told_by(name.as_str()))
+    }
+
+    /// The rows in which this name may stand: rows of before have it as it was written. Nearly always that is one.
+    #[must_use]
+    pub fn ids_of(workspace: WorkspaceId, name: &Label) -> Vec<TokenNameId> {
+        let mut ids = vec![Self::id_of(workspace, name), Self::id_as_written(workspace, name.as_str())];
+        ids.dedup();
+        ids
+    }
+
+    fn id_as_written(workspace: WorkspaceId, name: &str) -> TokenNameId {
+        TokenNameId::of(&[&workspace.bits().to_be_bytes(), name.as_bytes()])
     }
 }
 

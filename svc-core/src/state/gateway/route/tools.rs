@@ -2,6 +2,7 @@
 
 use crate::state::gateway::routing::{Routing, ToolRule};
 use crate::value::glob;
+use crate::value::likeness::composed;
 use crate::value::tool_name::{ends, known_by};
 
 /// What tools bring in where a workspace has no table of its own, the first that covers a name: folded globs and sources
@@ -146,6 +147,7 @@ struct Folded {
 
 impl Folded {
     fn of(text: &str) -> Self {
+        let text = &*composed(text);
         let Some(rest) = behind_mcp(text) else {
             return Self { whole: folded(text), is_servers: false, borders: Vec::new() };
         };
