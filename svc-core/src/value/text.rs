@@ -3,10 +3,14 @@
 //! **Invariant:** lengths are counted in Unicode scalar values, after trimming, and no text holds a control character
 //! but the tab and newline of a [`Note`].
 
+use std::borrow::Cow;
 use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::str::FromStr;
 use std::sync::Arc;
+
+use idna::AsciiDenyList;
+use idna::uts46::{DnsLength, Hyphens, Uts46};
 
 use super::Invalid;
 
@@ -105,7 +109,7 @@ texts! {
     Detail = |text| trimmed(text, 0, 500), "must be at most 500 characters without control characters";
 }
 
-/// An e-mail address, kept as sent. Two that differ in case alone are one address.
+/// An e-mail address, kept as sent. Two are one address that differ in case alone, or in how the name of their host is written.
 #[derive(Clone)]
 pub struct Email {
     sent: Arc<str>,
@@ -124,11 +128,26 @@ impl UrlText {
     }
 }
 
-/// An address in lower case. Of the part before the `@` its letters of ASCII alone: some others have such a letter as their lower case
-/// (U+212A becomes `k`), and would be somebody else. A domain is looked up in lower case by everybody.
-fn lower(address: &str) -> String {
-    let (user, host) = address.split_once('@').unwrap_or((address, ""));
-    format!("{}@{}", user.to_ascii_lowercase(), host.to_lowercase())
+/// An address as it is compared. Of the part before the `@` the letters of ASCII alone are made lower: some others have such a letter as
+/// their lower case (U+212A becomes `k`), and would be somebody else. A host is looked up by its A-labels, whatever was typed.
+fn folded(user: &str, host: &str) -> String {
+    format!("{}@{}", user.to_ascii_lowercase(), host_of(host))
+}
+
+/// A host as the DNS has it: lower case, A-labels (UTS 46, as browsers read an address), no dot at the end. What is no such name is made
+/// lower case as it is.
+fn host_of(text: &str) -> Cow<'_, str> {
+    let is_label = |label: &str| label.get(..4).is_some_and(|it| it.eq_ignore_ascii_case("xn--"));
+    let name = if text.is_ascii() && !text.split('.').any(is_label) {
+        Cow::Owned(text.to_ascii_lowercase())
+    } else {
+        let found = Uts46::new().to_ascii(text.as_bytes(), AsciiDenyList::URL, Hyphens::Allow, DnsLength::Ignore);
+        found.unwrap_or_else(|_| Cow::Owned(text.to_lowercase()))
+    };
+    match name.strip_suffix('.').filter(|it| !it.is_empty()) {
+        Some(front) => Cow::Owned(front.to_owned()),
+        None => name,
+    }
 }
 
 impl Email {
@@ -145,8 +164,9 @@ impl Email {
                     .is_some_and(|(user, host)| !user.is_empty() && !host.is_empty() && !host.contains('@'))
             })
             .ok_or_else(|| Invalid::new("must be an e-mail address of at most 254 characters"))?;
-        let lower = lower(&sent);
-        let folded = if *lower == *sent { Arc::clone(&sent) } else { lower.into() };
+        let (user, host) = sent.split_once('@').unwrap_or((&sent, ""));
+        let folded = folded(user, host);
+        let folded = if *folded == *sent { Arc::clone(&sent) } else { folded.into() };
         Ok(Self { sent, folded })
     }
 
@@ -156,10 +176,28 @@ impl Email {
         &self.sent
     }
 
-    /// The address in lower case: what is compared and looked up.
+    /// The address in lower case, its host with A-labels: what is compared, and what it is kept by.
     #[must_use]
     pub fn folded(&self) -> &str {
         &self.folded
+    }
+
+    /// What the address may be kept by: as it stands in lower case, as rows had it before hosts were folded and as they have a host in
+    /// letters that UTS 46 did not know yet; [as it is folded](Self::folded); and with its host in letters. Nearly always that is one.
+    #[must_use]
+    pub fn kept_by(&self) -> Vec<Cow<'_, str>> {
+        let (user, host) = self.folded.split_once('@').unwrap_or((&self.folded, ""));
+        let (_, sent) = self.sent.split_once('@').unwrap_or((&self.sent, ""));
+        let lower = sent.to_lowercase();
+        let mut all = vec![Cow::Borrowed(&*self.folded)];
+        if lower != host {
+            all.insert(0, Cow::Owned(format!("{user}@{lower}")));
+        }
+        let (letters, _) = Uts46::new().to_unicode(host.as_bytes(), AsciiDenyList::URL, Hyphens::Allow);
+        if letters != host && letters != lower {
+            all.push(Cow::Owned(format!("{user}@{letters}")));
+        }
+        all
     }
 }
 
@@ -214,8 +252,7 @@ fn exact(text: &str, min: usize, max: usize) -> Option<Arc<str>> {
 /// Lines may end as they do on any system; they are kept with a newline alone.
 fn note(text: &str) -> Option<Arc<str>> {
     let text = text.trim();
-    let joined =
-        if text.contains("\r\n") { text.replace("\r\n", "\n").into() } else { std::borrow::Cow::Borrowed(text) };
+    let joined = if text.contains("\r\n") { text.replace("\r\n", "\n").into() } else { Cow::Borrowed(text) };
     let clean = !joined.contains(|it: char| it.is_control() && it != '\t' && it != '\n');
     (clean && within(&joined, 1, 500)).then(|| joined.as_ref().into())
 }
@@ -352,6 +389,55 @@ mod tests {
             &format!("{}@b", "a".repeat(253)),
         ] {
             assert!(Email::parse(bad).is_err(), "{bad:?}");
+        }
+    }
+
+    /// A host has one name: with its letters or with A-labels, in either form of an accent, with or without the dot at its end. What is
+    /// shown is what was sent, and other letters are other people.
+    #[test]
+    fn addresses_are_one_however_their_host_is_written() {
+        let plain = Email::parse("zoe@xn--caf-dma.example").unwrap();
+        assert_eq!((plain.folded(), plain.as_str()), ("zoe@xn--caf-dma.example", "zoe@xn--caf-dma.example"));
+        for sent in [
+            "zoe@caf\u{e9}.example",
+            "Zoe@CAFE\u{301}.example",
+            "zoe@XN--caf-dma.Example.",
+            "zoe@caf\u{e9}\u{3002}example",
+        ] {
+            let read = Email::parse(sent).unwrap();
+            assert_eq!((&read, read.folded(), read.as_str()), (&plain, plain.folded(), sent));
+        }
+        assert_eq!(Email::parse("ann@example.com.").unwrap().folded(), "ann@example.com");
+        for (sent, folded) in [
+            ("zoe@cafe.example", "zoe@cafe.example"),
+            ("zo\u{eb}@example.com", "zo\u{eb}@example.com"),
+            // What is no name of a host is compared as it stands.
+            ("a@[192.0.2.1]", "a@[192.0.2.1]"),
+            ("a@XN--\u{df}", "a@xn--\u{df}"),
+            ("a@B_c", "a@b_c"),
+            ("a@.", "a@."),
+            ("a@x\u{ff20}b.example", "a@x\u{ff20}b.example"),
+        ] {
+            let read = Email::parse(sent).unwrap();
+            assert_eq!(read.folded(), folded, "{sent}");
+            assert_ne!(read, plain);
+        }
+    }
+
+    /// What an address may be kept by: one text where its host is plain; else what rows of before have, too.
+    #[test]
+    fn an_address_is_kept_by_every_writing() {
+        for (sent, kept) in [
+            ("Ann@Example.com", &["ann@example.com"][..]),
+            ("zoe@caf\u{e9}.example", &["zoe@caf\u{e9}.example", "zoe@xn--caf-dma.example"]),
+            ("zoe@xn--caf-dma.example", &["zoe@xn--caf-dma.example", "zoe@caf\u{e9}.example"]),
+            (
+                "zoe@cafe\u{301}.example",
+                &["zoe@cafe\u{301}.example", "zoe@xn--caf-dma.example", "zoe@caf\u{e9}.example"],
+            ),
+            ("ann@example.com.", &["ann@example.com.", "ann@example.com"]),
+        ] {
+            assert_eq!(Email::parse(sent).unwrap().kept_by(), kept, "{sent}");
         }
     }
 

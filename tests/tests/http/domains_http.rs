@@ -29,3 +29,15 @@ async fn what_is_wrong_with_a_domain_is_told_to_its_owners() {
     stage.site.audit();
     stage.site.stop().await;
 }
+
+/// The provider writes the host of an address as it likes: whoever was invited is found by the name that this is.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_address_is_found_however_its_host_is_written() {
+    let stage = Stage::set().await;
+    stage.prove();
+    stage.invite(ANN, Role::Member);
+    let (mut browser, got) = stage.come(stage.claims("ann", "ann@HOOKS.example.com.")).await;
+    assert_eq!(to(&got), "/sign-in");
+    assert_eq!(browser.me().await["email"], json!(ANN));
+    stage.site.stop().await;
+}

@@ -10,6 +10,7 @@
 )]
 
 mod actions_http;
+mod addresses_http;
 mod agents_http;
 mod applications_http;
 mod approvals_http;

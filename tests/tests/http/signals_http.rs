@@ -6,10 +6,15 @@ use aws_lc_rs::signature::{ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair, KeyPai
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde_json::{Value, json};
+use svc_core::rules::people::keys::NewKey;
+use svc_core::rules::people::members::MemberDone;
+use svc_core::rules::people::register_agent::{ActsFor, RegisterAgent};
 use svc_core::state::edge::{ConfigChange, IntegrationKind, SignalKeys};
+use svc_core::state::gate::Agent;
 use svc_core::state::people::{
     Account, Member, MemberState, Membership, Plan, Principal, Role, Roster, Settings, SsoLink, Workspace,
 };
+use svc_core::testing::people::invitation;
 use svc_core::value::Id as _;
 use svc_core::value::Span;
 use svc_core::value::id::{PrincipalId, WorkspaceId};
@@ -168,6 +173,28 @@ async fn a_revoked_session_is_over_here_alone() {
         [json!(["other", "ignored"]), unknown.clone(), unknown, json!(["session-revoked", "sessions_ended"])]
     );
     assert_eq!(from.heard()[3]["principalId"], json!(ann.principal.to_string()));
+}
+
+/// A provider tells of a person by their address as it writes it: whoever was invited by another writing of its host is shut out.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_person_is_found_by_either_writing_of_their_address() {
+    for (kept, told) in
+        [("kim@xn--caf-dma.example", "kim@caf\u{e9}.example"), ("kim@caf\u{e9}.example", "kim@xn--caf-dma.example")]
+    {
+        let mut from = provider().await;
+        let here = from.site.workspace();
+        let invited = from.site.gate.execute(invitation(here, kept, Role::Member)).unwrap();
+        let MemberDone::Done { principal: kim, .. } = invited else { panic!("nobody is asked") };
+        let made = from.site.gate.execute(RegisterAgent {
+            principal: ActsFor::Principal(kim.id),
+            ..RegisterAgent::new(here, Label::parse("Kim's").unwrap(), NewKey::of("ask_of_kim"))
+        });
+        let agent = made.unwrap().agent.id;
+        assert_eq!(from.tell(DISABLED, told).await.status, 202);
+        assert_eq!(from.heard()[0]["principalId"], json!(kim.id.to_string()), "{told}");
+        let agent = from.site.gate.read(|scope| scope.get::<Agent>(agent)).unwrap().unwrap();
+        assert!(agent.frozen().is_some(), "{told}");
+    }
 }
 
 /// Whom single sign-on knows by the provider's own name is found by that name, and nobody else is.

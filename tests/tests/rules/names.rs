@@ -1,22 +1,24 @@
-//! Names that look alike: whom and what they mean.
+//! Names that look alike, and addresses of which the host is written in two ways: whom and what they mean.
 
 use svc_core::refusal::Kind;
+use svc_core::rules::people::accounts::{find_account, principal_with};
 use svc_core::rules::people::by::By;
 use svc_core::rules::people::keys::NewKey;
 use svc_core::rules::people::mandates::{Content, GrantMandate};
+use svc_core::rules::people::members::MemberDone;
 use svc_core::rules::people::register_agent::RegisterAgent;
 use svc_core::rules::people::templates::{KeepTemplate, RemoveTemplate, own_template};
 use svc_core::rules::people::tokens::CreateToken;
 use svc_core::state::gate::{Code, Verb, WorkspaceTemplate};
-use svc_core::state::people::{Selector, ServiceToken, TokenName, TokenScope};
+use svc_core::state::people::{EmailUse, Role, Selector, ServiceToken, TokenName, TokenScope};
 use svc_core::store::Row as _;
 use svc_core::testing::World;
-use svc_core::testing::people;
+use svc_core::testing::people::{self, invitation};
 use svc_core::testing::world::{terms, tool_call};
 use svc_core::value::Id as _;
-use svc_core::value::digest::{Digest, TemplateId, TokenNameId};
+use svc_core::value::digest::{Digest, EmailUseId, TemplateId, TokenNameId};
 use svc_core::value::id::WorkspaceId;
-use svc_core::value::text::Label;
+use svc_core::value::text::{Email, Label};
 
 use super::fleet::look;
 use super::{ask, calm};
@@ -127,5 +129,31 @@ fn tokens_that_look_alike_are_one() {
             assert_eq!((refused.kind(), refused.errors().len()), (Kind::InvalidRequest, 1), "{other:?}");
         }
         world.run(create(workspace, "Koln", 3)).unwrap();
+    }
+}
+
+/// Rows of before have an address in lower case as it was sent: whoever has one is found by either writing of its host.
+#[test]
+fn an_address_of_before_is_found_in_either_writing() {
+    let (letters, labels) = ("zoe@caf\u{e9}.example", "zoe@xn--caf-dma.example");
+    let mut world = World::new();
+    let workspace = world.workspace();
+    let MemberDone::Done { principal, .. } = world.run(invitation(workspace, letters, Role::Member)).unwrap() else {
+        panic!("nobody is asked")
+    };
+    let account = principal.membership().unwrap().account;
+    let email = Email::parse(letters).unwrap();
+    world.overwrite(EmailUse { id: EmailUse::of_account(&email), account: None, principal: None });
+    world.overwrite(EmailUse { id: EmailUse::of_principal(workspace, &email), account: None, principal: None });
+    let old = EmailUseId::of(&[b"account", letters.as_bytes()]);
+    world.overwrite(EmailUse { id: old, account: Some(account), principal: None });
+    let old = EmailUseId::of(&[&workspace.bits().to_be_bytes(), letters.as_bytes()]);
+    world.overwrite(EmailUse { id: old, account: None, principal: Some(principal.id) });
+    for writing in [letters, labels, "ZOE@CAF\u{c9}.example."] {
+        let email = Email::parse(writing).unwrap();
+        let found = world.engine().read(|scope| principal_with(scope, workspace, &email)).unwrap();
+        assert_eq!(found, Some(principal.id), "{writing}");
+        let found = world.engine().read(|scope| find_account(scope, &email)).unwrap();
+        assert_eq!(found.map(|it| it.id), Some(account), "{writing}");
     }
 }

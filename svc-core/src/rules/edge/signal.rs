@@ -6,8 +6,9 @@
 use super::receive::{Done, UNKNOWN_SUBJECT};
 use crate::refusal::Refusal;
 use crate::rules::gate::fleet::{Heard, freeze_heard};
+use crate::rules::people::accounts::principal_with;
 use crate::rules::people::single_sign_on::linked;
-use crate::state::people::{EmailUse, Member, Principal, SsoLink, Workspace};
+use crate::state::people::{Member, Principal, SsoLink, Workspace};
 use crate::store::Row as _;
 use crate::turn::{Halt, Scope};
 use crate::value::digest::SsoLinkId;
@@ -41,9 +42,7 @@ pub enum Named {
 /// [`Halt::Load`], or `internal` where a row that another names is not there.
 pub fn whose(scope: &mut Scope<'_>, workspace: WorkspaceId, named: &Named) -> Result<Option<PrincipalId>, Halt> {
     match named {
-        Named::Address(email) => {
-            Ok(scope.get::<EmailUse>(EmailUse::of_principal(workspace, email))?.and_then(|it| it.principal))
-        }
+        Named::Address(email) => principal_with(scope, workspace, email),
         Named::Subject(ids) => {
             scope.want(&ids.map(SsoLink::key))?;
             for id in ids {

@@ -175,9 +175,10 @@ fn erase_person(scope: &mut Scope<'_>, asked: &Erase, id: PrincipalId) -> Result
     if bare == person {
         return Ok(erased);
     }
-    let used = EmailUse::of_principal(workspace, &person.email);
-    if scope.get::<EmailUse>(used)?.is_some_and(|it| it.principal == Some(id)) {
-        scope.delete::<EmailUse>(used);
+    for used in EmailUse::all_of_principal(workspace, &person.email) {
+        if scope.get::<EmailUse>(used)?.is_some_and(|it| it.principal == Some(id)) {
+            scope.delete::<EmailUse>(used);
+        }
     }
     erased = erased.saturating_add(1);
     if let Some(member) = &person.member
@@ -189,9 +190,10 @@ fn erase_person(scope: &mut Scope<'_>, asked: &Erase, id: PrincipalId) -> Result
     if let Some(account) = person.member.as_ref().map(|it| it.account)
         && let Some(account) = scope.get::<Account>(account)?.filter(|it| it.memberships.is_empty())
     {
-        let used = EmailUse::of_account(&account.email);
-        if scope.get::<EmailUse>(used)?.is_some_and(|it| it.account == Some(account.id)) {
-            scope.delete::<EmailUse>(used);
+        for used in EmailUse::all_of_account(&account.email) {
+            if scope.get::<EmailUse>(used)?.is_some_and(|it| it.account == Some(account.id)) {
+                scope.delete::<EmailUse>(used);
+            }
         }
         scope.delete::<Account>(account.id);
         erased = erased.saturating_add(1);

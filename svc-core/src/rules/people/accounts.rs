@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use crate::refusal::Refusal;
 use crate::state::people::{Account, EmailUse, Member, Membership, Principal};
+use crate::store::Row as _;
 use crate::turn::{Halt, Scope};
-use crate::value::id::WorkspaceId;
+use crate::value::id::{PrincipalId, WorkspaceId};
 use crate::value::text::{Email, Label};
 
 /// The account that signs in with `email`, where there is one.
@@ -13,10 +14,33 @@ use crate::value::text::{Email, Label};
 /// # Errors
 /// [`Halt::Load`], or `internal` where a row that another names is not there.
 pub fn find_account(scope: &mut Scope<'_>, email: &Email) -> Result<Option<Arc<Account>>, Halt> {
-    let Some(id) = scope.get::<EmailUse>(EmailUse::of_account(email))?.and_then(|it| it.account) else {
-        return Ok(None);
-    };
-    scope.get::<Account>(id)?.map(Some).ok_or_else(|| Refusal::internal().into())
+    let rows = EmailUse::all_of_account(email);
+    scope.want(&rows.iter().map(|it| EmailUse::key(*it)).collect::<Vec<_>>())?;
+    for row in rows {
+        if let Some(id) = scope.get::<EmailUse>(row)?.and_then(|it| it.account) {
+            return scope.get::<Account>(id)?.map(Some).ok_or_else(|| Refusal::internal().into());
+        }
+    }
+    Ok(None)
+}
+
+/// Which principal of `workspace` has `email`, where one does.
+///
+/// # Errors
+/// [`Halt::Load`] alone.
+pub fn principal_with(
+    scope: &mut Scope<'_>,
+    workspace: WorkspaceId,
+    email: &Email,
+) -> Result<Option<PrincipalId>, Halt> {
+    let rows = EmailUse::all_of_principal(workspace, email);
+    scope.want(&rows.iter().map(|it| EmailUse::key(*it)).collect::<Vec<_>>())?;
+    for row in rows {
+        if let Some(id) = scope.get::<EmailUse>(row)?.and_then(|it| it.principal) {
+            return Ok(Some(id));
+        }
+    }
+    Ok(None)
 }
 
 /// The account that signs in with `email`, made if there is none. It is staged, not yet linked to any principal.
@@ -44,12 +68,12 @@ pub fn principal_for(
     email: &Email,
     name: Option<&Label>,
 ) -> Result<Arc<Principal>, Halt> {
-    let use_id = EmailUse::of_principal(workspace, email);
-    if let Some(id) = scope.get::<EmailUse>(use_id)?.and_then(|it| it.principal) {
+    if let Some(id) = principal_with(scope, workspace, email)? {
         return scope.get::<Principal>(id)?.ok_or_else(|| Refusal::internal().into());
     }
     let id = scope.fresh();
     let principal = Principal { name: name.cloned(), ..Principal::new(id, workspace, email.clone(), scope.now()) };
+    let use_id = EmailUse::of_principal(workspace, email);
     scope.put(EmailUse { id: use_id, account: None, principal: Some(principal.id) });
     scope.put(principal.clone());
     Ok(Arc::new(principal))

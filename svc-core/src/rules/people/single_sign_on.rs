@@ -8,13 +8,14 @@
 
 use std::sync::Arc;
 
+use super::accounts::principal_with;
 use super::by::{SignedIn, own_session};
 use super::sessions::{Begun, Started, begin};
 use super::sign_in::proven;
 use crate::refusal::Refusal;
 use crate::state::edge::{Integration, IntegrationConfig, IntegrationKind, IntegrationSlot, OidcConfig, Received};
 use crate::state::evidence::{Actor, Fact, Subject};
-use crate::state::people::{Account, EmailUse, Member, PendingSignIn, Principal, Proof, SsoLink, Workspace};
+use crate::state::people::{Account, Member, PendingSignIn, Principal, Proof, SsoLink, Workspace};
 use crate::store::Row as _;
 use crate::turn::{Halt, Scope};
 use crate::value::canonical::Object;
@@ -193,8 +194,7 @@ fn by_address(scope: &mut Scope<'_>, vouched: &Vouched) -> Result<(Arc<Principal
     let email = vouched.email.as_ref().ok_or_else(wrong)?;
     let domain = admitted(scope, vouched.workspace, email)?.filter(|it| vouched.domain.as_ref() == Some(it));
     domain.ok_or_else(wrong)?;
-    let using = scope.get::<EmailUse>(EmailUse::of_principal(vouched.workspace, email))?;
-    let id = using.and_then(|it| it.principal).ok_or_else(wrong)?;
+    let id = principal_with(scope, vouched.workspace, email)?.ok_or_else(wrong)?;
     let principal = scope.get::<Principal>(id)?.ok_or_else(Refusal::internal)?;
     let member = principal.membership().cloned().ok_or_else(wrong)?;
     Ok((principal, member))

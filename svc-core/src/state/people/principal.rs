@@ -297,7 +297,7 @@ impl Linked for Principal {
     }
 }
 
-/// Who uses an e-mail address. Addresses are one whatever their case.
+/// Who uses an e-mail address. Addresses are one whatever their case and whichever way their host is written.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EmailUse {
     /// Its row.
@@ -314,13 +314,33 @@ impl EmailUse {
     /// The row of the account that signs in with `email`.
     #[must_use]
     pub fn of_account(email: &Email) -> EmailUseId {
-        EmailUseId::of(&[b"account", email.folded().as_bytes()])
+        Self::account_by(email.folded())
+    }
+
+    /// The rows in which the account may stand that signs in with `email`, the likeliest first.
+    #[must_use]
+    pub fn all_of_account(email: &Email) -> Vec<EmailUseId> {
+        email.kept_by().iter().map(|it| Self::account_by(it)).collect()
+    }
+
+    fn account_by(address: &str) -> EmailUseId {
+        EmailUseId::of(&[b"account", address.as_bytes()])
     }
 
     /// The row of the principal of `workspace` that has `email`.
     #[must_use]
     pub fn of_principal(workspace: WorkspaceId, email: &Email) -> EmailUseId {
-        EmailUseId::of(&[&workspace.bits().to_be_bytes(), email.folded().as_bytes()])
+        Self::principal_by(workspace, email.folded())
+    }
+
+    /// The rows in which the principal of `workspace` may stand that has `email`, the likeliest first.
+    #[must_use]
+    pub fn all_of_principal(workspace: WorkspaceId, email: &Email) -> Vec<EmailUseId> {
+        email.kept_by().iter().map(|it| Self::principal_by(workspace, it)).collect()
+    }
+
+    fn principal_by(workspace: WorkspaceId, address: &str) -> EmailUseId {
+        EmailUseId::of(&[&workspace.bits().to_be_bytes(), address.as_bytes()])
     }
 }
 
