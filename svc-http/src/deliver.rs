@@ -36,6 +36,7 @@ use self::send::Came;
 pub use self::send::Sender;
 use self::spread::spread;
 use crate::shards::Shards;
+use crate::supervised::supervise;
 
 /// How often what is due is looked for; what is written meanwhile is heard of at once.
 const PERIOD: Duration = Duration::from_millis(500);
@@ -56,9 +57,14 @@ impl Deliveries {
     #[must_use]
     pub fn start(gate: Gate, sender: Sender) -> Self {
         let (stop, stopping) = watch::channel(false);
-        let (sender, queue, running) = (Arc::new(sender), Queue::default(), JoinSet::new());
-        let worker = Worker { gate, sender, queue, running, shards: Shards::default(), reached: BTreeMap::new() };
-        Self { stop, task: tokio::spawn(worker.run(stopping)) }
+        let sender = Arc::new(sender);
+        // What one that panicked had under way is dropped with it, and due again once its lease is over.
+        let task = supervise("deliveries", move |_| {
+            let (gate, sender, queue, running) = (gate.clone(), Arc::clone(&sender), Queue::default(), JoinSet::new());
+            let worker = Worker { gate, sender, queue, running, shards: Shards::default(), reached: BTreeMap::new() };
+            worker.run(stopping.clone())
+        });
+        Self { stop, task }
     }
 
     /// What tells it to make no new calls.

@@ -27,6 +27,7 @@ use tokio::time::{MissedTickBehavior, interval};
 
 use crate::ops;
 use crate::shards::Shards;
+use crate::supervised::supervise;
 use crate::wire::ocsf;
 
 /// How often ledgers are looked at: what happens meanwhile goes together. After a full delivery the next one is not waited for.
@@ -55,9 +56,12 @@ pub(crate) struct Exports {
 impl Exports {
     /// Follows the ledgers of `gate` that are exported. Needs a Tokio runtime.
     pub(crate) fn start(gate: Gate) -> Self {
-        let (waiting, held, running) = (VecDeque::new(), BTreeSet::new(), JoinSet::new());
-        let follower = Follower { gate, waiting, held, running, shards: Shards::default() };
-        Self { task: tokio::spawn(follower.run()) }
+        let task = supervise("exports", move |_| {
+            let (waiting, held, running) = (VecDeque::new(), BTreeSet::new(), JoinSet::new());
+            let follower = Follower { gate: gate.clone(), waiting, held, running, shards: Shards::default() };
+            follower.run()
+        });
+        Self { task }
     }
 }
 

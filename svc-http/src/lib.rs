@@ -58,6 +58,7 @@ mod signed;
 pub mod signer;
 pub mod slack;
 mod stalled;
+mod supervised;
 pub mod telemetry;
 pub mod tool_server;
 pub mod totp;

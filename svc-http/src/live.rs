@@ -31,6 +31,7 @@ use tokio::time::timeout;
 
 use self::event::Event;
 pub(crate) use self::reader::stream;
+use crate::supervised::supervise;
 
 /// Streams of one account at most.
 pub(crate) const STREAMS_MAX: u32 = 100;
@@ -119,14 +120,23 @@ impl Live {
         *streams = streams.saturating_add(1);
         if !watched.listening {
             watched.listening = true;
-            tokio::spawn(listen(Arc::clone(self), self.gate.changes(), self.gate.growth()));
+            let (live, mut heard) = (Arc::clone(self), Some((self.gate.changes(), self.gate.growth())));
+            drop(supervise("live events", move |_| {
+                // One that is begun again may have missed anything.
+                let missed = heard.is_none();
+                let (changes, growth) = heard.take().unwrap_or_else(|| (live.gate.changes(), live.gate.growth()));
+                listen(Arc::clone(&live), (changes, growth), missed)
+            }));
         }
         let known = watched.followers.get(&person.workspace).and_then(Weak::upgrade);
         let follower = known.unwrap_or_else(|| {
             let follower = Arc::new(Follower::new(person.workspace, size));
             watched.followers.retain(|_, it| it.strong_count() > 0);
             watched.followers.insert(person.workspace, Arc::downgrade(&follower));
-            tokio::spawn(follow(self.gate.clone(), Arc::downgrade(&follower), Arc::clone(&follower.grown)));
+            let (gate, own, grown) = (self.gate.clone(), Arc::downgrade(&follower), Arc::clone(&follower.grown));
+            drop(supervise("a follower of a ledger", move |_| {
+                follow(gate.clone(), Weak::clone(&own), Arc::clone(&grown))
+            }));
             follower
         });
         // Whatever was placed while nobody listened is looked for at once.
@@ -198,8 +208,11 @@ fn concerning(person: &Person) -> [Key; 3] {
     [person.voucher(), Account::key(person.account), Principal::key(person.principal)]
 }
 
-/// Hears of changes for as long as anybody watches.
-async fn listen(live: Arc<Live>, mut changes: Changes, mut growth: Changes) {
+/// Hears of changes for as long as anybody watches; `missed` says that some were told to nobody.
+async fn listen(live: Arc<Live>, (mut changes, mut growth): (Changes, Changes), missed: bool) {
+    if missed {
+        live.tell_all();
+    }
     loop {
         let heard = async {
             tokio::select! {

@@ -196,7 +196,7 @@ impl Server {
             let running = Arc::clone(&self.running);
             tokio::spawn(metrics::serve(listener, self.metrics, self.gate.clone(), running))
         });
-        let watched = tokio::spawn(Arc::clone(&self.running).watch(self.gate.clone(), self.gate.changes()));
+        let watched = Arc::clone(&self.running).watched(self.gate.clone());
         let own = self.listener.local_addr().ok();
         let reader = || Caller::new(self.strangers.clone(), own, Arc::clone(&self.resolver), self.trust.clone());
         self.documents.read_with(reader());

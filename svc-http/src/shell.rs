@@ -1,11 +1,7 @@
 //! One request from its head to its answer, in the order in which refusals are told: route, credential, rate, size,
 //! body, and then whatever the route itself finds.
 
-use std::future::poll_fn;
 use std::net::IpAddr;
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::pin::pin;
-use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -33,6 +29,7 @@ use crate::rate_limit::{RateLimiter, Rates, Subject};
 use crate::router::{AmbiguousRoute, Matched, Router, Unmatched};
 use crate::routes::{self, Auth, BodyMax, Content, EVERYWHERE, Limit, NOWHERE, Route, Shape};
 use crate::signed::{Room, Taking, is_unverified};
+use crate::supervised::contain_panic;
 use crate::trace::Trace;
 
 /// How many credentials from addresses that failed too often are looked for at once, from all of these together. Others wait for
@@ -573,16 +570,4 @@ fn declared(route: &'static Route, kind: Kind) {
         tracing::error!(route = route.path, ?kind, "undeclared refusal");
     }
     debug_assert!(route.may_refuse(kind), "{} does not declare {kind:?}", route.path);
-}
-
-/// The future's output, or `None` where it panicked: a bug ends one request, never its connection or the server.
-async fn contain_panic<T>(future: impl Future<Output = T>) -> Option<T> {
-    let mut future = pin!(future);
-    // After a panic the future is not polled again and what it borrowed is only read for the answer.
-    poll_fn(|context| match catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(context))) {
-        Ok(Poll::Pending) => Poll::Pending,
-        Ok(Poll::Ready(output)) => Poll::Ready(Some(output)),
-        Err(_payload) => Poll::Ready(None),
-    })
-    .await
 }

@@ -9,7 +9,7 @@ use crate::rules::people::keys::{self, EndedAbove};
 use crate::state::evidence::Actor;
 use crate::state::gate::Agent;
 use crate::state::gateway::{Payer, Task};
-use crate::state::people::{Binding, Credential, KeyScope, Workspace};
+use crate::state::people::{Binding, Credential, KeyScope, Principal, Workspace};
 use crate::store::{Key, Row};
 use crate::turn::{Halt, Scope};
 use crate::value::digest::CredentialId;
@@ -101,6 +101,31 @@ pub fn was_taken(scope: &mut Scope<'_>, caller: &CallKey) -> Result<bool, Halt> 
         // One whose time was up is let go of by its agent, and its row goes on to say whether it was revoked.
         None => Ok(via.is_some() || row.is_none_or(|it| it.revoked_at.is_some())),
     }
+}
+
+/// The rows of keys and of people on which it hangs whether a key was taken ([`was_taken`]), beside its workspace's and its agent's.
+/// They stay the same for as long as its agent's row does.
+///
+/// # Errors
+/// [`Halt::Load`] alone.
+pub fn hangs_on(scope: &mut Scope<'_>, caller: &CallKey) -> Result<Vec<Key>, Halt> {
+    let people = |it: &Credential| [Some(it.binding.principal), it.administers_for()].into_iter().flatten();
+    let mut all = vec![Credential::key(caller.row)];
+    if let Some(id) = caller.agent() {
+        let agent = scope.get::<Agent>(id)?;
+        let held = agent.iter().flat_map(|it| &it.keys);
+        let by = held.flat_map(|it| [it.via.as_ref().map(|via| via.person), it.made_by.map(|(person, _)| person)]);
+        all.extend(by.flatten().map(Principal::key));
+    } else if let Some(row) = scope.get::<Credential>(caller.row)? {
+        let above: Vec<Key> = row.made_under.iter().map(|it| Credential::key(*it)).collect();
+        scope.want(&above)?;
+        for above in &row.made_under {
+            all.extend(scope.get::<Credential>(*above)?.iter().flat_map(|it| people(it)).map(Principal::key));
+        }
+        all.extend(above);
+        all.extend(people(&row).map(Principal::key));
+    }
+    Ok(all)
 }
 
 /// That a key may tell and read what became of its calls: it is in force, and its agent was not removed. A frozen agent's may.
