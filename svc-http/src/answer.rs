@@ -32,6 +32,8 @@ const RATELIMIT_REMAINING: HeaderName = HeaderName::from_static("ratelimit-remai
 const RATELIMIT_RESET: HeaderName = HeaderName::from_static("ratelimit-reset");
 const IDEMPOTENT_REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
 const X_CONTENT_TYPE_OPTIONS: HeaderName = HeaderName::from_static("x-content-type-options");
+/// Which model call an answer is of.
+pub const X_SVC_CALL_ID: HeaderName = HeaderName::from_static("x-svc-call-id");
 /// Which budget spoke, as `kind:id`.
 pub const X_SVC_BUDGET_SCOPE: HeaderName = HeaderName::from_static("x-svc-budget-scope");
 /// Whether policy acts, and how far a budget's ladder is climbed.
@@ -103,6 +105,11 @@ impl Answer {
     #[must_use]
     pub fn refusal(&self) -> Option<&Refusal> {
         self.refusal.as_deref()
+    }
+
+    /// The id of the model call that it tells, where it tells one.
+    pub(crate) fn call(&self) -> Option<&HeaderValue> {
+        self.extra.iter().find(|(name, _)| *name == X_SVC_CALL_ID).map(|(_, id)| id)
     }
 
     /// 200 with a JSON text that is kept by no cache.

@@ -3,7 +3,7 @@
 //! **Invariant:** a credential that the route does not take is not read, so it can neither help nor harm.
 
 use http::header::{ACCEPT, AUTHORIZATION, CONTENT_ENCODING, CONTENT_TYPE, COOKIE, HOST, ORIGIN};
-use http::{HeaderMap, HeaderName, HeaderValue, Uri};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Uri};
 use svc_core::refusal::{FieldError, Refusal};
 
 use crate::entropy;
@@ -19,6 +19,8 @@ pub const X_API_KEY: HeaderName = HeaderName::from_static("x-api-key");
 /// Makes a repeated request answer as the first did.
 pub const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 
+/// Bytes of a method: the longest that is registered has 17.
+pub const METHOD_BYTES_MAX: usize = 32;
 /// Bytes of a path with its query.
 pub const URI_BYTES_MAX: usize = 16 * 1024;
 /// Bytes of the names and values of a request's headers.
@@ -54,8 +56,12 @@ pub fn accepts_pages(headers: &HeaderMap) -> bool {
 /// That the head of a request is no larger than any client of this service makes it.
 ///
 /// # Errors
-/// `uri_too_long`, `headers_too_large`.
-pub fn head_is_within(uri: &Uri, headers: &HeaderMap) -> Result<(), Refusal> {
+/// `uri_too_long`, `headers_too_large`; `invalid_request` for a method that is longer than any that HTTP knows.
+pub fn head_is_within(method: &Method, uri: &Uri, headers: &HeaderMap) -> Result<(), Refusal> {
+    if method.as_str().len() > METHOD_BYTES_MAX {
+        let message = format!("the method is longer than {METHOD_BYTES_MAX} bytes");
+        return Err(Refusal::invalid_request(vec![FieldError::whole(message)]));
+    }
     if uri.path_and_query().is_some_and(|it| it.as_str().len() > URI_BYTES_MAX) {
         return Err(Refusal::uri_too_long(URI_BYTES_MAX));
     }

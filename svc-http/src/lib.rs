@@ -9,6 +9,7 @@
 
 pub mod address;
 pub mod answer;
+mod at_hand;
 mod body;
 pub mod callback_secret;
 pub mod clock;

@@ -7,7 +7,9 @@
 //!
 //! **Invariant:** no query, cookie, header or body is in a line of a request, and no path: only its route's template.
 
+mod panics;
 mod queue;
+mod tied;
 
 use std::borrow::Cow;
 use std::ffi::OsStr;
@@ -23,13 +25,14 @@ use tracing_subscriber::util::SubscriberInitExt as _;
 use tracing_subscriber::{Layer, Registry, fmt};
 
 use self::queue::{Queue, Sink};
+use self::tied::Tied;
 use crate::config::{LogConfig, LogFormat, LogLevel};
 use crate::secrets::PREFIXES;
 
 /// What the line of one request tells.
 #[derive(Clone, Copy, Debug)]
 pub struct RequestLine<'request> {
-    /// The method of the route, or what was sent where no route matched.
+    /// The method as it was sent; one that HTTP does not name is logged as `-`.
     pub method: &'request str,
     /// The route's template such as `/v1/actions/{id}`; `None` where no route matched.
     pub route: Option<&'request str>,
@@ -39,20 +42,27 @@ pub struct RequestLine<'request> {
     pub took: Duration,
     /// The id that the answer carries in `x-request-id`.
     pub request_id: &'request str,
+    /// `error.type`, where the answer is an error.
+    pub refused: Option<&'request str>,
+    /// The id of the model call that it tells, where it tells one.
+    pub call: Option<&'request str>,
 }
 
-/// Writes one line about a request that was answered.
+/// Methods that are logged as they were sent.
+const METHODS: [&str; 9] = ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS", "CONNECT", "TRACE"];
+
+/// Writes one line about a request that was answered: a warning where it failed, so that whoever logs warnings alone can tell whose
+/// request met what is told of beside it.
 pub fn request(line: &RequestLine<'_>) {
-    let ms = (line.took.as_secs_f64() * 1e6).round() / 1e3;
-    tracing::info!(
-        target: "svc_http::request",
-        method = line.method,
-        route = line.route.unwrap_or("-"),
-        status = line.status,
-        ms,
-        request_id = line.request_id,
-        "request"
-    );
+    let RequestLine { method, route, status, took, request_id, refused, call } = *line;
+    let ms = (took.as_secs_f64() * 1e6).round() / 1e3;
+    // Anybody may send a method of any length.
+    let (method, route) = (if METHODS.contains(&method) { method } else { "-" }, route.unwrap_or("-"));
+    if status >= 500 {
+        tracing::warn!(target: "svc_http::request", method, route, status, ms, request_id, refused, call, "request");
+    } else {
+        tracing::info!(target: "svc_http::request", method, route, status, ms, request_id, refused, call, "request");
+    }
 }
 
 /// Sends the process's log to standard error. Only the first call in a process has an effect.
@@ -68,6 +78,7 @@ pub fn start(config: LogConfig) {
     if Registry::default().with(layer(config.level, json, colours, sink)).try_init().is_ok() {
         // Without a thread every line is written by whoever logs it.
         let _ = Queue::start(io::stderr(), tell_dropped).map(|queue| QUEUE.set(queue));
+        std::panic::set_hook(Box::new(panics::tell));
     }
 }
 
@@ -107,10 +118,12 @@ where
             .flatten_event(true)
             .with_current_span(false)
             .with_span_list(false)
+            .map_event_format(|inner| Tied { inner, json })
             .with_filter(targets(level))
             .boxed()
     } else {
-        lines.with_filter(targets(level)).boxed()
+        let tied = lines.map_event_format(|it| Tied { inner: it.with_ansi(colours), json });
+        tied.with_filter(targets(level)).boxed()
     }
 }
 
@@ -213,10 +226,11 @@ fn first_secret(text: &str) -> Option<(usize, usize)> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "a test may panic")]
+    #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "a test may panic")]
     use std::sync::Mutex;
 
     use super::*;
+    use crate::at_hand::{self, AtHand};
 
     const KEY: &str = "ask_AbCdEfGhIjKlMnOpQrStUvWxYz0123456789-_AbCde";
 
@@ -288,6 +302,8 @@ mod tests {
                 status: 200,
                 took: Duration::from_micros(1_234),
                 request_id: "req-1",
+                refused: None,
+                call: None,
             });
         });
         let mut line: serde_json::Map<String, serde_json::Value> = serde_json::from_str(&out).unwrap();
@@ -299,6 +315,81 @@ mod tests {
                 "route": "/v1/actions/{id}", "status": 200, "ms": 1.234, "request_id": "req-1",
             })
         );
+    }
+
+    /// A request that failed is a warning with the type of its error and its call; a method that HTTP does not name is not repeated.
+    #[test]
+    fn a_request_that_failed_is_a_warning() {
+        let line = |method, status| RequestLine {
+            method,
+            route: None,
+            status,
+            took: Duration::ZERO,
+            request_id: "req-1",
+            refused: Some("internal"),
+            call: Some("cal_1"),
+        };
+        let long = "M".repeat(10_000);
+        let out = logged(LogLevel::Warn, true, || {
+            request(&line("POST", 500));
+            request(&line(&long, 503));
+            request(&line("POST", 404));
+        });
+        let lines: Vec<serde_json::Value> = out.lines().map(|it| serde_json::from_str(it).unwrap()).collect();
+        let told = |it: &serde_json::Value| ["level", "method", "refused", "call"].map(|name| it[name].clone());
+        assert_eq!(
+            lines.iter().map(told).collect::<Vec<_>>(),
+            [["WARN", "POST", "internal", "cal_1"], ["WARN", "-", "internal", "cal_1"]]
+        );
+    }
+
+    /// What is logged while a request is worked on says which request it is of, in either format, also on another thread; a line that
+    /// says so itself says it once.
+    #[tokio::test]
+    async fn a_cause_names_its_request() {
+        let at_hand = || AtHand::of(http::HeaderValue::from_static("req-1"));
+        let work = |json| async move {
+            at_hand::found("/v1/actions/{id}", Some("wsp_00000000000000000000000001".parse().unwrap()));
+            let told = move || logged(LogLevel::Info, json, || tracing::error!(route = "own", "an operation failed"));
+            let here = logged(LogLevel::Info, json, || tracing::error!("an operation failed"));
+            let carried = at_hand::carried(async { AtHand::now().is_some() });
+            assert!(tokio::spawn(carried).await.unwrap());
+            (here, at_hand::spawn_blocking(told).await.unwrap())
+        };
+        let (here, there) = at_hand().within(work(true)).await;
+        let here: serde_json::Value = serde_json::from_str(&here).unwrap();
+        let told = |it: &serde_json::Value| ["request_id", "route", "workspace"].map(|name| it[name].clone());
+        let workspace = "wsp_00000000000000000000000001";
+        assert_eq!(told(&here), ["req-1", "/v1/actions/{id}", workspace]);
+        let there: serde_json::Value = serde_json::from_str(&there).unwrap();
+        assert_eq!(told(&there), ["req-1", "own", workspace]);
+        let (text, _) = at_hand().within(work(false)).await;
+        assert!(
+            text.ends_with(&format!(" request_id=req-1 route=/v1/actions/{{id}} workspace={workspace}\n")),
+            "{text}"
+        );
+        let outside = logged(LogLevel::Info, true, || tracing::error!("an operation failed"));
+        assert!(!outside.contains("request_id"), "{outside}");
+    }
+
+    /// A panic is one scrubbed line that says where, and repeats no text that was put together for it.
+    #[test]
+    fn a_panic_is_a_line() {
+        let before = std::panic::take_hook();
+        std::panic::set_hook(Box::new(panics::tell));
+        let out = logged(LogLevel::Error, true, || {
+            let _ = std::panic::catch_unwind(|| panic!("it cannot be"));
+            let _ = std::panic::catch_unwind(|| panic!("two\nlines of {KEY}"));
+        });
+        std::panic::set_hook(before);
+        let lines: Vec<serde_json::Value> = out.lines().map(|it| serde_json::from_str(it).unwrap()).collect();
+        assert_eq!(lines.len(), 2, "{out}");
+        assert!(
+            lines.iter().all(|it| it["at"].as_str().unwrap().contains("log.rs:") && it["message"] == "a panic"),
+            "{out}"
+        );
+        assert_eq!(lines[0]["what"], "it cannot be");
+        assert!(!out.contains("lines of"), "{out}");
     }
 
     /// The level holds for this program; libraries speak only when they warn.

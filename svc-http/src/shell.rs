@@ -11,11 +11,13 @@ use http::{HeaderMap, Method, Request, Response, Version};
 use http_body::Body;
 use ipnet::IpNet;
 use svc_core::refusal::{Kind, Refusal};
+use svc_core::value::id::WorkspaceId;
 use svc_core::value::text::ServerName;
 use tokio::sync::Semaphore;
 
 use crate::address::{self, RateAddress};
 use crate::answer::{Answer, Reply, Sent};
+use crate::at_hand::{self, AtHand};
 use crate::body::{self, BodyFault, DRAIN_MAX};
 use crate::config::{BaseUrl, Config};
 use crate::dispatch::{Call, Client, Named, Remembered, Service, Shown, Unsigned, dispatch};
@@ -178,19 +180,24 @@ impl<S: Service> Shell<S> {
             body_max: 0,
             close: false,
         };
-        let guarded = contain_panic(self.work(client, parts, wire, &mut body, &mut reply)).await;
-        let worked = guarded.unwrap_or_else(|| Err(Refusal::internal()));
+        let at_hand = AtHand::of(reply.request_id.clone());
+        let guarded = contain_panic(at_hand.within(self.work(client, parts, wire, &mut body, &mut reply))).await;
+        let worked = guarded.unwrap_or_else(|| {
+            let request_id = reply.request_id.to_str().unwrap_or_default();
+            tracing::error!(request_id, route = reply.route, "a request ended in a panic");
+            Err(Refusal::internal())
+        });
         if !reply.close && !body.is_end_stream() {
             reply.close = !self.read_past(wire, reply.body_max, &mut body).await;
         }
         // Only HTTP/1 ends a connection for one request; HTTP/2 ends the stream by itself.
         reply.close &= !wire.http2;
-        let (response, refused) = match worked {
+        let (response, refused, call) = match worked {
             Ok(answer) => {
-                let refused = answer.refusal().map(Refusal::kind);
-                (reply.answer(answer, &self.docs), refused)
+                let (refused, call) = (answer.refusal().map(Refusal::kind), answer.call().cloned());
+                (reply.answer(answer, &self.docs), refused, call)
             }
-            Err(refusal) => (reply.refuse(&refusal, &self.docs), Some(refusal.kind())),
+            Err(refusal) => (reply.refuse(&refusal, &self.docs), Some(refusal.kind()), None),
         };
         let took = reply.started.elapsed();
         self.service.answered(reply.route, response.status().as_u16(), refused, took);
@@ -200,6 +207,8 @@ impl<S: Service> Shell<S> {
             status: response.status().as_u16(),
             took,
             request_id: reply.request_id.to_str().unwrap_or_default(),
+            refused: refused.map(|it| it.row().type_),
+            call: call.as_ref().and_then(|it| it.to_str().ok()),
         });
         response
     }
@@ -234,6 +243,7 @@ impl<S: Service> Shell<S> {
             found.and_then(|(_, place)| parts.uri.path().get(place.clone()))
         };
         let named = Named { workspace: at("wid"), approval: at("apv"), application: at("app") };
+        at_hand::found(route.path, named.workspace.and_then(|it| WorkspaceId::parse(it).ok()));
         let caller = self.admit(route, &parts, address, named, reply).await?;
         // What is kept of a signed body has its room until it is answered.
         let mut taking = self.taking(route, &parts, address, (named, caller.as_ref()), reply)?;
@@ -283,7 +293,7 @@ impl<S: Service> Shell<S> {
             // So does a sender of security events.
             reply.shape = Shape::SecurityEvent;
         }
-        let within = headers::head_is_within(&parts.uri, &parts.headers);
+        let within = headers::head_is_within(&parts.method, &parts.uri, &parts.headers);
         let found = within.and_then(|()| host::is_named(parts)).map_err(|refusal| Unmatched { refusal, allow: None });
         found.and_then(|()| self.router.find(&parts.method, path).map_err(|it| *it)).map_err(|unmatched| {
             let Unmatched { refusal, allow } = unmatched;

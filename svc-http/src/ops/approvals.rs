@@ -140,7 +140,7 @@ async fn decided(service: &GateService, decide: DecideApproval) -> Result<Questi
         return service.run(DecideApproval { mailed, ..decide }).await;
     }
     let gate = service.gate.clone();
-    let decided = tokio::task::spawn_blocking(move || gate.decide(&decide)).await;
+    let decided = crate::at_hand::spawn_blocking(move || gate.decide(&decide)).await;
     decided.map_err(|_| Refusal::internal())?.map_err(refusal)
 }
 

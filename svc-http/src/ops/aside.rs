@@ -90,7 +90,7 @@ impl Aside {
         let turn = self.turns.take(asker.turn).await?;
         let awaited = Awaited(Arc::new(AtomicBool::new(true)));
         let _waiting = Waiting(awaited.clone());
-        let done = tokio::task::spawn_blocking(move || {
+        let done = crate::at_hand::spawn_blocking(move || {
             let done = work(&awaited);
             drop((turn, asked));
             done

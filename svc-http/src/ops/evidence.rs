@@ -83,7 +83,7 @@ fn list(service: &GateService, workspace: WorkspaceId, call: &Call) -> Result<An
 
 /// Has what reads and signs done on a thread that may wait.
 async fn aside<T: Send + 'static>(work: impl FnOnce() -> Result<T, Refusal> + Send + 'static) -> Result<T, Refusal> {
-    tokio::task::spawn_blocking(work).await.map_err(|_| Refusal::internal())?
+    crate::at_hand::spawn_blocking(work).await.map_err(|_| Refusal::internal())?
 }
 
 async fn bundle(service: &GateService, workspace: WorkspaceId, call: &Call) -> Result<Answer, Refusal> {
@@ -105,7 +105,7 @@ async fn bundle(service: &GateService, workspace: WorkspaceId, call: &Call) -> R
 async fn write(mut bundle: Bundle, to: &mpsc::Sender<Piece>) {
     loop {
         let Ok(Ok(room)) = tokio::time::timeout(STALL_MAX, to.reserve()).await else { return };
-        let read = tokio::task::spawn_blocking(move || (bundle.next(), bundle)).await;
+        let read = crate::at_hand::spawn_blocking(move || (bundle.next(), bundle)).await;
         let Ok((piece, rest)) = read else { return };
         bundle = rest;
         match piece {

@@ -131,7 +131,8 @@ impl Place<'_> {
             }
             let (gate, workspace, to) = (self.service.gate.clone(), self.workspace, new.clone());
             let look = move || gate.told_apart(workspace, old.as_str(), to.as_str());
-            let looked = tokio::task::spawn_blocking(look).await.map_err(|_| Refusal::internal())?.map_err(refusal)?;
+            let looked =
+                crate::at_hand::spawn_blocking(look).await.map_err(|_| Refusal::internal())?.map_err(refusal)?;
             match self.edit_by(Edit::Change(id, set.clone()), Some(looked)).await {
                 Err(moved) if moved.kind() == Kind::NotReady => {}
                 done => return done,

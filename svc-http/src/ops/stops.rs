@@ -74,14 +74,15 @@ pub(super) async fn answer(
 /// Starts an agent again. What its stop still has to end may take its time, so that does not happen on a thread that serves others.
 async fn restart(service: &GateService, asked: RestartAgent) -> Result<Answer, Refusal> {
     let gate = service.gate.clone();
-    let restarted = tokio::task::spawn_blocking(move || gate.restart(&asked)).await.map_err(|_| Refusal::internal())?;
+    let restarted =
+        crate::at_hand::spawn_blocking(move || gate.restart(&asked)).await.map_err(|_| Refusal::internal())?;
     agents::standing(service, &restarted.map_err(refusal)?)
 }
 
 /// Lifts a hold. Ending what the stops of its agents end may take its time as well.
 async fn lift(service: &GateService, asked: LiftHold) -> Result<Lift, Refusal> {
     let gate = service.gate.clone();
-    let lifted = tokio::task::spawn_blocking(move || gate.lift(&asked)).await.map_err(|_| Refusal::internal())?;
+    let lifted = crate::at_hand::spawn_blocking(move || gate.lift(&asked)).await.map_err(|_| Refusal::internal())?;
     lifted.map_err(refusal)
 }
 
@@ -93,7 +94,7 @@ async fn fleet(service: &GateService, by: By, workspace: WorkspaceId, call: &Cal
     if asked_for.dry_run {
         service.read(|scope| entitled(scope, &by, workspace, Right::FreezeFleet))?;
         let selector = asked_for.selector;
-        let looked = tokio::task::spawn_blocking(move || gate.select(workspace, &selector)).await.map_err(lost)?;
+        let looked = crate::at_hand::spawn_blocking(move || gate.select(workspace, &selector)).await.map_err(lost)?;
         return json(&stop::write_dry_run(&looked.map_err(refusal)?));
     }
     let request = FleetRequest {
@@ -104,7 +105,7 @@ async fn fleet(service: &GateService, by: By, workspace: WorkspaceId, call: &Cal
         confirm: asked_for.confirm,
         seen: asked_for.seen,
     };
-    let frozen = tokio::task::spawn_blocking(move || gate.freeze_fleet(&request)).await.map_err(lost)?;
+    let frozen = crate::at_hand::spawn_blocking(move || gate.freeze_fleet(&request)).await.map_err(lost)?;
     match frozen.map_err(refusal)? {
         Fleet::Frozen(halted) => json(&stop::write_halted(&halted)),
         Fleet::Asked(approval) => asked(service, &approval),

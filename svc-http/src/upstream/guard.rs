@@ -10,6 +10,7 @@ use tokio::time::Instant;
 use super::Upstreams;
 use super::failed::Reason;
 use super::switch::Stop;
+use crate::at_hand::{self, AtHand};
 
 /// Who is told what came of a call.
 pub trait Finish: Send + 'static {
@@ -64,13 +65,15 @@ pub struct Guard<F: Finish> {
     sink: Option<F>,
     upstreams: Upstreams,
     started: Instant,
+    /// The request that brought it, which may be answered by the time that it ends.
+    at_hand: Option<AtHand>,
 }
 
 impl<F: Finish> Guard<F> {
     /// Holds on to `sink` from now on; times are counted from here.
     #[must_use]
     pub fn new(upstreams: &Upstreams, sink: F) -> Self {
-        Self { sink: Some(sink), upstreams: upstreams.clone(), started: Instant::now() }
+        Self { sink: Some(sink), upstreams: upstreams.clone(), started: Instant::now(), at_hand: AtHand::now() }
     }
 
     /// Who is told; nothing once it was.
@@ -83,12 +86,12 @@ impl<F: Finish> Guard<F> {
     pub fn finish(mut self, heard: Option<F::Heard>, how: How, first_ms: Option<u64>) -> Outlive<Option<Charged>> {
         let sink = self.sink.take();
         let ended = Ended { how, first_ms, ms: millis(self.started) };
-        self.upstreams.outlive(async move {
+        self.upstreams.outlive(at_hand::carried_by(self.at_hand.take(), async move {
             match sink {
                 Some(sink) => sink.finish(heard, ended).await,
                 None => None,
             }
-        })
+        }))
     }
 
     /// Lets go of it without a word: somebody else tells.
@@ -101,7 +104,7 @@ impl<F: Finish> Drop for Guard<F> {
     fn drop(&mut self) {
         if let Some(sink) = self.sink.take() {
             let ended = Ended { how: How::HungUp, first_ms: None, ms: millis(self.started) };
-            drop(self.upstreams.outlive(sink.finish(None, ended)));
+            drop(self.upstreams.outlive(at_hand::carried_by(self.at_hand.take(), sink.finish(None, ended))));
         }
     }
 }
@@ -125,7 +128,7 @@ pub struct Outlive<T: Send + 'static> {
 
 impl<T: Send + 'static> Outlive<T> {
     pub(super) fn new(future: impl Future<Output = T> + Send + 'static, counted: Counted) -> Self {
-        Self { inner: Some(Box::pin(future)), counted: Some(counted) }
+        Self { inner: Some(Box::pin(at_hand::carried(future))), counted: Some(counted) }
     }
 }
 

@@ -264,6 +264,18 @@ async fn ids_and_traces_are_given_back() {
     }
 }
 
+/// A method that is longer than any that HTTP knows is refused as such; a shorter one that no route has is told those that it has.
+#[tokio::test]
+async fn a_method_without_an_end_is_refused() {
+    let server = Server::start().await;
+    let mut client = server.client().await;
+    let got = client.ask(&"M".repeat(32), "/v1/verify", "", "").await;
+    assert_eq!((got.status, got.error().as_str()), (405, "method_not_allowed"));
+    let got = client.ask(&"M".repeat(33), "/v1/verify", "", "").await;
+    assert_eq!((got.status, got.error().as_str()), (400, "invalid_request"));
+    is_whole(&got);
+}
+
 /// HEAD is answered wherever GET is, with the same headers and no body; nowhere else.
 #[tokio::test]
 async fn head_is_get_without_a_body() {

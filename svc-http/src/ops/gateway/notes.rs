@@ -6,11 +6,10 @@ use svc_core::state::gateway::route::thousandths;
 use svc_core::state::gateway::{Mode, Step, Target};
 
 use super::asked::Asked;
-use crate::answer::{Answer, X_SVC_BUDGET_SCOPE, X_SVC_ENFORCEMENT};
+use crate::answer::{Answer, X_SVC_BUDGET_SCOPE, X_SVC_CALL_ID, X_SVC_ENFORCEMENT};
 
 /// A line for people.
 pub(super) const X_SVC_ADVISORY: HeaderName = HeaderName::from_static("x-svc-advisory");
-const X_SVC_CALL_ID: HeaderName = HeaderName::from_static("x-svc-call-id");
 const X_SVC_TASK_ID: HeaderName = HeaderName::from_static("x-svc-task-id");
 const X_SVC_SESSION: HeaderName = HeaderName::from_static("x-svc-session");
 const X_SVC_ROUTED_TO: HeaderName = HeaderName::from_static("x-svc-routed-to");

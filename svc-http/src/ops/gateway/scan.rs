@@ -102,7 +102,7 @@ async fn aside<T: Send + 'static>(
     }
     let turn = reading.turns.take(reading.key).await?;
     let (body, room) = (Arc::clone(body), reading.room.clone());
-    let read = tokio::task::spawn_blocking(move || {
+    let read = crate::at_hand::spawn_blocking(move || {
         let read = work(&body);
         drop((turn, room));
         read

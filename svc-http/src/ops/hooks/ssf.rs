@@ -159,7 +159,7 @@ async fn told(service: &GateService, workspace: WorkspaceId, named: Named, asks:
         Some(id) => {
             let (gate, selector) = (service.gate.clone(), Selector { principal: Some(id), ..Selector::default() });
             // Looking through all agents takes its time, so it does not happen on a thread that serves others.
-            let found = tokio::task::spawn_blocking(move || gate.select(workspace, &selector)).await;
+            let found = crate::at_hand::spawn_blocking(move || gate.select(workspace, &selector)).await;
             let found = found.map_err(|_| Refusal::internal())?.map_err(refusal)?;
             let heard =
                 Heard { epoch: found.epoch, agents: found.agents.into(), frozen: found.frozen, digest: found.digest };
