@@ -30,6 +30,8 @@ pub enum Fault {
     UnknownLost = 4,
     /// It took the commit, nobody knows, and from then on it reads nothing.
     UnknownDeaf = 5,
+    /// It reads no provider's key, and else does its work.
+    Keys = 6,
 }
 
 impl FaultSwitch {
@@ -68,7 +70,8 @@ impl Store for Shaky {
     type Error = Told;
 
     fn load(&mut self, keys: &[Key]) -> Result<Vec<Loaded>, Told> {
-        if self.fault.is(Fault::Load) {
+        let is_key = |it: &Key| matches!(it, Key::UpstreamKey(_));
+        if self.fault.is(Fault::Load) || (self.fault.is(Fault::Keys) && keys.iter().any(is_key)) {
             return Err(Told);
         }
         self.inner.load(keys).map_err(|never| match never {})

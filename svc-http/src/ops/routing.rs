@@ -29,7 +29,7 @@ use tokio::time::timeout;
 
 use super::gateway::targets::opened;
 use super::own_secret::OWN_SECRET;
-use super::{Caller, GateService, refusal};
+use super::{Caller, GateService, log, refusal};
 use crate::answer::{Answer, error_body};
 use crate::dispatch::Call;
 use crate::routes::{RoutingOp, Shape};
@@ -188,8 +188,10 @@ impl Place<'_> {
 
     /// One short call; what went wrong is a clause without secrets.
     async fn try_out(&self, upstream: &Upstream, key: Option<&UpstreamKey>) -> Result<(), String> {
-        let unopened = || "the key cannot be opened".to_owned();
-        let credentials = opened(&self.service.gate, key).ok_or_else(unopened)?;
+        let credentials = opened(&self.service.gate, key).map_err(|failure| {
+            log(&failure);
+            "the key cannot be opened".to_owned()
+        })?;
         let caller = &self.service.upstreams;
         let target = Target::of(caller, upstream, credentials).map_err(|it| it.to_string())?;
         let asked = Asked { what: What::Models, body: Bytes::new(), stream: false, query: None, headers: &[] };

@@ -61,6 +61,10 @@ impl Said {
 pub enum Reason {
     /// The base address is one that may not be called.
     Address,
+    /// What is kept of it could not be read: this server's store does not answer.
+    Unread,
+    /// This server cannot open what is kept of its key.
+    Sealed,
     /// The host has no address.
     Resolve,
     /// One of the host's addresses may not be called.
@@ -109,6 +113,8 @@ impl Reason {
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Address => "the base address may not be called",
+            Self::Unread => "this server cannot look the provider up at present",
+            Self::Sealed => "this server cannot open the provider's key",
             Self::Resolve => "the host has no address",
             Self::Refused => "the host's address may not be called",
             Self::Connect => "no connection",
@@ -186,10 +192,16 @@ impl Failed {
         self.fault().is_some()
     }
 
-    /// Whether it says nothing of the model that was to be asked: the request is at fault, or this server had no place for the call.
+    /// Whether it says nothing of the model that was to be asked: the request is at fault, or this server.
     #[must_use]
     pub const fn is_nothing_of_the_models(&self) -> bool {
-        self.is_the_clients() || matches!(self.reason, Reason::Busy)
+        self.is_the_clients() || self.is_for_now() || matches!(self.reason, Reason::Sealed)
+    }
+
+    /// Whether this server had no place for the call, or could not look up where it goes: it may have a moment later.
+    #[must_use]
+    pub const fn is_for_now(&self) -> bool {
+        matches!(self.reason, Reason::Busy | Reason::Unread)
     }
 
     /// Whether the call may have cost something all the same: it was sent, and its provider has not said no, neither by its

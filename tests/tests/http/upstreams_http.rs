@@ -8,6 +8,7 @@ use svc_core::store::{Row as _, Store as _};
 use svc_core::testing::people;
 use svc_tests::client::chunked;
 use svc_tests::desk::{CHAT, Desk, MESSAGES, chat, header_of, streamed};
+use svc_tests::site::Fault;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
 /// Answers that are none, and what is said of each.
@@ -302,6 +303,34 @@ async fn a_header_that_carries_a_credential_is_kept_as_a_key() {
     assert_eq!(said(&mut desk).await, said_by(&left), "nothing of that was done");
     assert_eq!(desk.api("PATCH", &path, Some(&json!({ "headers": null }))).await.ok()["headers"], json!({}));
     assert_eq!(said(&mut desk).await, json!({}));
+    desk.site.audit();
+}
+
+/// A provider of which this server cannot read its key is none whose address may not be called: the call is refused as not ready, and
+/// goes on once the key can be read. One whose key it cannot open is told so, and not to be repeated; nothing of it is held against the
+/// provider.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_key_that_cannot_be_read_is_no_wrong_address() {
+    let mut desk = Desk::new().await;
+    for path in [CHAT, MESSAGES] {
+        desk.site.fault.set(Fault::Keys);
+        let got = desk.send(path, &[], chat("chat/small-1").to_string().as_bytes()).await;
+        assert_eq!((got.status, got.kind().as_str()), (503, "not_ready"), "{}", got.text());
+        assert!(got.header("retry-after").is_some(), "{got:?}");
+        desk.site.fault.set(Fault::None);
+        let got = desk.send(path, &[], chat("chat/small-1").to_string().as_bytes()).await;
+        assert_eq!(got.status, 200, "{}", got.text());
+    }
+    let mut store = desk.site.memory();
+    let key = UpstreamKey::key(desk.upstreams["chat"].parse().unwrap());
+    let found = store.load(&[key]).unwrap().remove(0).record.unwrap();
+    let lost = UpstreamKey { sealed: "lost".into(), ..UpstreamKey::clone(UpstreamKey::peel(&found).unwrap()) };
+    people::write(&mut store, vec![UpstreamKey::wrap(lost.into())]);
+    let got = desk.send(CHAT, &[], chat("chat/small-1").to_string().as_bytes()).await;
+    assert_eq!((got.status, got.header("x-should-retry")), (502, Some("false")), "{}", got.text());
+    assert!(got.text().contains("this server cannot open the provider's key"), "{}", got.text());
+    let shown = desk.read(&format!("upstreams/{}", desk.upstreams["chat"])).await;
+    assert_eq!(shown["lastError"], Value::Null, "{shown}");
     desk.site.audit();
 }
 

@@ -99,7 +99,7 @@ struct Missed {
     /// Whether it was to be asked at all: one without a form for the request, without room in a budget, or whose circuit is open
     /// has not failed.
     was_tried: bool,
-    /// Whether this server had no place for a call to it: it has not failed either.
+    /// Whether this server had no place for a call to it, or could not look it up: it has not failed either.
     is_busy: bool,
     /// Whether it may not be called: it fails until somebody changes it.
     is_barred: bool,
@@ -197,9 +197,9 @@ impl Run {
                 let used = failed.may_have_used().then(|| sink.missed(place, &failed));
                 sink.failed.push(Tried { attempt: attempt.clone(), used });
             }
-            let is_busy = failed.reason == Reason::Busy;
+            let is_busy = failed.is_for_now();
             let was_tried = fits && !is_busy && !matches!(failed.reason, Reason::Circuit | Reason::Changed);
-            let is_barred = matches!(failed.reason, Reason::Address | Reason::Refused);
+            let is_barred = matches!(failed.reason, Reason::Address | Reason::Refused | Reason::Sealed);
             tried.push(Missed { attempt, retry_after_s: failed.retry_after_s, was_tried, is_busy, is_barred });
             match self.next(&mut ahead, &mut guard, &mut tried).await {
                 Next::Go(next) => place = next,

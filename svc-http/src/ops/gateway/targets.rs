@@ -3,14 +3,16 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use svc_core::engine::Failure;
 use svc_core::rules::gateway::routing::routing_of;
 use svc_core::state::gateway::{Routing, Upstream, UpstreamKey};
 use svc_core::store::Row as _;
 use svc_core::turn::Scope;
 use svc_core::value::id::{UpstreamId, WorkspaceId};
 use svc_core::value::secret::Secret;
-use svc_store::Gate;
+use svc_store::{Gate, StoreError};
 
+use crate::ops::log;
 use crate::upstream::{Credentials, Failed, Reason, Target, Upstreams};
 
 /// So many are kept; all are let go when there are more.
@@ -40,15 +42,18 @@ impl Targets {
     /// another key than the one that is kept here, both are read at one moment.
     ///
     /// # Errors
-    /// It is gone, off, or speaks another shape or under another law than when the call was admitted; the key cannot be opened, or
-    /// the address may not be called.
+    /// It is gone, off, or speaks another shape or under another law than when the call was admitted; it cannot be read, its key cannot
+    /// be opened, both of which are logged, or the address may not be called.
     pub(super) fn of(
         &self,
         gate: &Gate,
         upstreams: &Upstreams,
         (workspace, upstream): (WorkspaceId, &Upstream),
     ) -> Result<Present, Failed> {
-        let unread = |_| Failed::new(Reason::Address);
+        let unread = |failure: Failure<StoreError>| {
+            log(&failure);
+            Failed::new(Reason::Unread)
+        };
         let changed = || Failed::new(Reason::Changed);
         let key = gate.read(|scope| scope.get::<UpstreamKey>(upstream.id)).map_err(unread)?.ok_or_else(changed)?;
         if let Some(target) = self.known(upstream, &key) {
@@ -64,7 +69,10 @@ impl Targets {
         if let Some(target) = self.known(now, &key) {
             return Ok(Present { target, moved });
         }
-        let credentials = opened(gate, Some(&key)).ok_or_else(|| Failed::new(Reason::Address))?;
+        let credentials = opened(gate, Some(&key)).map_err(|failure| {
+            log(&failure);
+            Failed::new(Reason::Sealed)
+        })?;
         let target = Target::of(upstreams, now, credentials).map_err(|_| Failed::new(Reason::Address))?;
         let target = Arc::new(target.leaving_room(workspace, now.id));
         let mut kept = self.kept();
@@ -94,15 +102,19 @@ fn same_in<'a>(routing: &'a Routing, then: &Upstream) -> Option<&'a Upstream> {
     (now.enabled && now.dialect == then.dialect && now.jurisdiction == then.jurisdiction).then_some(now)
 }
 
-/// What is sealed of a provider, opened; nothing where some of it cannot be.
-pub(in crate::ops) fn opened(gate: &Gate, sealed: Option<&UpstreamKey>) -> Option<Credentials> {
-    let Some(row) = sealed else { return Some(Credentials { key: Secret::new(String::new()), headers: Vec::new() }) };
+/// What is sealed of a provider, opened.
+///
+/// # Errors
+/// Some of it cannot be opened by this server.
+pub(in crate::ops) fn opened(gate: &Gate, sealed: Option<&UpstreamKey>) -> Result<Credentials, Failure<StoreError>> {
+    let Some(row) = sealed else { return Ok(Credentials { key: Secret::new(String::new()), headers: Vec::new() }) };
     let purpose = UpstreamKey::purpose(row.workspace);
     let open = |sealed: &str| {
-        let opened = gate.open_sealed(&purpose, sealed).ok()?;
-        String::from_utf8(opened.expose().clone()).ok().map(Secret::new)
+        let opened = gate.open_sealed(&purpose, sealed)?;
+        let text = String::from_utf8(opened.expose().clone()).map(Secret::new);
+        text.map_err(|_| Failure::Load(StoreError::Sealed))
     };
     let key = if row.sealed.is_empty() { Secret::new(String::new()) } else { open(&row.sealed)? };
-    let headers = row.headers.iter().map(|(name, sealed)| Some((name.clone(), open(sealed)?)));
-    Some(Credentials { key, headers: headers.collect::<Option<_>>()? })
+    let headers = row.headers.iter().map(|(name, sealed)| Ok((name.clone(), open(sealed)?)));
+    Ok(Credentials { key, headers: headers.collect::<Result<_, Failure<StoreError>>>()? })
 }
