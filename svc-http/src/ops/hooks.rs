@@ -105,6 +105,9 @@ struct Verified {
 
 impl Claimed {
     /// Looks the integration of this kind up. That there is none is told by nothing before the signature is looked at.
+    ///
+    /// # Errors
+    /// `not_ready` where the store does not answer, or this server can open none of the secrets.
     fn of(service: &GateService, call: &Call, kind: IntegrationKind) -> Result<Self, Refusal> {
         let none = Self { integration: None, secrets: Secrets::default(), sealed: Vec::new() };
         let Ok(workspace) = WorkspaceId::parse(call.param("wid")) else { return Ok(none) };
@@ -112,14 +115,22 @@ impl Claimed {
         let found = service.read(|scope| receive::addressed(scope, slot))?;
         let Some(integration) = found else { return Ok(none) };
         let (purpose, mut secrets, mut all) = (Integration::purpose(slot), Vec::new(), Vec::new());
+        let mut unopened = false;
         for sealed in integration.in_force(service.gate.now()) {
             match service.gate.open_sealed(&purpose, &sealed.sealed) {
                 Ok(secret) => {
                     secrets.push(secret);
                     all.push(sealed.sealed);
                 }
-                Err(failure) => log(&failure),
+                Err(failure) => {
+                    log(&failure);
+                    unopened = true;
+                }
             }
+        }
+        // Whether a signature fits nobody can tell then: it is no wrong one.
+        if all.is_empty() && unopened {
+            return Err(Refusal::not_ready());
         }
         Ok(Self { integration: Some(integration), secrets: Secrets::new(secrets), sealed: all })
     }

@@ -2,8 +2,10 @@
 //! one effect.
 
 use serde_json::{Value, json};
-use svc_core::state::edge::{ConfigChange, IntegrationKind, signature};
+use svc_core::state::edge::{ConfigChange, Integration, IntegrationKind, IntegrationSlot, SealedSecret, signature};
 use svc_core::state::people::{Plan, Role, Workspace};
+use svc_core::store::{Row as _, Store as _};
+use svc_core::testing::people;
 use svc_core::value::Span;
 use svc_core::value::secret::Secret;
 use svc_tests::client::Got;
@@ -31,6 +33,26 @@ fn request(id: &str, (name, of): (&str, &Value), amount: i64) -> Value {
 fn records(sender: &Sender, kind: &str) -> Vec<Value> {
     let ledger = sender.site.ledger();
     ledger.iter().filter(|it| &*it.kind == kind).map(|it| serde_json::from_str(&it.data).unwrap()).collect()
+}
+
+/// Where this server can open none of an integration's secrets, a signature is not wrong, but not to be told from one: whoever sent it
+/// sends it again. One of two that opens is enough.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_secret_that_cannot_be_opened_is_no_wrong_signature() {
+    let mut from = issuer().await;
+    let agent = from.site.agent(&[WIDE]);
+    let action = from.client.authorize(&agent.key, &payment(4_900)).await.ok();
+    let mut store = from.site.memory();
+    let slot = IntegrationSlot { workspace: from.site.workspace(), kind: IntegrationKind::Issuer };
+    let found = store.load(&[Integration::key(slot)]).unwrap().remove(0).record.unwrap();
+    let good = Integration::clone(Integration::peel(&found).unwrap());
+    let lost = SealedSecret { sealed: "lost".into(), ..good.secrets[0].clone() };
+    for (secrets, status) in [(vec![lost.clone()], 503), (vec![lost, good.secrets[0].clone()], 200)] {
+        people::write(&mut store, vec![Integration::wrap(Integration { secrets, ..good.clone() }.into())]);
+        let got = from.tell(&request("evt_1", ("actionId", &action["id"]), 4_900)).await;
+        assert_eq!(got.status, status, "{}", got.text());
+        assert!(status == 200 || got.kind() == "not_ready", "{}", got.text());
+    }
 }
 
 /// A charge is approved once, by the action that covers it, whose receipt is used up by that; the ledger tells so as the
