@@ -1,8 +1,12 @@
 //! From a host's name to its addresses.
 
+use std::collections::HashMap;
 use std::io;
-use std::net::IpAddr;
+use std::net::{IpAddr, ToSocketAddrs as _};
 use std::pin::Pin;
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 
 /// Addresses that are looked for.
 pub type Resolving<'a> = Pin<Box<dyn Future<Output = io::Result<Vec<IpAddr>>> + Send + 'a>>;
@@ -15,11 +19,150 @@ pub trait Resolve: Send + Sync + std::fmt::Debug + 'static {
 }
 
 /// The system's own resolver.
+///
+/// It is asked on threads that block, of which there are only so many for everybody, and may take half a minute to say that nobody
+/// answers. So it is asked about so many names at once and no more, and about one name once for all who ask meanwhile.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SystemResolver;
 
 impl Resolve for SystemResolver {
     fn resolve<'a>(&'a self, host: &'a str) -> Resolving<'a> {
-        Box::pin(async move { Ok(tokio::net::lookup_host((host, 0)).await?.map(|it| it.ip()).collect()) })
+        static LOOKS: LazyLock<Looks> = LazyLock::new(|| Looks::new(LOOKS_MAX));
+        Box::pin(LOOKS.look(host, |host| Ok((host, 0).to_socket_addrs()?.map(|it| it.ip()).collect())))
+    }
+}
+
+/// Names that are looked up at once: a quarter of the threads that a runtime has for what blocks.
+const LOOKS_MAX: usize = 128;
+
+/// Names that are being looked up.
+#[derive(Debug)]
+struct Looks {
+    places: Arc<Semaphore>,
+    under_way: UnderWay,
+}
+
+/// Each name that is being looked up, with where it is told what it has come to.
+type UnderWay = Arc<Mutex<HashMap<Box<str>, watch::Receiver<Option<Found>>>>>;
+
+/// What a name has come to, for all who have asked meanwhile.
+type Found = Result<Vec<IpAddr>, (io::ErrorKind, Arc<str>)>;
+
+impl Looks {
+    fn new(most: usize) -> Self {
+        Self { places: Arc::new(Semaphore::new(most)), under_way: Arc::default() }
+    }
+
+    /// The addresses that `look` finds, or has been asked for already. It goes on where nobody waits for it any more: nothing ends it.
+    async fn look(
+        &self,
+        host: &str,
+        look: impl FnOnce(&str) -> io::Result<Vec<IpAddr>> + Send + 'static,
+    ) -> io::Result<Vec<IpAddr>> {
+        let lost = |_| io::Error::other("the look-up was given up");
+        let known = held(&self.under_way).get(host).cloned();
+        let mut found = match known {
+            Some(found) => found,
+            None => {
+                let place = Arc::clone(&self.places).acquire_owned().await.map_err(io::Error::other)?;
+                self.begin(host, look, place)
+            }
+        };
+        let found = found.wait_for(Option::is_some).await.map_err(lost)?.clone();
+        found.unwrap_or(Ok(Vec::new())).map_err(|(kind, told)| io::Error::new(kind, &*told))
+    }
+
+    /// Begins to look, unless somebody has done so while a place was waited for. The place is held for as long as the thread is.
+    fn begin(
+        &self,
+        host: &str,
+        look: impl FnOnce(&str) -> io::Result<Vec<IpAddr>> + Send + 'static,
+        place: OwnedSemaphorePermit,
+    ) -> watch::Receiver<Option<Found>> {
+        let mut under_way = held(&self.under_way);
+        if let Some(found) = under_way.get(host) {
+            return found.clone();
+        }
+        let (tell, found) = watch::channel(None);
+        under_way.insert(host.into(), found.clone());
+        let ends = Ends { host: host.into(), under_way: Arc::clone(&self.under_way) };
+        tokio::task::spawn_blocking(move || {
+            let told = look(&ends.host).map_err(|error| (error.kind(), error.to_string().into()));
+            // Whoever asks from now on has it looked up anew.
+            drop(ends);
+            tell.send_replace(Some(told));
+            drop(place);
+        });
+        found
+    }
+}
+
+/// A name that is looked up, until that is over, be it by a panic.
+struct Ends {
+    host: Box<str>,
+    under_way: UnderWay,
+}
+
+impl Drop for Ends {
+    fn drop(&mut self) {
+        held(&self.under_way).remove(&self.host);
+    }
+}
+
+fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test may panic")]
+    use std::net::Ipv4Addr;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::sync::mpsc;
+
+    use tokio::task::yield_now;
+
+    use super::*;
+
+    /// No more names are looked up at once than may be, also where nobody waits for them any more; whoever asks for one that is being
+    /// looked up hears what is found.
+    #[tokio::test]
+    async fn so_many_names_are_looked_up_at_once() {
+        let (looks, began) = (Arc::new(Looks::new(2)), Arc::new(AtomicUsize::new(0)));
+        let mut answers = Vec::new();
+        let mut ask = |host: &'static str| {
+            let (answer, answered) = mpsc::sync_channel::<()>(1);
+            answers.push(answer);
+            let (looks, began) = (Arc::clone(&looks), Arc::clone(&began));
+            tokio::spawn(async move {
+                let look = move |_: &str| {
+                    began.fetch_add(1, Ordering::SeqCst);
+                    let _ = answered.recv();
+                    Ok(vec![IpAddr::V4(Ipv4Addr::LOCALHOST)])
+                };
+                looks.look(host, look).await
+            })
+        };
+        let (first, again, given_up, waits) = (ask("a.example"), ask("a.example"), ask("b.example"), ask("c.example"));
+        while began.load(Ordering::SeqCst) < 2 {
+            yield_now().await;
+        }
+        given_up.abort();
+        assert!(given_up.await.is_err());
+        // A place is held by the thread, not by whoever asked for it.
+        for _ in 0..100 {
+            yield_now().await;
+        }
+        assert_eq!((began.load(Ordering::SeqCst), looks.places.available_permits()), (2, 0));
+        assert!(!waits.is_finished());
+        answers.clear();
+        for asked in [first, again, waits] {
+            assert_eq!(asked.await.unwrap().unwrap(), [IpAddr::V4(Ipv4Addr::LOCALHOST)]);
+        }
+        assert_eq!(began.load(Ordering::SeqCst), 3);
+        while looks.places.available_permits() < 2 {
+            yield_now().await;
+        }
+        assert!(held(&looks.under_way).is_empty());
     }
 }
