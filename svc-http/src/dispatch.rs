@@ -56,6 +56,12 @@ pub trait Service: Send + Sync + 'static {
         let _ = (route, status, refused, took);
     }
 
+    /// Whether what is done for a request of this trace is recorded in it here.
+    fn records(&self, trace: &Trace) -> bool {
+        let _ = trace;
+        false
+    }
+
     /// Whether this server can decide: the store answers, migrations are done and the clock is right.
     fn is_ready(&self) -> impl Future<Output = bool> + Send;
 

@@ -83,6 +83,7 @@ use crate::seen::Seen;
 use crate::shares::Shares;
 use crate::slack::Slack;
 use crate::telemetry::Telemetry;
+use crate::trace::Trace;
 use crate::upstream::{Allowed, Times, Upstreams};
 use crate::wrong_sign_ins::WrongSignIns;
 
@@ -279,6 +280,10 @@ impl Service for GateService {
 
     fn answered(&self, route: Option<&'static str>, status: u16, refused: Option<Kind>, took: Duration) {
         self.metrics.answered(route, status, refused, took);
+    }
+
+    fn records(&self, trace: &Trace) -> bool {
+        self.telemetry.records(trace)
     }
 
     fn known(&self, shown: &Shown<'_>) -> Option<Caller> {

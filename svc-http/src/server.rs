@@ -105,7 +105,7 @@ impl Server {
         let mut service = GateService::new(gate.clone(), keys, outbound.clone(), base_url.as_str());
         service.strangers = strangers.clone();
         service.plans = config.plans;
-        service.telemetry = Arc::new(Telemetry::from_environment()?);
+        service.telemetry = Arc::new(Telemetry::from_environment(&trust)?);
         let telemetry = Arc::clone(&service.telemetry);
         service.allow_redirects.clone_from(&config.allow_redirects);
         service.client_documents = config.client_documents;

@@ -195,6 +195,8 @@ impl<S: Service> Shell<S> {
         let (response, refused, call) = match worked {
             Ok(answer) => {
                 let (refused, call) = (answer.refusal().map(Refusal::kind), answer.call().cloned());
+                // Model calls are what is recorded here.
+                reply.trace.sampled |= call.is_some() && self.service.records(&reply.trace);
                 (reply.answer(answer, &self.docs), refused, call)
             }
             Err(refusal) => (reply.refuse(&refusal, &self.docs), Some(refusal.kind()), None),
@@ -263,7 +265,7 @@ impl<S: Service> Shell<S> {
             body,
             address,
             request_id: reply.request_id.clone(),
-            trace: reply.trace,
+            trace: reply.trace.clone(),
             came: reply.started,
             ends: client.ends,
             room,

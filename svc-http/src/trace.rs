@@ -2,15 +2,19 @@
 //!
 //! <https://www.w3.org/TR/trace-context/>
 
+use std::sync::Arc;
+
 use http::{HeaderMap, HeaderName, HeaderValue};
 
 use crate::entropy;
 
 /// The header's name.
 pub const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
+/// The name of the header beside it, in which each system that a trace went through keeps what it needs.
+const TRACESTATE: HeaderName = HeaderName::from_static("tracestate");
 
 /// The trace that a request belongs to, with this server's own place in it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trace {
     /// The trace's id, never all zero.
     pub trace_id: [u8; 16],
@@ -18,8 +22,10 @@ pub struct Trace {
     pub parent_id: [u8; 8],
     /// The caller's place in it; `None` where the trace begins here.
     pub caller: Option<[u8; 8]>,
-    /// Whether the caller records the trace.
+    /// Whether the trace is recorded: by the caller, or here.
     pub sampled: bool,
+    /// What the systems before this one keep in the trace, as the caller has sent it; empty where there is nothing, or nothing valid.
+    pub state: Vec<(Arc<str>, Arc<str>)>,
 }
 
 /// `00-<32 hex>-<16 hex>-<2 hex>`.
@@ -37,8 +43,10 @@ impl Trace {
         };
         let parent_id = entropy::bytes();
         match continued {
-            Some((trace_id, caller, sampled)) => Self { trace_id, parent_id, caller: Some(caller), sampled },
-            None => Self { trace_id: entropy::bytes(), parent_id, caller: None, sampled: false },
+            Some((trace_id, caller, sampled)) => {
+                Self { trace_id, parent_id, caller: Some(caller), sampled, state: state(headers) }
+            }
+            None => Self { trace_id: entropy::bytes(), parent_id, caller: None, sampled: false, state: Vec::new() },
         }
     }
 
@@ -82,6 +90,47 @@ fn parse(value: &[u8]) -> Option<([u8; 16], [u8; 8], bool)> {
     (trace_id != [0; 16] && parent_id != [0; 8]).then_some((trace_id, parent_id, flags & 1 == 1))
 }
 
+/// Members that a state has at most.
+const MEMBERS_MAX: usize = 32;
+
+/// The members of the state that these headers send together; none where one of them is none, or is there twice.
+fn state(headers: &HeaderMap) -> Vec<(Arc<str>, Arc<str>)> {
+    let mut members: Vec<(Arc<str>, Arc<str>)> = Vec::new();
+    for value in headers.get_all(TRACESTATE) {
+        let Ok(value) = value.to_str() else { return Vec::new() };
+        for member in value.split(',').map(|it| it.trim_matches([' ', '\t'])).filter(|it| !it.is_empty()) {
+            let found = member.split_once('=').filter(|(key, value)| is_key(key) && is_value(value));
+            let Some((key, value)) = found.filter(|(key, _)| members.iter().all(|it| *it.0 != **key)) else {
+                return Vec::new();
+            };
+            members.push((key.into(), value.into()));
+        }
+    }
+    if members.len() > MEMBERS_MAX { Vec::new() } else { members }
+}
+
+/// Whether this is a member's key: a name, or a tenant's at a system.
+fn is_key(text: &str) -> bool {
+    let is_lettered = |it: &str| it.starts_with(|first: char| first.is_ascii_lowercase());
+    match text.split_once('@') {
+        Some((tenant, system)) => is_name(tenant, 241) && is_name(system, 14) && is_lettered(system),
+        None => is_name(text, 256) && is_lettered(text),
+    }
+}
+
+/// Whether this is a name of at most so many characters.
+fn is_name(text: &str, longest: usize) -> bool {
+    let is_first = |it: char| it.is_ascii_lowercase() || it.is_ascii_digit();
+    let is_next = |it: char| is_first(it) || matches!(it, '_' | '-' | '*' | '/');
+    text.len() <= longest && text.starts_with(is_first) && text.chars().all(is_next)
+}
+
+/// Whether this is a member's value.
+fn is_value(text: &str) -> bool {
+    let is_plain = |it: u8| matches!(it, b' '..=b'~') && !matches!(it, b',' | b'=');
+    (1..=256).contains(&text.len()) && text.bytes().all(is_plain)
+}
+
 /// Bytes of exactly `2 * N` lower-case hex digits.
 fn hex<const N: usize>(text: &[u8]) -> Option<[u8; N]> {
     if text.len() != N.checked_mul(2)? {
@@ -105,7 +154,7 @@ fn digit(byte: u8) -> Option<u8> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "a test may panic")]
+    #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may panic")]
     use super::*;
 
     fn of(values: &[&str]) -> Trace {
@@ -140,6 +189,42 @@ mod tests {
             let trace = of(&values.iter().map(String::as_str).collect::<Vec<_>>());
             assert_ne!(trace.trace_id, KNOWN, "{values:?}");
         }
+    }
+
+    /// The published vectors of the header beside it: what is valid is kept, however many lines it came in; anything else is dropped
+    /// whole, and so is all of it where the trace begins here.
+    #[test]
+    fn published_vectors_of_states() {
+        let all: serde_json::Value =
+            serde_json::from_str(include_str!("../tests/data/w3c_trace_context.json")).unwrap();
+        let read = |parent: &str, values: &[String]| {
+            let mut headers = HeaderMap::new();
+            headers.append(TRACEPARENT, HeaderValue::from_str(parent).unwrap());
+            for value in values {
+                headers.append(TRACESTATE, HeaderValue::from_str(value).unwrap());
+            }
+            Trace::of(&headers).state
+        };
+        let (good, bad) = ("00-12345678901234567890123456789012-1234567890123456-01", "00-1-2-01");
+        let vectors =
+            |name: &str| -> Vec<Vec<String>> { serde_json::from_value(all["tracestate"][name].clone()).unwrap() };
+        let (keep, discard) = (vectors("keep"), vectors("discardStrict"));
+        assert!(keep.len() >= 6 && discard.len() >= 15);
+        for values in keep {
+            let found = read(good, &values);
+            assert!(found.iter().any(|(key, value)| (&**key, &**value) == ("foo", "1")), "{values:?}");
+            assert_eq!(
+                found.len(),
+                values.join(",").split(',').filter(|it| !it.trim().is_empty()).count(),
+                "{values:?}"
+            );
+            assert!(read(bad, &values).is_empty());
+        }
+        for values in discard {
+            assert!(read(good, &values).is_empty(), "{values:?}");
+        }
+        let members = |count: usize| (0..count).map(|it| format!("a{it}=1")).collect::<Vec<_>>();
+        assert_eq!((read(good, &members(32)).len(), read(good, &members(33)).len()), (32, 0));
     }
 
     /// What is answered is itself a valid traceparent, with unknown flags dropped.

@@ -52,6 +52,17 @@ impl Trust {
         Ok(Self { further, made: OnceLock::new() })
     }
 
+    /// The same and the roots of `file`, where one is named.
+    ///
+    /// # Errors
+    /// As [`with`](Self::with).
+    #[cfg(feature = "otel")]
+    pub(crate) fn and(self, file: Option<&Path>) -> Result<Self, TrustError> {
+        let Self { mut further, .. } = self;
+        further.extend(Self::with(file)?.further);
+        Ok(Self { further, made: OnceLock::new() })
+    }
+
     /// How connections are secured; the system is asked once, at the first of them.
     #[must_use]
     pub fn client(&self) -> Arc<ClientConfig> {

@@ -217,7 +217,7 @@ pub(super) async fn admit(
 ) -> Result<Ready, Refusal> {
     let (gate, upstreams, demand) = (service.gate.clone(), service.upstreams.clone(), Arc::clone(&command.demand));
     let (health, metrics) = (Arc::clone(&service.health), Arc::clone(&service.metrics));
-    let (telemetry, trace, came) = (Arc::clone(&service.telemetry), call.trace, call.came);
+    let (telemetry, trace, came) = (Arc::clone(&service.telemetry), call.trace.clone(), call.came);
     let admitting = async move {
         let admitted = match gate.submit_before_park(command).await.map_err(crate::ops::refusal)? {
             Admission::Refused(refusal) => return Ok(Ready::Refused(refusal)),
