@@ -11,6 +11,7 @@ pub mod address;
 pub mod answer;
 mod at_hand;
 mod body;
+mod bounded;
 pub mod callback_secret;
 pub mod clock;
 pub mod config;

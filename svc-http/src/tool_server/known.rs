@@ -1,13 +1,12 @@
 //! What is known of MCP servers between calls: how they are reached, how they speak, which sessions run, what they last told.
 
-use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use svc_core::rules::edge::proxied::Reached;
 use svc_core::state::edge::{McpCredential, McpSecret};
-use svc_core::value::id::{AgentId, McpServerId};
+use svc_core::value::id::{AgentId, McpServerId, WorkspaceId};
 use svc_core::value::secret::Secret;
 use svc_core::value::text::UrlText;
 use svc_core::value::{Span, Timestamp};
@@ -22,11 +21,13 @@ use super::message::{Era, Heard, hear, tells_of_other_tools};
 use super::places::{Place, Places};
 use super::session::{Ends, Session};
 use super::trouble::{RpcError, Trouble};
+use crate::bounded::Bounded;
 use crate::upstream::{Endpoint, Upstreams};
 
-/// Servers that are remembered; any one is let go when there are more.
+/// Servers that are remembered, counted for their workspaces.
 const SERVERS_MAX: usize = 1_000;
-/// Sessions with one server that are remembered: the one unused for longest is let go when there are more.
+/// Sessions with one server that are remembered, counted for their agents: whoever has the most loses the one that it used longest ago when
+/// there are more.
 const SESSIONS_MAX: usize = 1_000;
 /// For how long a session that nobody uses is believed to last: not every server says that it has forgotten one.
 const SESSION_LIFE: Duration = Duration::from_secs(3_600);
@@ -34,8 +35,8 @@ const SESSION_LIFE: Duration = Duration::from_secs(3_600);
 const ANSWERS_MAX: usize = 64;
 
 /// What is known of servers.
-#[derive(Debug, Default)]
-pub(super) struct KnownServers(Mutex<HashMap<McpServerId, Arc<Known>>>);
+#[derive(Debug)]
+pub(super) struct KnownServers(Mutex<Bounded<WorkspaceId, McpServerId, Arc<Known>>>);
 
 /// What is known of one. Once nobody needs it any more, as the server was removed or is reached in another way by now, and the last of
 /// its calls is over, the sessions with it end.
@@ -67,11 +68,23 @@ struct Listed {
     changes: u64,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Spoken {
     is_modern: Option<bool>,
-    /// With when each was used last. One that is let go of goes on while anything is asked in it.
-    sessions: HashMap<Box<str>, (Era, Instant)>,
+    /// By whose they are, with when each was used last. One that is let go of goes on while anything is asked in it.
+    sessions: Bounded<Box<str>, Box<str>, (Era, Instant)>,
+}
+
+impl Default for KnownServers {
+    fn default() -> Self {
+        Self(Mutex::new(Bounded::new(SERVERS_MAX, SERVERS_MAX)))
+    }
+}
+
+impl Default for Spoken {
+    fn default() -> Self {
+        Self { is_modern: None, sessions: Bounded::new(SESSIONS_MAX, SESSIONS_MAX) }
+    }
 }
 
 fn held<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -83,10 +96,7 @@ impl KnownServers {
     pub(super) fn of(&self, gate: &Gate, upstreams: &Upstreams, reached: &Reached) -> Result<Arc<Known>, Trouble> {
         let server = &reached.server;
         let mut all = held(&self.0);
-        if let Some(known) = all
-            .get(&server.id)
-            .filter(|it| it.url == server.url && it.credential == server.credential && it.secret == reached.secret)
-        {
+        if let Some(known) = all.get(&server.id).filter(|it| it.is_reached(reached)) {
             return Ok(Arc::clone(known));
         }
         let secret = match &reached.secret {
@@ -107,17 +117,15 @@ impl KnownServers {
         let secret = reached.secret.clone();
         let (url, credential) = (server.url.clone(), server.credential.clone());
         let known = Arc::new(Known::new(upstreams.clone(), url, credential, secret, endpoint));
-        if all.len() >= SERVERS_MAX {
-            let any = all.keys().next().copied();
-            any.and_then(|it| all.remove(&it));
-        }
-        all.insert(server.id, Arc::clone(&known));
+        let let_go = all.keep(reached.caller.workspace, server.id, Arc::clone(&known));
+        drop(all);
+        drop(let_go);
         Ok(known)
     }
 
     /// Why a server gave no list when it was asked last, in a clause, where this process asked it.
     pub(super) fn trouble(&self, server: McpServerId) -> Option<String> {
-        let known = held(&self.0).get(&server).map(Arc::clone)?;
+        let known = held(&self.0).peek(&server).map(Arc::clone)?;
         let failed = held(&known.failed);
         failed.as_ref().map(|(_, why)| why.clause())
     }
@@ -130,7 +138,7 @@ impl KnownServers {
 
     /// Forgets all of them.
     pub(super) fn forget_all(&self) {
-        let forgotten = std::mem::take(&mut *held(&self.0));
+        let forgotten = held(&self.0).take();
         drop(forgotten);
     }
 }
@@ -161,6 +169,12 @@ impl Known {
             spoken: Mutex::default(),
             listed: Mutex::default(),
         }
+    }
+
+    /// Whether it is what is reached now: neither its address nor its credential was changed.
+    fn is_reached(&self, reached: &Reached) -> bool {
+        let server = &reached.server;
+        self.url == server.url && self.credential == server.credential && self.secret == reached.secret
     }
 
     pub(super) const fn endpoint(&self) -> &Arc<Endpoint> {
@@ -267,7 +281,7 @@ impl Known {
     pub(super) fn speaks_modern(&self) {
         let mut spoken = held(&self.spoken);
         spoken.is_modern = Some(true);
-        spoken.sessions.drain().for_each(|(_, (era, _))| era.forget());
+        spoken.sessions.take().iter().for_each(|(era, _)| era.forget());
     }
 
     /// Forgets how the server speaks, not the sessions with it: they go on until it says that one has ended, or that it
@@ -279,11 +293,9 @@ impl Known {
     pub(super) fn begin_session(&self, session: &str, era: Era) {
         let mut spoken = held(&self.spoken);
         spoken.is_modern = Some(false);
-        if spoken.sessions.len() >= SESSIONS_MAX {
-            let oldest = spoken.sessions.iter().min_by_key(|(_, (_, used))| *used).map(|(name, _)| name.clone());
-            oldest.and_then(|it| spoken.sessions.remove(&it));
-        }
-        spoken.sessions.insert(session.into(), (era, Instant::now()));
+        let let_go = spoken.sessions.keep(owner(session).into(), session.into(), (era, Instant::now()));
+        drop(spoken);
+        drop(let_go);
     }
 
     /// Lets go of this session, and of none that was begun in its place meanwhile; whether the server may still know it.
@@ -292,7 +304,7 @@ impl Known {
             ended.forget();
         }
         let mut spoken = held(&self.spoken);
-        if spoken.sessions.get(session).is_some_and(|(era, _)| era == ended) {
+        if spoken.sessions.peek(session).is_some_and(|(era, _)| era == ended) {
             spoken.sessions.remove(session);
         }
     }
@@ -303,16 +315,41 @@ impl Spoken {
         if self.is_modern == Some(true) {
             return Some(Era::Modern);
         }
-        self.sessions.retain(|_, (_, used)| now.saturating_duration_since(*used) < SESSION_LIFE);
-        let (era, used) = self.sessions.get_mut(session)?;
+        self.sessions.retain(|(_, used)| now.saturating_duration_since(*used) < SESSION_LIFE);
+        let (era, used) = self.sessions.get(session)?;
         *used = now;
         Some(era.clone())
     }
 }
 
+/// Whose a session is: the agent that its name begins with, or nobody's.
+fn owner(session: &str) -> &str {
+    session.split_once('/').map_or("", |(agent, _)| agent)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// An agent that begins any number of sessions ends none of another's, and none of this server's own.
+    #[test]
+    fn an_agent_ends_no_sessions_but_its_own() {
+        let (mut spoken, now) = (Spoken::default(), Instant::now());
+        let era = Era::Legacy { version: None, session: None };
+        let begin = |spoken: &mut Spoken, name: &str| {
+            spoken.sessions.keep(owner(name).into(), name.into(), (era.clone(), now));
+        };
+        for name in ["", "a/s", "b/s"] {
+            begin(&mut spoken, name);
+        }
+        for number in 0..2 * SESSIONS_MAX {
+            begin(&mut spoken, &format!("c/{number}"));
+        }
+        assert_eq!(spoken.sessions.len(), SESSIONS_MAX);
+        let last = format!("c/{}", 2 * SESSIONS_MAX - 1);
+        assert!(["", "a/s", "b/s", &*last].into_iter().all(|it| spoken.era(it, now).is_some()));
+        assert!(spoken.era("c/0", now).is_none());
+    }
 
     /// A session that is used goes on; one that nobody uses for long is begun anew, and its server told: it is held by nobody.
     #[test]
@@ -320,13 +357,13 @@ mod tests {
         let (mut spoken, start) = (Spoken::default(), Instant::now());
         let session = Session::with_nobody("s");
         let era = Era::Legacy { version: None, session: Some(session.clone()) };
-        spoken.sessions.insert("a".into(), (era.clone(), start));
+        spoken.sessions.keep("a".into(), "a".into(), (era.clone(), start));
         let nearly = SESSION_LIFE - Duration::from_secs(1);
         assert_eq!(spoken.era("a", start + nearly), Some(era.clone()));
         assert_eq!(spoken.era("a", start + nearly + nearly), Some(era.clone()));
         drop(era);
         assert!(!session.is_alone());
         assert_eq!(spoken.era("a", start + nearly + nearly + SESSION_LIFE), None);
-        assert!(spoken.sessions.is_empty() && session.is_alone());
+        assert!(spoken.sessions.len() == 0 && session.is_alone());
     }
 }

@@ -15,7 +15,7 @@ use svc_store::{Gate, StoreError};
 use crate::ops::log;
 use crate::upstream::{Credentials, Failed, Reason, Target, Upstreams};
 
-/// So many are kept; all are let go when there are more.
+/// So many are kept; any one is let go of when there are more.
 const KEPT_MAX: usize = 1_000;
 
 /// What is kept of each provider, and what it was made of.
@@ -76,8 +76,9 @@ impl Targets {
         let target = Target::of(upstreams, now, credentials).map_err(|_| Failed::new(Reason::Address))?;
         let target = Arc::new(target.leaving_room(workspace, now.id));
         let mut kept = self.kept();
-        if kept.len() >= KEPT_MAX {
-            kept.clear();
+        if kept.len() >= KEPT_MAX && !kept.contains_key(&now.id) {
+            let any = kept.keys().next().copied();
+            any.and_then(|it| kept.remove(&it));
         }
         kept.insert(now.id, Kept { upstream: now.clone(), key, target: Arc::clone(&target) });
         drop(kept);

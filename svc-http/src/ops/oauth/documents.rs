@@ -2,7 +2,6 @@
 //!
 //! **Invariant:** a document names its own address as its id, or it is none.
 
-use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
@@ -15,12 +14,13 @@ use svc_core::value::text::Label;
 
 use super::authorize::Known;
 use crate::address::RateAddress;
+use crate::bounded::Bounded;
 use crate::outbound::Caller;
 use crate::shares::Shares;
 
 /// Bytes of a document.
 const DOCUMENT_MAX: usize = 16 * 1024;
-/// Documents that are kept; then all are forgotten, which costs one read each.
+/// Documents that are kept, counted for the addresses that they were read for.
 const KEPT_MAX: usize = 1_024;
 /// How long one is kept whose sender says nothing, and the most that a sender can say.
 const KEPT: Duration = Duration::from_secs(300);
@@ -34,13 +34,14 @@ const READS_OF_ONE: usize = 4;
 #[derive(Debug)]
 pub(crate) struct Documents {
     caller: OnceLock<Caller>,
-    kept: Mutex<HashMap<String, (Instant, Known)>>,
+    kept: Mutex<Bounded<RateAddress, String, (Instant, Known)>>,
     reads: Shares<RateAddress>,
 }
 
 impl Default for Documents {
     fn default() -> Self {
-        Self { caller: OnceLock::new(), kept: Mutex::default(), reads: Shares::new(READS_MAX, READS_OF_ONE) }
+        let kept = Mutex::new(Bounded::new(KEPT_MAX, KEPT_MAX));
+        Self { caller: OnceLock::new(), kept, reads: Shares::new(READS_MAX, READS_OF_ONE) }
     }
 }
 
@@ -79,16 +80,13 @@ impl Documents {
         let kept = life(fetched.cache.as_deref());
         if !kept.is_zero() {
             let mut all = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-            if all.len() >= KEPT_MAX {
-                all.clear();
-            }
-            all.insert(id.to_owned(), (Instant::now() + kept, known.clone()));
+            all.keep(address.into(), id.to_owned(), (Instant::now() + kept, known.clone()));
         }
         Ok(known)
     }
 
     fn known(&self, id: &str) -> Option<Known> {
-        let all = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         all.get(id).filter(|(until, _)| Instant::now() < *until).map(|(_, known)| known.clone())
     }
 }
