@@ -139,10 +139,11 @@ impl Providers {
         let _ = self.proof_port.set(port);
     }
 
-    /// What the provider with this issuer says of itself; `None` where it says nothing that can be used.
-    pub(crate) async fn described(&self, issuer: &str) -> Option<Arc<Description>> {
+    /// What a workspace's provider with this issuer says of itself; `None` where it says nothing that can be used.
+    pub(crate) async fn described(&self, workspace: WorkspaceId, issuer: &str) -> Option<Arc<Description>> {
         let (caller, of) = (Arc::clone(&self.caller), issuer.to_owned());
-        self.described.at(issuer, |_| true, move || async move { describe(&caller, &of).await }).await.ok()
+        let read = move || async move { describe(&caller, &of).await };
+        self.described.at(workspace, issuer, |_| true, read).await.ok()
     }
 
     /// That a domain says that it is this workspace's.
@@ -161,7 +162,7 @@ impl Providers {
             }
             Some(said)
         };
-        let said = self.proven.at(&place, Result::is_ok, look).await.map_err(|_| None)?;
+        let said = self.proven.at(workspace, &place, Result::is_ok, look).await.map_err(|_| None)?;
         (*said).map_err(Some)
     }
 

@@ -1,15 +1,21 @@
 //! What others say of themselves at an address of theirs: read when somebody needs it, kept, and read again where it is old.
 //!
 //! **Invariant:** whoever asks has one place read at most once in a pause, whatever they ask it for.
+//! **Invariant:** a place that a workspace needs is forgotten for none that another names.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
+use svc_core::value::id::WorkspaceId;
 use tokio::time::Instant;
 
-/// Places that are kept; then all are forgotten, which costs one read each.
-const KEPT_MAX: usize = 1_024;
+use crate::bounded::Bounded;
+
+/// Places that are kept, each counted for every workspace that asks for it.
+const KEPT_MAX: usize = 4_096;
+/// Of these, of one workspace.
+const OF_WORKSPACE_MAX: usize = 128;
 
 /// How long what was read counts.
 #[derive(Clone, Copy, Debug)]
@@ -26,7 +32,16 @@ pub(crate) struct Times {
 #[derive(Debug)]
 pub(crate) struct Kept<T> {
     times: Times,
-    known: Mutex<HashMap<String, Arc<Place<T>>>>,
+    known: Mutex<Known<T>>,
+}
+
+/// The places that are known.
+#[derive(Debug)]
+struct Known<T> {
+    /// By whoever asks: each holds what they need, and loses it for others of their own.
+    of: Bounded<WorkspaceId, (WorkspaceId, String), Arc<Place<T>>>,
+    /// The same by name alone: what several ask for is one place.
+    all: HashMap<String, Weak<Place<T>>>,
 }
 
 /// A place, which one reads at a time.
@@ -50,10 +65,11 @@ impl<T> Default for Held<T> {
 impl<T: Send + Sync + 'static> Kept<T> {
     /// Keeps what is read for so long.
     pub(crate) fn new(times: Times) -> Self {
-        Self { times, known: Mutex::default() }
+        let of = Bounded::new(KEPT_MAX, OF_WORKSPACE_MAX);
+        Self { times, known: Mutex::new(Known { of, all: HashMap::new() }) }
     }
 
-    /// What this place says, read again where it is old or does not suffice, if it may be. What does not suffice is given only where it
+    /// What this place says, for this workspace, read again where it is old or does not suffice, if it may be. What does not suffice is given only where it
     /// was read for this: what was read before may have changed since, and whoever sends what it lacks is not to be refused for
     /// good. Whoever asks may go away: what was begun is read to its end for the others.
     ///
@@ -62,6 +78,7 @@ impl<T: Send + Sync + 'static> Kept<T> {
     /// may not be read again yet.
     pub(crate) async fn at<F>(
         &self,
+        workspace: WorkspaceId,
         place: &str,
         suffices: impl Fn(&T) -> bool + Send + 'static,
         read: impl FnOnce() -> F + Send + 'static,
@@ -69,17 +86,26 @@ impl<T: Send + Sync + 'static> Kept<T> {
     where
         F: Future<Output = Option<T>> + Send,
     {
-        let (held, times) = (self.place(place), self.times);
+        let (held, times) = (self.place(workspace, place), self.times);
         let refreshed = async move { held.lock().await.refreshed(times, suffices, read).await };
         tokio::spawn(refreshed).await.unwrap_or(Err(times.pause))
     }
 
-    fn place(&self, name: &str) -> Arc<Place<T>> {
+    fn place(&self, workspace: WorkspaceId, name: &str) -> Arc<Place<T>> {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        if known.len() >= KEPT_MAX && !known.contains_key(name) {
-            known.clear();
+        let Known { of, all } = &mut *known;
+        let own = (workspace, name.to_owned());
+        if let Some(place) = of.get(&own) {
+            return Arc::clone(place);
         }
-        Arc::clone(known.entry(name.to_owned()).or_default())
+        let place = all.get(name).and_then(Weak::upgrade).unwrap_or_default();
+        let let_go = of.keep(workspace, own, Arc::clone(&place));
+        drop(let_go);
+        if all.len() >= 2 * KEPT_MAX {
+            all.retain(|_, place| place.strong_count() > 0);
+        }
+        all.insert(name.to_owned(), Arc::downgrade(&place));
+        place
     }
 }
 
@@ -103,5 +129,50 @@ impl<T> Held<T> {
         let held = self.said.as_ref().filter(|(at, said)| now - *at < times.stale && suffices(said));
         let left = self.tried.map_or(times.pause, |at| times.pause.saturating_sub(now - at));
         held.map(|(_, said)| Arc::clone(said)).ok_or(left)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test may panic")]
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use svc_core::value::Id as _;
+
+    use super::*;
+
+    const TIMES: Times = Times {
+        fresh: Duration::from_secs(300),
+        stale: Duration::from_secs(24 * 3_600),
+        pause: Duration::from_secs(60),
+    };
+
+    /// However many places a workspace names, another's stay known, also one that both ask for, and it is read for both at once;
+    /// and of what the first names no more is kept than its share.
+    #[tokio::test(start_paused = true)]
+    async fn a_workspace_makes_nobody_elses_places_forgotten() {
+        let (kept, reads) = (Kept::<String>::new(TIMES), Arc::new(AtomicUsize::new(0)));
+        let at = async |workspace: u128, place: &str| {
+            let (reads, said) = (Arc::clone(&reads), place.to_owned());
+            let read = move || async move {
+                reads.fetch_add(1, Ordering::Relaxed);
+                Some(said)
+            };
+            kept.at(WorkspaceId::from_bits(workspace), place, |_| true, read).await.unwrap()
+        };
+        at(2, "both").await;
+        at(1, "both").await;
+        at(1, "own").await;
+        assert_eq!(reads.load(Ordering::Relaxed), 2, "what both ask for is read once");
+        for number in 0..2 * KEPT_MAX {
+            at(2, &number.to_string()).await;
+        }
+        assert_eq!(reads.swap(0, Ordering::Relaxed), 2 + 2 * KEPT_MAX);
+        at(1, "both").await;
+        at(1, "own").await;
+        assert_eq!(reads.load(Ordering::Relaxed), 0);
+        let known = kept.known.lock().unwrap();
+        assert_eq!(known.of.len(), OF_WORKSPACE_MAX + 2);
+        assert!(known.all.len() <= 2 * KEPT_MAX);
     }
 }

@@ -6,6 +6,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use svc_core::state::edge::outbound::OutboundUrl;
+use svc_core::value::id::WorkspaceId;
 use svc_core::value::json::Json;
 
 use super::jwks::Jwks;
@@ -35,18 +36,19 @@ impl KeySets {
         drop(self.caller.set(caller));
     }
 
-    /// The set at this address, read again where it is old or has not what `suffices` wants, if it may be.
+    /// The set at this address, for this workspace, read again where it is old or has not what `suffices` wants, if it may be.
     ///
     /// # Errors
     /// How long it is until asking again is of use: it cannot be read, and was not within a day, or it was read less than a minute ago
     /// and may have the key by now.
     pub(crate) async fn at(
         &self,
+        workspace: WorkspaceId,
         url: &str,
         suffices: impl Fn(&Jwks) -> bool + Send + 'static,
     ) -> Result<Arc<Jwks>, Duration> {
         let (caller, place) = (Arc::clone(&self.caller), url.to_owned());
-        self.known.at(url, suffices, move || async move { read(&caller, &place).await }).await
+        self.known.at(workspace, url, suffices, move || async move { read(&caller, &place).await }).await
     }
 }
 
@@ -68,6 +70,7 @@ mod tests {
     use std::cell::Cell;
 
     use svc_core::state::edge::outbound::{Outbound, Private};
+    use svc_core::value::Id as _;
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
     use tokio::net::TcpListener;
     use tokio::time::advance;
@@ -126,7 +129,7 @@ mod tests {
         let guard = Outbound { private: Private::Anywhere, own_host: "gate.example.com".into() };
         let sets = KeySets::default();
         sets.read_with(Caller::new(guard, None, Arc::new(SystemResolver), Trust::default()));
-        let mut asking = Box::pin(sets.at(&url, |_| true));
+        let mut asking = Box::pin(sets.at(WorkspaceId::from_bits(1), &url, |_| true));
         let (mut stream, _) = tokio::select! {
             _ = &mut asking => panic!("nobody has answered"),
             accepted = listener.accept() => accepted.unwrap(),
@@ -136,6 +139,9 @@ mod tests {
         let body = SET;
         let answer = format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n{body}", body.len());
         stream.write_all(answer.as_bytes()).await.unwrap();
-        assert!(sets.at(&url, |_| true).await.is_ok(), "within the minute, and without another read");
+        assert!(
+            sets.at(WorkspaceId::from_bits(2), &url, |_| true).await.is_ok(),
+            "within the minute, and without another read"
+        );
     }
 }

@@ -162,7 +162,7 @@ async fn send(service: &GateService, call: &Call, workspace: WorkspaceId) -> Res
     }
     let Provider { integration, issuer, client_id } =
         service.read(|scope| provider(scope, workspace))?.ok_or_else(Refusal::not_found)?;
-    let description = service.providers.described(&issuer).await.ok_or_else(Failed::unreachable)?;
+    let description = service.providers.described(workspace, &issuer).await.ok_or_else(Failed::unreachable)?;
     let (state, nonce, verifier) = (draw("")?, draw("")?, draw("")?);
     let verifier = verifier.text.expose().as_str();
     let challenge = challenge_of(verifier).ok_or_else(Refusal::internal)?;
@@ -260,7 +260,7 @@ async fn vouched(service: &GateService, workspace: WorkspaceId, form: &Form, sen
     if integration.id != sent.integration || issuer != sent.issuer || client_id != sent.client_id {
         return Err(Failed::wrong(NOT_SENT));
     }
-    let description = service.providers.described(&issuer).await.ok_or_else(Failed::unreachable)?;
+    let description = service.providers.described(workspace, &issuer).await.ok_or_else(Failed::unreachable)?;
     // A provider that was asked by mistake for another sends back under its own name (RFC 9207, 2.4).
     let named = form.get("iss");
     if named.is_some_and(|it| *it != *issuer) || (named.is_none() && description.names_itself) {
@@ -336,7 +336,7 @@ async fn believed(
     };
     let token = Unverified::read(token).map_err(disbelieved)?;
     let kid = token.kid();
-    let keys = service.key_sets.at(description.keys.as_str(), move |keys| keys.has(kid.as_deref())).await;
+    let keys = service.key_sets.at(workspace, description.keys.as_str(), move |keys| keys.has(kid.as_deref())).await;
     let keys = keys.map_err(|_| Failed::unreachable())?;
     let expected = Expected { issuer: &sent.issuer, client_id: &sent.client_id, nonce: sent.nonce };
     token.verify(&keys, expected, service.gate.now()).map_err(disbelieved)

@@ -45,7 +45,7 @@ pub(super) async fn answer(service: &GateService, call: &Call) -> Result<Answer,
     };
     let (issuer, audience) = issuer.as_deref().zip(audience.as_deref()).ok_or_else(nobody)?;
     let keys = keys.as_ref().ok_or_else(nobody)?;
-    let keys = keys_of(service, keys, &call.body).await?;
+    let keys = keys_of(service, integration.slot.workspace, keys, &call.body).await?;
     let set = token.verify(&keys, Expected { issuer, audience }, service.gate.now())?;
     let request = Received::request(integration.slot, &[issuer.as_bytes(), set.jti.as_bytes()]);
     let vouched = Vouched::Config(integration.config.clone());
@@ -68,7 +68,12 @@ pub(super) fn is_event(headers: &HeaderMap) -> Result<(), Refusal> {
 /// The issuer's keys: those that are configured, or those at its address, read anew where none of them made the token's signature: it
 /// may name no key, or one whose name was given to another. A 400 is a sender's last word on a token: where the keys cannot be had at
 /// present, or may have the token's by now and were read for another, it is to send the token again.
-async fn keys_of(service: &GateService, keys: &SignalKeys, token: &Bytes) -> Result<Arc<Jwks>, Refusal> {
+async fn keys_of(
+    service: &GateService,
+    workspace: WorkspaceId,
+    keys: &SignalKeys,
+    token: &Bytes,
+) -> Result<Arc<Jwks>, Refusal> {
     match keys {
         SignalKeys::Set(set) => {
             let read = Json::parse(set.as_bytes()).ok().and_then(|it| Jwks::of(&it).ok());
@@ -77,7 +82,7 @@ async fn keys_of(service: &GateService, keys: &SignalKeys, token: &Bytes) -> Res
         SignalKeys::Url(url) => {
             let token = token.clone();
             let is_signed = move |keys: &Jwks| Unverified::read(&token).is_ok_and(|it| it.is_signed_by(keys));
-            let found = service.key_sets.at(url.as_str(), is_signed).await;
+            let found = service.key_sets.at(workspace, url.as_str(), is_signed).await;
             found.map_err(|left| {
                 Refusal::not_ready_for(u32::try_from(left.as_secs().saturating_add(1)).unwrap_or(u32::MAX))
             })
