@@ -33,6 +33,11 @@ impl<K: Eq + Hash> Turns<K> {
         Self { places: Arc::new(Semaphore::new(of_all)), of_one, lines: Mutex::default() }
     }
 
+    /// As many at once as wait for them, of one at most `of_one`: for those who take turns at something else afterwards.
+    pub(crate) fn apart(of_one: usize) -> Self {
+        Self::new(Semaphore::MAX_PERMITS, of_one)
+    }
+
     /// Waits for a turn. Whoever gives up waiting loses their place in the line.
     ///
     /// # Errors

@@ -1,6 +1,6 @@
 //! What goes out is looked through: for what deciding takes of it, and for data that must not, as the workspace has set.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use svc_core::dialect::Body;
@@ -12,15 +12,18 @@ use svc_core::state::people::DataLoss;
 use svc_core::value::Id as _;
 use svc_core::value::id::WorkspaceId;
 
+use crate::bounded::Bounded;
 use crate::dispatch::Call;
 use crate::model_bodies::Kept;
-use crate::turns::Turns;
+use crate::turns::{Turn, Turns};
 
 /// Bodies above this are looked through beside the threads that serve requests.
 const INLINE_BYTES_MAX: usize = 8 * 1024;
 /// So many of them at once; others wait for their turn.
 const ASIDE_MAX: usize = 4;
-/// And of one key, so that one which sends long ones without end keeps the others waiting for a few of them and not for all.
+/// And of one workspace, however many keys it has: one that sends long ones without end keeps another's waiting for none of them.
+const OF_WORKSPACE_MAX: usize = 3;
+/// And of one key, so that it keeps its workspace's others waiting for a few of them and not for all.
 const OF_KEY_MAX: usize = 2;
 /// The request without what was found, where that is asked for, and how much was found of each kind.
 type Looked = (Option<Body>, BTreeMap<Box<str>, u32>);
@@ -32,42 +35,56 @@ const REMEMBERED_MAX: usize = 10_000;
 /// compares it with the setting in force, so one that is out of date costs a second look and nothing else.
 #[derive(Debug)]
 pub(crate) struct DataLossSettings {
-    known: Mutex<HashMap<WorkspaceId, DataLoss>>,
-    turns: Turns<u128>,
+    known: Mutex<Bounded<(), WorkspaceId, DataLoss>>,
+    turns: InTurn,
+}
+
+/// Turns at looking through what is long: keys wait for those of their own workspace first.
+#[derive(Debug)]
+struct InTurn {
+    keys: Turns<u128>,
+    workspaces: Turns<WorkspaceId>,
+}
+
+impl InTurn {
+    async fn take(&self, workspace: WorkspaceId, key: u128) -> Result<(Turn, Turn), Refusal> {
+        let own = self.keys.take(key).await?;
+        Ok((self.workspaces.take(workspace).await?, own))
+    }
 }
 
 impl Default for DataLossSettings {
     fn default() -> Self {
-        Self { known: Mutex::default(), turns: Turns::new(ASIDE_MAX, OF_KEY_MAX) }
+        let turns = InTurn { keys: Turns::apart(OF_KEY_MAX), workspaces: Turns::new(ASIDE_MAX, OF_WORKSPACE_MAX) };
+        Self { known: Mutex::new(Bounded::new(REMEMBERED_MAX, REMEMBERED_MAX)), turns }
     }
 }
 
 impl DataLossSettings {
     pub(super) fn of(&self, workspace: WorkspaceId) -> DataLoss {
-        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         known.get(&workspace).copied().unwrap_or(DataLoss::Off)
     }
 
     pub(super) fn set(&self, workspace: WorkspaceId, setting: DataLoss) {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        if known.len() >= REMEMBERED_MAX {
-            known.clear();
-        }
-        known.insert(workspace, setting);
+        known.keep((), workspace, setting);
     }
 }
 
 /// Whose request is read: in whose turn, and what room it has, which it keeps where its client leaves meanwhile.
 #[derive(Clone)]
 pub(super) struct Reading<'a> {
-    turns: &'a Turns<u128>,
+    turns: &'a InTurn,
+    workspace: WorkspaceId,
     key: u128,
     room: Option<Arc<Kept>>,
 }
 
 impl<'a> Reading<'a> {
     pub(super) fn of(settings: &'a DataLossSettings, key: &CallKey, call: &Call) -> Self {
-        Self { turns: &settings.turns, key: key.binding.counts_as().bits(), room: call.room.clone() }
+        let (workspace, key) = (key.binding.workspace, key.binding.counts_as().bits());
+        Self { turns: &settings.turns, workspace, key, room: call.room.clone() }
     }
 }
 
@@ -91,7 +108,7 @@ pub(super) async fn look(reading: &Reading<'_>, setting: DataLoss, body: &Arc<Bo
     aside(reading, body, move |it| look_now(setting, it.clone())).await?
 }
 
-/// Does this with a request: beside the threads that serve requests where it is long, and in its key's turn.
+/// Does this with a request: beside the threads that serve requests where it is long, and in the turn of its workspace and key.
 async fn aside<T: Send + 'static>(
     reading: &Reading<'_>,
     body: &Arc<Body>,
@@ -100,7 +117,7 @@ async fn aside<T: Send + 'static>(
     if body.as_bytes().len() <= INLINE_BYTES_MAX {
         return Ok(work(body));
     }
-    let turn = reading.turns.take(reading.key).await?;
+    let turn = reading.turns.take(reading.workspace, reading.key).await?;
     let (body, room) = (Arc::clone(body), reading.room.clone());
     let read = crate::at_hand::spawn_blocking(move || {
         let read = work(&body);
@@ -126,6 +143,7 @@ fn look_now(setting: DataLoss, mut body: Body) -> Result<Looked, Refusal> {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a test may panic")]
+    use std::ops::Range;
     use std::pin::pin;
     use std::task::{Context, Poll, Waker};
 
@@ -147,7 +165,7 @@ mod tests {
     async fn long_requests_are_read_aside() {
         let (short, long) = (body(1_000), body(8 << 20));
         let settings = DataLossSettings::default();
-        let whose = Reading { turns: &settings.turns, key: 1, room: None };
+        let whose = Reading { turns: &settings.turns, workspace: WorkspaceId::from_bits(1), key: 1, room: None };
         for (body, is_aside) in [(&short, false), (&long, true)] {
             let mut reading = pin!(demand(&whose, body));
             let first = reading.as_mut().poll(&mut Context::from_waker(Waker::noop()));
@@ -163,27 +181,45 @@ mod tests {
         }
     }
 
-    /// One key has as many long requests read at once as leave others a place, and gives its places back.
-    #[tokio::test]
-    async fn a_key_leaves_places_to_others() {
-        let settings = DataLossSettings::default();
-        let whose = |key| Reading { turns: &settings.turns, key, room: None };
+    /// The turns that a workspace's keys have at once where each asks for more than there are, and what waits for theirs.
+    fn held(settings: &DataLossSettings, keys: Range<u128>) -> (Vec<(Turn, Turn)>, Vec<impl Future>) {
         let (mut held, mut waiting) = (Vec::new(), Vec::new());
         let mut context = Context::from_waker(Waker::noop());
-        for _ in 0..2 * ASIDE_MAX {
-            let mut turn = Box::pin(settings.turns.take(1));
-            match turn.as_mut().poll(&mut context) {
-                Poll::Ready(turn) => held.push(turn.unwrap()),
-                Poll::Pending => waiting.push(turn),
+        for key in keys {
+            for _ in 0..2 * ASIDE_MAX {
+                let mut turn = Box::pin(settings.turns.take(WorkspaceId::from_bits(1), key));
+                match turn.as_mut().poll(&mut context) {
+                    Poll::Ready(turn) => held.push(turn.unwrap()),
+                    Poll::Pending => waiting.push(turn),
+                }
             }
         }
-        assert_eq!(held.len(), OF_KEY_MAX);
+        (held, waiting)
+    }
+
+    /// One key has as many long requests read at once as leave others of its workspace a place, all keys of a workspace as many as leave
+    /// another's one, however many keys it has; places are given back.
+    #[tokio::test]
+    async fn a_key_and_a_workspace_leave_places_to_others() {
+        let settings = DataLossSettings::default();
+        let whose = |workspace, key| Reading {
+            turns: &settings.turns,
+            workspace: WorkspaceId::from_bits(workspace),
+            key,
+            room: None,
+        };
+        let mut context = Context::from_waker(Waker::noop());
         let long = body(1 << 20);
-        assert!(demand(&whose(2), &long).await.is_ok());
-        let one = whose(1);
-        let mut own = pin!(demand(&one, &long));
-        assert!(own.as_mut().poll(&mut context).is_pending());
-        drop((held, waiting));
-        assert!(own.await.is_ok());
+        for (keys, count, free, waits) in
+            [(1..2, OF_KEY_MAX, whose(1, 100), whose(1, 1)), (1..40, OF_WORKSPACE_MAX, whose(2, 100), whose(1, 100))]
+        {
+            let (held, waiting) = held(&settings, keys);
+            assert_eq!(held.len(), count);
+            assert!(demand(&free, &long).await.is_ok());
+            let mut own = pin!(demand(&waits, &long));
+            assert!(own.as_mut().poll(&mut context).is_pending());
+            drop((held, waiting));
+            assert!(own.await.is_ok());
+        }
     }
 }
