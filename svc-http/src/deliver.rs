@@ -23,7 +23,8 @@ use svc_core::engine::Failure;
 use svc_core::rules::edge::deliver::{ClaimDelivery, FinishDelivery, find};
 use svc_core::state::edge::{IntegrationKind, Job, Tried, Trouble, Work};
 use svc_core::store::{Key, Range, Record};
-use svc_core::value::id::DeliveryId;
+use svc_core::value::Id as _;
+use svc_core::value::id::{AgentId, DeliveryId};
 use svc_core::value::link::{Index, instant_order};
 use svc_store::{Gate, StoreError, with_causes};
 use tokio::sync::broadcast::error::RecvError;
@@ -176,8 +177,11 @@ fn whose(job: &Job) -> Whose {
     // Mail and Slack are one server each, whosever the call is.
     let shared = job.url.is_none() && matches!(job.over(), Some(IntegrationKind::Mail | IntegrationKind::Slack));
     // Whoever asks for an action says whom to call once it is decided; everything else goes where people have it go.
-    let of_agents = matches!(job.work, Work::Decided { .. });
-    Whose { workspace: job.workspace, host: Line { name: job.line(), shared, of_agents } }
+    let agent = match job.work {
+        Work::Decided { agent, .. } => Some(agent.unwrap_or_else(|| AgentId::from_bits(0))),
+        Work::Export { .. } | Work::Test { .. } | Work::Tell { .. } | Work::Message { .. } => None,
+    };
+    Whose { workspace: job.workspace, host: Line { name: job.line(), shared, agent } }
 }
 
 /// Claims a call, makes it, and tells what came of it. What is news becomes messages.

@@ -3,11 +3,12 @@
 //! **Invariant:** a host that does not answer keeps no other waiting, nor do many of them that one workspace names keep
 //! another's, nor does a server that all workspaces send over.
 //! **Invariant:** what agents name, however many hosts that is, keeps nothing waiting that their workspace itself sends: people are
-//! told of what waits for them, and an export goes on.
+//! told of what waits for them, and an export goes on. Nor does what one agent names keep another's waiting: agents take turns, and
+//! each holds a share of what there is for all of them.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use svc_core::value::id::{DeliveryId, WorkspaceId};
+use svc_core::value::id::{AgentId, DeliveryId, WorkspaceId};
 
 /// Calls that are made at once.
 const RUNNING_MAX: usize = 64;
@@ -15,7 +16,11 @@ const RUNNING_MAX: usize = 64;
 const RUNNING_OF_WORKSPACE_MAX: usize = 16;
 /// Of these, to what its agents name.
 const RUNNING_OF_AGENTS_MAX: usize = 8;
-/// Of these, in one line.
+/// Of these, to what one agent names.
+const RUNNING_OF_AGENT_MAX: usize = 4;
+/// Of these, to one host: a host that does not answer leaves its agent the others.
+const RUNNING_OF_NAMED_MAX: usize = 2;
+/// In one line; to a host that several agents name, in all of theirs together.
 const RUNNING_OF_LINE_MAX: usize = 4;
 /// Of these, over one line that all workspaces share.
 const RUNNING_OF_SHARED_MAX: usize = 16;
@@ -25,18 +30,20 @@ const HELD_MAX: usize = 4_096;
 const HELD_OF_WORKSPACE_MAX: usize = 1_024;
 /// Of these, to what its agents name.
 const HELD_OF_AGENTS_MAX: usize = 512;
-/// Of these, in one line.
+/// Of these, to what one agent names.
+const HELD_OF_AGENT_MAX: usize = 128;
+/// In one line.
 const HELD_OF_LINE_MAX: usize = 64;
 
-/// What calls wait in line with. What an agent calls a host for and what its workspace does are two lines.
+/// What calls wait in line with. What an agent calls a host for, what another does and what their workspace does are lines apart.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Line {
     /// The host that is called, or the kind of what is sent over a server of all workspaces.
     pub(super) name: String,
     /// Whether it leads to one place for all workspaces.
     pub(super) shared: bool,
-    /// Whether an agent named the host.
-    pub(super) of_agents: bool,
+    /// The agent that named the host, where one did.
+    pub(super) agent: Option<AgentId>,
 }
 
 /// Whose call it is, and to which host.
@@ -72,37 +79,123 @@ struct Shared {
 #[derive(Debug, Default)]
 struct Own {
     hosts: BTreeMap<Line, Host>,
-    /// Hosts that have calls to get and room for them, in turn.
+    /// Hosts that have calls to get and room for them, in turn; those that its agents named apart, as their turn comes behind.
     turns: VecDeque<Line>,
-    /// The same of those that its agents named: their turn comes behind the others'.
-    turns_of_agents: VecDeque<Line>,
+    named: Named,
     held: usize,
-    held_of_agents: usize,
     running: usize,
-    running_of_agents: usize,
     has_turn: bool,
+}
+
+/// What the agents of one workspace named.
+#[derive(Debug, Default)]
+struct Named {
+    agents: BTreeMap<AgentId, OfAgent>,
+    /// Agents that have such hosts, in turn.
+    turns: VecDeque<AgentId>,
+    /// Calls that are being made, by host, whichever agents named it.
+    at: BTreeMap<String, usize>,
+    held: usize,
+    running: usize,
+}
+
+/// What one agent named.
+#[derive(Debug, Default)]
+struct OfAgent {
+    turns: VecDeque<Line>,
+    held: usize,
+    running: usize,
+}
+
+impl Named {
+    /// Which agent's turn it is, and which host's among what it named: of those of whose calls the fewest are being made, the first.
+    fn turn(&self) -> Option<(usize, usize)> {
+        if self.running >= RUNNING_OF_AGENTS_MAX {
+            return None;
+        }
+        let is_free = |line: &Line| self.at.get(&line.name).is_none_or(|it| *it < RUNNING_OF_LINE_MAX);
+        let could = self.turns.iter().enumerate().filter_map(|(at, agent)| {
+            let of_agent = self.agents.get(agent).filter(|it| it.running < RUNNING_OF_AGENT_MAX)?;
+            Some((of_agent.running, at, of_agent.turns.iter().position(is_free)?))
+        });
+        could.min().map(|(_, at, of_host)| (at, of_host))
+    }
+
+    fn next(&mut self) -> Option<Line> {
+        let (at, of_host) = self.turn()?;
+        let agent = self.turns.remove(at)?;
+        let of_agent = self.agents.get_mut(&agent)?;
+        let line = of_agent.turns.remove(of_host);
+        if !of_agent.turns.is_empty() {
+            self.turns.push_back(agent);
+        }
+        line
+    }
+
+    fn give_turn(&mut self, agent: AgentId, line: Line) {
+        let of_agent = self.agents.entry(agent).or_default();
+        if of_agent.turns.is_empty() {
+            self.turns.push_back(agent);
+        }
+        of_agent.turns.push_back(line);
+    }
+
+    fn has_room(&self, agent: AgentId) -> bool {
+        let held = self.agents.get(&agent).map_or(0, |it| it.held);
+        self.held < HELD_OF_AGENTS_MAX && held < HELD_OF_AGENT_MAX
+    }
+
+    fn hold(&mut self, agent: AgentId) {
+        self.held += 1;
+        self.agents.entry(agent).or_default().held += 1;
+    }
+
+    fn begin(&mut self, agent: AgentId, host: &str) {
+        self.running += 1;
+        self.agents.entry(agent).or_default().running += 1;
+        *self.at.entry(host.to_owned()).or_default() += 1;
+    }
+
+    fn done(&mut self, agent: AgentId, host: &str, was_held: bool) {
+        self.held = self.held.saturating_sub(usize::from(was_held));
+        self.running = self.running.saturating_sub(1);
+        if let Some(of_agent) = self.agents.get_mut(&agent) {
+            of_agent.held = of_agent.held.saturating_sub(usize::from(was_held));
+            of_agent.running = of_agent.running.saturating_sub(1);
+            if of_agent.held == 0 {
+                self.agents.remove(&agent);
+            }
+        }
+        match self.at.get_mut(host) {
+            Some(running) if *running > 1 => *running -= 1,
+            _ => drop(self.at.remove(host)),
+        }
+    }
 }
 
 impl Own {
     /// Whether there is a call to make and a place for it.
     fn could_run(&self) -> bool {
-        let of_agents = !self.turns_of_agents.is_empty() && self.running_of_agents < RUNNING_OF_AGENTS_MAX;
-        self.running < RUNNING_OF_WORKSPACE_MAX && (!self.turns.is_empty() || of_agents)
+        self.running < RUNNING_OF_WORKSPACE_MAX && (!self.turns.is_empty() || self.named.turn().is_some())
     }
 
     /// The line whose turn it is: what the workspace itself sends before what its agents named.
     fn next(&mut self) -> Option<Line> {
-        match self.turns.pop_front() {
-            None if self.running_of_agents < RUNNING_OF_AGENTS_MAX => self.turns_of_agents.pop_front(),
-            next => next,
-        }
+        self.turns.pop_front().or_else(|| self.named.next())
     }
 
     /// Whether one more is held in this line.
     fn has_room(&self, line: &Line) -> bool {
         let waits = self.hosts.get(line).map_or(0, |it| it.waiting.len());
-        let of_agents = !line.of_agents || self.held_of_agents < HELD_OF_AGENTS_MAX;
+        let of_agents = line.agent.is_none_or(|it| self.named.has_room(it));
         self.held < HELD_OF_WORKSPACE_MAX && of_agents && waits < HELD_OF_LINE_MAX
+    }
+}
+
+impl Line {
+    /// How many calls are made in it at once.
+    const fn running_max(&self) -> usize {
+        if self.agent.is_some() { RUNNING_OF_NAMED_MAX } else { RUNNING_OF_LINE_MAX }
     }
 }
 
@@ -135,7 +228,9 @@ impl Queue {
             return;
         }
         own.held += 1;
-        own.held_of_agents += usize::from(whose.host.of_agents);
+        if let Some(agent) = whose.host.agent {
+            own.named.hold(agent);
+        }
         own.hosts.entry(whose.host.clone()).or_default().waiting.push_back(job);
         self.held.insert(job);
         self.give_turn(&whose);
@@ -172,7 +267,9 @@ impl Queue {
         let job = host.waiting.pop_front()?;
         host.running += 1;
         own.running += 1;
-        own.running_of_agents += usize::from(whose.host.of_agents);
+        if let Some(agent) = whose.host.agent {
+            own.named.begin(agent, &whose.host.name);
+        }
         self.running += 1;
         if whose.host.shared {
             self.shared.entry(whose.host.name.clone()).or_default().running += 1;
@@ -208,11 +305,11 @@ impl Queue {
         let was_held = self.held.remove(&job);
         self.running = self.running.saturating_sub(1);
         if let Some(own) = self.workspaces.get_mut(&whose.workspace) {
-            let of_agents = usize::from(whose.host.of_agents);
             own.held = own.held.saturating_sub(usize::from(was_held));
-            own.held_of_agents = own.held_of_agents.saturating_sub(usize::from(was_held) * of_agents);
             own.running = own.running.saturating_sub(1);
-            own.running_of_agents = own.running_of_agents.saturating_sub(of_agents);
+            if let Some(agent) = whose.host.agent {
+                own.named.done(agent, &whose.host.name, was_held);
+            }
             if let Some(host) = own.hosts.get_mut(&whose.host) {
                 host.running = host.running.saturating_sub(1);
                 if host.running == 0 && host.waiting.is_empty() {
@@ -240,11 +337,13 @@ impl Queue {
         if let Some(host) = own.hosts.get_mut(&whose.host)
             && !host.has_turn
             && !host.waiting.is_empty()
-            && host.running < RUNNING_OF_LINE_MAX
+            && host.running < whose.host.running_max()
         {
             host.has_turn = true;
-            let turns = if whose.host.of_agents { &mut own.turns_of_agents } else { &mut own.turns };
-            turns.push_back(whose.host.clone());
+            match whose.host.agent {
+                Some(agent) => own.named.give_turn(agent, whose.host.clone()),
+                None => own.turns.push_back(whose.host.clone()),
+            }
         }
         if !own.has_turn && own.could_run() {
             own.has_turn = true;
@@ -266,19 +365,19 @@ mod tests {
     fn of(workspace: u128, host: &str) -> Whose {
         Whose {
             workspace: WorkspaceId::from_bits(workspace),
-            host: Line { name: host.to_owned(), shared: false, of_agents: false },
+            host: Line { name: host.to_owned(), shared: false, agent: None },
         }
     }
 
-    fn named(workspace: u128, host: &str) -> Whose {
-        let whose = of(workspace, host);
-        Whose { host: Line { of_agents: true, ..whose.host }, ..whose }
+    fn named(agent: u128, host: &str) -> Whose {
+        let whose = of(1, host);
+        Whose { host: Line { agent: Some(AgentId::from_bits(agent)), ..whose.host }, ..whose }
     }
 
     fn mail(workspace: u128) -> Whose {
         Whose {
             workspace: WorkspaceId::from_bits(workspace),
-            host: Line { name: "mail".to_owned(), shared: true, of_agents: false },
+            host: Line { name: "mail".to_owned(), shared: true, agent: None },
         }
     }
 
@@ -321,13 +420,13 @@ mod tests {
         assert_eq!(queue.workspaces.len(), 1, "what is done leaves nothing behind");
     }
 
-    /// An agent that has any number of slow hosts called holds up nothing that its workspace sends itself: that is held, and made at
+    /// Agents that have any number of slow hosts called hold up nothing that its workspace sends itself: that is held, and made at
     /// once; and where every place is taken its turn comes first.
     #[test]
     fn what_agents_name_keeps_nothing_of_their_workspace_waiting() {
         let mut queue = Queue::default();
         for number in 0..10_000 {
-            queue.put(named(1, &format!("slow{number}")), job(number));
+            queue.put(named(number % 40, &format!("slow{number}")), job(number));
         }
         assert_eq!((queue.held.len(), all(&mut queue).len()), (HELD_OF_AGENTS_MAX, RUNNING_OF_AGENTS_MAX));
         queue.put(mail(1), job(20_000));
@@ -340,8 +439,48 @@ mod tests {
         assert_eq!(queue.held.len(), HELD_OF_WORKSPACE_MAX, "the workspace's own have the places that are left");
         let own = RUNNING_OF_WORKSPACE_MAX - RUNNING_OF_AGENTS_MAX - 3;
         assert_eq!(all(&mut queue).len(), own);
-        queue.done(&named(1, "slow0"), job(0));
+        queue.done(&named(0, "slow0"), job(0));
         assert_eq!(all(&mut queue), [format!("own{own}")], "before what agents named");
+    }
+
+    /// An agent that has any number of slow hosts called holds its share and no more: another's call is held, and made at once, and
+    /// where every place is taken before theirs who have some.
+    #[test]
+    fn what_an_agent_names_keeps_nothing_of_another_waiting() {
+        let mut queue = Queue::default();
+        for number in 0..10_000 {
+            queue.put(named(1, &format!("slow{number}")), job(number));
+        }
+        assert_eq!((queue.held.len(), all(&mut queue).len()), (HELD_OF_AGENT_MAX, RUNNING_OF_AGENT_MAX));
+        queue.put(named(2, "quick"), job(20_000));
+        assert_eq!(all(&mut queue), ["quick"]);
+        for number in 0..10_000 {
+            queue.put(named(3, &format!("slow{number}")), job(30_000 + number));
+        }
+        assert_eq!(all(&mut queue).len(), RUNNING_OF_AGENTS_MAX - RUNNING_OF_AGENT_MAX - 1);
+        queue.put(named(4, "quick"), job(50_000));
+        queue.done(&named(1, "slow0"), job(0));
+        assert_eq!(all(&mut queue), ["quick"]);
+    }
+
+    /// A host that does not answer keeps no other of its agent's waiting, nor one that many agents name another's.
+    #[test]
+    fn a_host_that_agents_name_keeps_no_other_waiting() {
+        let mut queue = Queue::default();
+        for number in 0..40 {
+            queue.put(named(number % 10, "slow"), job(number));
+        }
+        assert_eq!(all(&mut queue), ["slow"; RUNNING_OF_LINE_MAX]);
+        queue.put(named(1, "quick"), job(100));
+        queue.put(named(20, "quick"), job(101));
+        assert_eq!(all(&mut queue), ["quick", "quick"]);
+        let mut queue = Queue::default();
+        for number in 0..10 {
+            queue.put(named(1, "slow"), job(number));
+        }
+        assert_eq!(all(&mut queue), ["slow"; RUNNING_OF_NAMED_MAX]);
+        queue.put(named(1, "quick"), job(100));
+        assert_eq!(all(&mut queue), ["quick"]);
     }
 
     /// What agents name is called too, in turn, and leaves nothing behind.
@@ -349,7 +488,7 @@ mod tests {
     fn what_agents_name_is_called_in_turn() {
         let mut queue = Queue::default();
         for number in 0..40 {
-            queue.put(named(1, &format!("host{}", number % 20)), job(number));
+            queue.put(named(number % 3, &format!("host{}", number % 20)), job(number));
         }
         let (mut begun, mut made) = (VecDeque::new(), 0);
         loop {

@@ -12,7 +12,7 @@ pub fn body(job: &Job) -> Option<Vec<u8>> {
     let event = match &job.work {
         // What becomes messages calls nobody, and a message has a body of its own.
         Work::Tell { .. } | Work::Message { .. } => return Some(Vec::new()),
-        Work::Decided { callback, action, verb, status, at } => Event {
+        Work::Decided { callback, action, verb, status, at, .. } => Event {
             id: callback.to_string(),
             kind: "action.decided",
             action_id: Some(action.to_string()),

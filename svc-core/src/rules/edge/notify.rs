@@ -36,6 +36,7 @@ pub fn tell(scope: &mut Scope<'_>, action: &Action, callback: &Callback, status:
         verb: action.verb(status),
         status,
         at: decided_at(action).unwrap_or(now),
+        agent: Some(action.agent),
     };
     let job = Job::new(DeliveryId::from(callback.id), action.workspace, work, callback.url.clone(), now);
     scope.put(job.clone());

@@ -10,7 +10,7 @@ use super::export::EventClass;
 use super::integration::{IntegrationKind, IntegrationSlot};
 use super::news::News;
 use crate::state::gate::{Status, Verb};
-use crate::value::id::{ActionId, CallbackId, DeliveryId, IntegrationId, PrincipalId, WorkspaceId};
+use crate::value::id::{ActionId, AgentId, CallbackId, DeliveryId, IntegrationId, PrincipalId, WorkspaceId};
 use crate::value::link::{Index, Link, Linked, Order, instant_order, shard};
 use crate::value::text::UrlText;
 use crate::value::{Id, Span, Timestamp};
@@ -87,6 +87,9 @@ pub enum Work {
         status: Status,
         /// When it was decided.
         at: Timestamp,
+        /// Whose action it is; absent of what was written before it was kept.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        agent: Option<AgentId>,
     },
     /// Records of the ledger are exported.
     Export {
@@ -508,6 +511,7 @@ mod tests {
             verb: Verb::Allow,
             status: Status::Allowed,
             at: at(0),
+            agent: None,
         };
         let url = UrlText::parse("https://agent.example.com:8443/hook?secret=1").unwrap();
         Job::new(DeliveryId::from_bits(1), WorkspaceId::from_bits(3), work, url, at(0))

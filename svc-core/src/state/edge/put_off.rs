@@ -50,6 +50,7 @@ mod tests {
             verb: Verb::Allow,
             status: Status::Allowed,
             at: now,
+            agent: None,
         };
         Job::without_url(DeliveryId::from_bits(1), WorkspaceId::from_bits(3), work, now)
     }
