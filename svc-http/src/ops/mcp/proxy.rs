@@ -27,9 +27,8 @@ use svc_core::rules::gateway::payer::CallKey;
 use svc_core::state::edge::{McpTool, McpTools};
 use svc_core::state::gate::{Account, Code, Request as ActionRequest, Status, Verb};
 use svc_core::state::people::Credential;
-use svc_core::value::Timestamp;
 use svc_core::value::digest::Digest;
-use svc_core::value::id::HoldId;
+use svc_core::value::id::{ActionId, HoldId};
 use svc_core::value::json::{Json, Number};
 use svc_core::value::text::SessionId;
 
@@ -275,6 +274,14 @@ impl Place<'_> {
         run.answer(ready).await.map(Called::Answer)
     }
 
+    /// The actions that the same call waits for.
+    fn waiting(&self, session: &SessionId, request: &ActionRequest, same: &Digest) -> Result<Vec<ActionId>, Refusal> {
+        let (service, now) = (self.service, self.service.gate.now());
+        let (agent, server) = (self.known.caller.agent, self.reached.server.id);
+        service.proxied.waiting.recall(service, same, &Sought { agent, session, server, request }, now)?;
+        Ok(service.proxied.waiting.of(agent, same, now))
+    }
+
     /// Makes ready for the call before it is decided: meeting its server takes time, in which what a decision rests on changes, and
     /// a client that calls the call off or hangs up meanwhile has used up nothing and left nothing open.
     async fn ready(&self, session: &SessionId, named: &Named, seat: &Seat) -> Result<Ready, Trouble> {
@@ -333,12 +340,9 @@ impl Place<'_> {
     ) -> Result<May, Refusal> {
         let Self { service, known, .. } = self;
         let same = self.same(session, asked, sent);
-        let now = service.gate.now();
         let request = self.request(session, asked, sent)?;
-        let (agent, server) = (known.caller.agent, self.reached.server.id);
-        let sought = Sought { agent, session, server, request: &request };
-        service.proxied.waiting.recall(service, &same, &sought, now)?;
-        let decided = match self.before(&same, trouble, now).await? {
+        let waiting = self.waiting(session, &request, &same)?;
+        let decided = match self.before(&same, waiting, trouble).await? {
             Before::Approved(decided) => return Ok(May::Go(decided)),
             Before::Unready(refusal) => return Ok(May::Not(mcp::refused(&refusal, self.docs))),
             Before::Not(decided) => decided,
@@ -348,7 +352,8 @@ impl Place<'_> {
                     return Ok(May::Go(decided));
                 }
                 if decided.verb() == Verb::Ask {
-                    service.proxied.waiting.put(same, decided.id(), now);
+                    let (agent, now) = (known.caller.agent, service.gate.now());
+                    service.proxied.waiting.put(agent, same, decided.id(), now);
                 }
                 decided
             }
@@ -362,14 +367,20 @@ impl Place<'_> {
 
     /// What became of the actions that the same call waits for. Each is remembered until it is known to be over:
     /// whatever goes wrong on the way here, what a person has approved is found the next time.
-    async fn before(&self, same: &Digest, trouble: Option<&Trouble>, now: Timestamp) -> Result<Before, Refusal> {
+    async fn before(
+        &self,
+        same: &Digest,
+        actions: Vec<ActionId>,
+        trouble: Option<&Trouble>,
+    ) -> Result<Before, Refusal> {
         let Self { service, known, .. } = self;
-        let (waiting, mut told) = (&service.proxied.waiting, None);
-        for action in waiting.of(same, now) {
+        let forget = |action| service.proxied.waiting.forget(known.caller.agent, same, action);
+        let mut told = None;
+        for action in actions {
             let decided = match service.action(known, action).await {
                 Ok(decided) => decided,
                 Err(refusal) if refusal.kind() == Kind::NotFound => {
-                    waiting.forget(same, action);
+                    forget(action);
                     continue;
                 }
                 Err(refusal) => return Err(refusal),
@@ -381,19 +392,19 @@ impl Place<'_> {
                 // What a person approved is used up by the call like by anybody else who is shown the receipt: once,
                 // wherever. Nothing gives that back, so that nothing is used up for a call that cannot be sent.
                 let is_ours = self.use_up(&decided).await?;
-                waiting.forget(same, action);
+                forget(action);
                 if is_ours {
                     return Ok(Before::Approved(decided));
                 }
             } else if is_over(&decided) {
-                waiting.forget(same, action);
+                forget(action);
             } else if told.is_none() {
                 told = Some(decided);
             }
         }
         let Some(decided) = told else { return Ok(Before::Nothing) };
         if decided.verb() != Verb::Ask {
-            waiting.forget(same, decided.id());
+            forget(decided.id());
         }
         Ok(Before::Not(decided))
     }
