@@ -125,7 +125,7 @@ macro_rules! commands {
                     Reply::Admission(it) => matches!(**it, Admission::Admitted(_)),
                     Reply::Connection(_) | Reply::Consent(_) | Reply::Granted(_) | Reply::OAuthClient(_) | Reply::Account(_) | Reply::Application(_) | Reply::Approved(_) | Reply::Edited(_) | Reply::SignedIn(_) | Reply::SignedInBySso(_) | Reply::Agent(_) | Reply::Bill(_) | Reply::Budget(_) | Reply::Changed(_) | Reply::Credential(_) | Reply::Template(_) | Reply::Token(_)
                     | Reply::Finished(_) | Reply::Listed(_) | Reply::Retried(_) | Reply::Task(_) | Reply::TokenEnd(_) | Reply::Callback(_) | Reply::Claimed(_) | Reply::Delivery(_) | Reply::Drill(_) | Reply::DrillStarted(_) | Reply::Integration(_) | Reply::McpServer(_) | Reply::Tested(_) | Reply::Done(()) | Reply::Key(_)
-                    | Reply::Mandate(_) | Reply::Member(_) | Reply::Team(_) | Reply::MandateEnd(_) | Reply::Placed(_) | Reply::Registered(_) | Reply::SigningKey(_) | Reply::Fleet(_) | Reply::Lift(_) | Reply::Stopped(_) | Reply::Workspace(_) => false,
+                    | Reply::Mandate(_) | Reply::Member(_) | Reply::Team(_) | Reply::MandateEnd(_) | Reply::Placed(_) | Reply::Registered(_) | Reply::SigningKey(_) | Reply::Fleet(_) | Reply::Lift(_) | Reply::Stopped(_) | Reply::Woken(_) | Reply::Workspace(_) => false,
                 }
             }
         }
@@ -340,7 +340,7 @@ commands! {
     /// Tokens of a connection that ended long ago go.
     SweepTokens => connections::sweep_tokens, Done;
     /// A timer is due.
-    Wake => wake, Done;
+    Wake => wake, Woken;
 }
 
 /// What a rule replies, whichever it was.
@@ -440,6 +440,8 @@ pub enum Reply {
     Verdict(Verdict),
     /// What came of stopping an agent.
     Stopped(Box<Stopped>),
+    /// What was due is done; the call that has lapsed by it, where one has.
+    Woken(Option<Arc<Call>>),
     /// A workspace as it stands.
     Workspace(Arc<Workspace>),
 }
@@ -452,6 +454,15 @@ impl From<Untold> for Command {
             Untold::Expired(approval) => Wake(Key::Approval(approval)).into(),
             Untold::Revoked(action) => RecordRevoked(action).into(),
         }
+    }
+}
+
+/// What is written for it is one of several commands.
+impl Operation for Untold {
+    type Answer = ();
+
+    fn answer(reply: Reply, _: &dyn Signer) -> Option<()> {
+        matches!(reply, Reply::Done(()) | Reply::Woken(_)).then_some(())
     }
 }
 
@@ -531,7 +542,6 @@ operations! {
     KeepSigningKey => Arc<SigningKey>, |Reply::SigningKey(it), _| it;
     MakeLink => AccountId, |Reply::Account(it), _| it;
     RecordRevoked => (), |Reply::Done(()), _| ();
-    Untold => (), |Reply::Done(()), _| ();
     RegisterAgent => Registered, |Reply::Registered(it), _| *it;
     RegisterCallback => callback::Registered, |Reply::Callback(it), _| *it;
     ReleaseAction => Decided, |Reply::Action(view), signer| Decided::of(*view, signer);
@@ -570,5 +580,5 @@ operations! {
     SweepJobs => (), |Reply::Done(()), _| ();
     SweepOld => (), |Reply::Done(()), _| ();
     SweepTokens => (), |Reply::Done(()), _| ();
-    Wake => (), |Reply::Done(()), _| ();
+    Wake => (), |Reply::Woken(_), _| ();
 }

@@ -6,6 +6,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use svc_core::state::gateway::Call;
 use svc_core::store::{Key, Table};
 use tokio::sync::broadcast;
 
@@ -50,11 +51,16 @@ pub struct Change {
 /// ```
 pub type Changes = broadcast::Receiver<Change>;
 
+/// Hears of model calls that this process has had lapse, as they stand then; each of one process alone.
+pub type Lapses = broadcast::Receiver<Arc<Call>>;
+
 #[derive(Debug)]
 pub(crate) struct Feed {
     rows: broadcast::Sender<Change>,
     /// Apart from the others: nearly every commit makes a ledger grow, and few listen for that.
     ledgers: broadcast::Sender<Change>,
+    /// Calls that were charged by their timer.
+    lapses: broadcast::Sender<Arc<Call>>,
     /// Whether nothing is told any more.
     ended: AtomicBool,
 }
@@ -62,7 +68,8 @@ pub(crate) struct Feed {
 impl Feed {
     pub(crate) fn new() -> Self {
         let told = || broadcast::channel(BEHIND_MAX).0;
-        Self { rows: told(), ledgers: told(), ended: AtomicBool::new(false) }
+        let lapses = broadcast::channel(BEHIND_MAX).0;
+        Self { rows: told(), ledgers: told(), lapses, ended: AtomicBool::new(false) }
     }
 
     /// Rows that change, but for the heads of ledgers.
@@ -73,6 +80,17 @@ impl Feed {
     /// Heads of ledgers alone.
     pub(crate) fn listen_to_ledgers(&self) -> Changes {
         self.ledgers.subscribe()
+    }
+
+    /// Calls that lapse.
+    pub(crate) fn listen_to_lapses(&self) -> Lapses {
+        self.lapses.subscribe()
+    }
+
+    /// Tells of a call that has lapsed.
+    pub(crate) fn tell_lapse(&self, call: Arc<Call>) {
+        // Nobody has to listen.
+        let _ = self.lapses.send(call);
     }
 
     /// Tells that any row may have changed.

@@ -29,7 +29,7 @@ use crate::agent::{AgentHandle, AgentKey};
 use crate::backend::Backend;
 use crate::bindings::Bindings;
 use crate::error::StoreError;
-use crate::feed::{Changes, Feed};
+use crate::feed::{Changes, Feed, Lapses};
 use crate::following::Following;
 use crate::health::Health;
 use crate::lane::{Outcome, Sees};
@@ -474,6 +474,13 @@ impl Gate {
     #[must_use]
     pub fn is_shared(&self) -> bool {
         self.core().is_shared
+    }
+
+    /// Hears of model calls that this process has lapse, from here on: nobody has told what became of them in time, and they are charged
+    /// their estimate. One lapses once, whatever processes share the store.
+    #[must_use]
+    pub fn lapses(&self) -> Lapses {
+        self.core().feed.listen_to_lapses()
     }
 
     /// Hears of ledgers that have grown, from here on: of nearly every commit.

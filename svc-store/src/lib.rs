@@ -79,7 +79,7 @@ pub use backend::{Backend, Heard, Others};
 pub use clock::SystemClock;
 pub use counting::COUNTS_MAX;
 pub use error::{Cause, StoreError};
-pub use feed::{Change, Changes, is_told_to_others};
+pub use feed::{Change, Changes, Lapses, is_told_to_others};
 pub use fleet::FleetRequest;
 pub use gate::{Gate, Settings};
 pub use lasting::{Lasting, Repeated, with_causes};

@@ -6,7 +6,7 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use svc_core::command::Command;
+use svc_core::command::{Command, Reply};
 use svc_core::engine::{Failure, done_with, sequences, steps_of};
 use svc_core::refusal::Kind;
 use svc_core::store::{CommitError, Found, Range};
@@ -162,6 +162,7 @@ pub(crate) fn run(core: &Core, commands: Vec<Command>) -> Result<bool, Failure<S
     let mut all = true;
     for outcome in queued {
         match pollster::block_on(outcome) {
+            Ok(Ok(Reply::Woken(Some(lapsed)))) => core.feed.tell_lapse(lapsed),
             Ok(Ok(_)) => {}
             Ok(Err(Failure::Refused(refusal))) if refusal.kind() != Kind::NotReady => {
                 all = false;

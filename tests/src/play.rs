@@ -348,7 +348,8 @@ impl Cast {
             | Reply::Lift(_)
             | Reply::Stopped(_)
             | Reply::Tested(_)
-            | Reply::Done(()) => {}
+            | Reply::Done(())
+            | Reply::Woken(_) => {}
             Reply::Connection(_)
             | Reply::Consent(_)
             | Reply::Granted(_)

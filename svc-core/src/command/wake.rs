@@ -1,5 +1,7 @@
 //! What a timer does, by the row that it is of.
 
+use std::sync::Arc;
+
 use super::Wake;
 use crate::rules::connect::consent;
 use crate::rules::connect::register;
@@ -9,14 +11,16 @@ use crate::rules::evidence::sweep;
 use crate::rules::gate::{drill, expire, lapse, lift};
 use crate::rules::gateway::{finish, refuse};
 use crate::rules::people::{applications, links, sessions, sign_in};
+use crate::state::gateway::Call;
 use crate::store::Key;
 use crate::turn::{Halt, Scope};
 
-/// Runs what the timer of a row is for. A row that is gone or has no timer any more needs nothing.
-pub(super) fn wake(scope: &mut Scope<'_>, due: &Wake) -> Result<(), Halt> {
+/// Runs what the timer of a row is for, and gives the call that has lapsed by it. A row that is gone or has no timer any more needs
+/// nothing.
+pub(super) fn wake(scope: &mut Scope<'_>, due: &Wake) -> Result<Option<Arc<Call>>, Halt> {
     match due.0 {
         Key::Action(id) => lapse::lapse(scope, id),
-        Key::Call(id) => finish::lapse_call(scope, id),
+        Key::Call(id) => return finish::lapse_call(scope, id),
         Key::RefusalNote(id) => refuse::end_note(scope, id),
         Key::Received(id) => receive::forget(scope, id),
         Key::Job(id) => deliver::bring_forward(scope, id),
@@ -79,5 +83,6 @@ pub(super) fn wake(scope: &mut Scope<'_>, due: &Wake) -> Result<(), Halt> {
         | Key::WorkspaceTemplate(_)
         | Key::SsoLink(_)
         | Key::Workspace(_) => Ok(()),
-    }
+    }?;
+    Ok(None)
 }

@@ -142,15 +142,15 @@ pub fn finish_call(scope: &mut Scope<'_>, asked: &FinishCall) -> Result<Arc<Call
     Ok(Arc::new(next))
 }
 
-/// Charges a call that nobody ended its estimate.
+/// Charges a call that nobody ended its estimate, and gives it as it has lapsed; `None` where it has not.
 ///
 /// # Errors
 /// [`Halt::Load`] alone.
-pub fn lapse_call(scope: &mut Scope<'_>, id: CallId) -> Result<(), Halt> {
-    let Some(call) = scope.get::<Call>(id)? else { return Ok(()) };
-    let CallState::Running { lapses_at, estimate, prices, fees } = &call.state else { return Ok(()) };
+pub fn lapse_call(scope: &mut Scope<'_>, id: CallId) -> Result<Option<Arc<Call>>, Halt> {
+    let Some(call) = scope.get::<Call>(id)? else { return Ok(None) };
+    let CallState::Running { lapses_at, estimate, prices, fees } = &call.state else { return Ok(None) };
     if scope.now() < *lapses_at {
-        return Ok(());
+        return Ok(None);
     }
     scope.want(&[Task::key(Task::key_of(call.workspace, &call.task))])?;
     let (cost, unpriced) = known_cost(prices.as_deref(), estimate, fees);
@@ -173,8 +173,8 @@ pub fn lapse_call(scope: &mut Scope<'_>, id: CallId) -> Result<(), Halt> {
     add_to_task(scope, &next, next.cost, CallEnd::Lapsed)?;
     super::rollup::add(scope, &next, None, true)?;
     tell_lapse(scope, &next, *lapses_at);
-    scope.put(next);
-    Ok(())
+    scope.put(next.clone());
+    Ok(Some(Arc::new(next)))
 }
 
 /// What a try is charged.
