@@ -69,6 +69,8 @@ pub struct Answer {
     body: Bytes,
     stream: Option<Stream>,
     refusal: Option<Box<Refusal>>,
+    /// The refusal that a page tells in its own way.
+    told: Option<Kind>,
     /// The id of the JSON-RPC message that is refused.
     message: Option<serde_json::Value>,
     /// Where the rate stands that refused, where it is not the route's.
@@ -101,6 +103,17 @@ impl Answer {
         self.with_header(X_SHOULD_RETRY, HeaderValue::from_static("false"))
     }
 
+    /// The same page, which tells a refusal of this kind.
+    #[must_use]
+    pub(crate) fn telling(self, kind: Kind) -> Self {
+        Self { told: Some(kind), ..self }
+    }
+
+    /// What it refuses with, where it does, also where a page tells that in its own way: for who counts.
+    pub(crate) fn refuses_with(&self) -> Option<Kind> {
+        self.refusal.as_ref().map(|it| it.kind()).or(self.told)
+    }
+
     /// What it refuses with, where it does.
     #[must_use]
     pub fn refusal(&self) -> Option<&Refusal> {
@@ -122,6 +135,7 @@ impl Answer {
             body: body.into(),
             stream: None,
             refusal: None,
+            told: None,
             message: None,
             standing: None,
             extra: Vec::new(),
@@ -239,7 +253,8 @@ impl Reply {
     /// The response for an answer.
     #[must_use]
     pub fn send(&self, answer: Answer) -> Response<Sent> {
-        let Answer { status, content_type, cache, body, stream, refusal: _, message: _, standing: _, extra } = answer;
+        let Answer { status, content_type, cache, body, stream, refusal: _, told: _, message: _, standing: _, extra } =
+            answer;
         let length = if stream.is_none() { Some(body.len()) } else { None };
         let mut response = Response::new(match stream {
             Some(stream) if !self.head => Either::Right(stream),

@@ -194,7 +194,7 @@ impl<S: Service> Shell<S> {
         reply.close &= !wire.http2;
         let (response, refused, call) = match worked {
             Ok(answer) => {
-                let (refused, call) = (answer.refusal().map(Refusal::kind), answer.call().cloned());
+                let (refused, call) = (answer.refuses_with(), answer.call().cloned());
                 // Model calls are what is recorded here.
                 reply.trace.sampled |= call.is_some() && self.service.records(&reply.trace);
                 (reply.answer(answer, &self.docs), refused, call)

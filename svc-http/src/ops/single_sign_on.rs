@@ -102,7 +102,7 @@ impl Failed {
         let again = workspace.map(|it| format!("<p><a href=\"{base}/api/sign-in/sso/{it}\">Begin again</a></p>\n"));
         let again = again.filter(|_| self.refusal.kind() != Kind::NotFound).unwrap_or_default();
         let way = format!("{again}<p><a href=\"{base}/sign-in\">Sign in otherwise</a></p>\n");
-        refused::told(&self.refusal, refused::saying(StatusCode::OK, self.said, &way))
+        refused::told(&self.refusal, refused::saying(self.refusal.kind(), StatusCode::OK, self.said, &way))
     }
 }
 

@@ -38,9 +38,9 @@ pub(crate) fn leading_on(refusal: &Refusal, way: &str) -> Answer {
     told(refusal, said_page(&words(refusal).0, way))
 }
 
-/// A page of this status that says what did not work and, as HTML, the way on.
-pub(crate) fn saying(status: StatusCode, said: &str, way: &str) -> Answer {
-    said_page(said, way).with_status(status)
+/// A page of this status that says of a refusal of this kind what did not work and, as HTML, the way on.
+pub(crate) fn saying(kind: Kind, status: StatusCode, said: &str, way: &str) -> Answer {
+    said_page(said, way).with_status(status).telling(kind)
 }
 
 /// A page that tells a refusal in its own way: with the status and the headers that go with it.
@@ -50,7 +50,8 @@ pub(crate) fn told(refusal: &Refusal, page: Answer) -> Answer {
         Kind::InvalidClient => 400,
         _ => refusal.status(),
     };
-    let mut page = page.with_status(StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR));
+    let status_of = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    let mut page = page.with_status(status_of).telling(refusal.kind());
     if let Some(seconds) = refusal.retry_after_s() {
         page.push_header(RETRY_AFTER, seconds.into());
     }

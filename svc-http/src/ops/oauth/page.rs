@@ -152,7 +152,8 @@ pub(super) fn unready(base: &str) -> Answer {
         "<p>First <a href=\"{}/sign-in\">set it up</a>, then go back to the application and connect again.</p>\n",
         escape(base)
     );
-    saying(StatusCode::FORBIDDEN, "Your workspace asks for a second factor before anything else.", &way)
+    let kind = Refusal::must_enroll().kind();
+    saying(kind, StatusCode::FORBIDDEN, "Your workspace asks for a second factor before anything else.", &way)
 }
 
 /// An answer that could not be taken: the question can be put again.
@@ -168,7 +169,7 @@ pub(super) fn unasked(refusal: &Refusal, redirect: &Redirect, to: &str) -> Answe
         escape(to),
         escape(redirect.host())
     );
-    saying(StatusCode::BAD_REQUEST, &sentence(refusal.message()), &way)
+    saying(refusal.kind(), StatusCode::BAD_REQUEST, &sentence(refusal.message()), &way)
 }
 
 /// Where the form may lead: here, and on to the client.
