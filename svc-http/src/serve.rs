@@ -27,9 +27,9 @@
 //!
 //! A head over the [limits](crate::headers::head_is_within) is refused like anything else. What is no HTTP at all (a head without
 //! an end, chunks that are none), or beyond what hyper reads (over 100 headers on HTTP/1, a path of 64 KiB, a head of some
-//! 400 KiB), is refused or cut by hyper, and ends its connection; what hyper says of it is said in the interface's words
-//! ([`unread`]). hyper's number of headers is left as it is: with any other it allocates twice for the head of every request. On
-//! HTTP/2 a head beyond 160 KiB is answered 431 without a word, and the connection goes on.
+//! 400 KiB), is refused or cut by hyper, and ends its connection; what hyper says of it is said in the interface's words, counted and
+//! logged ([`unread`]). hyper's number of headers is left as it is: with any other it allocates twice for the head of every request. On
+//! HTTP/2 a head beyond 160 KiB is answered 431 without a word, which nobody here hears of, and the connection goes on.
 //!
 //! **Invariant:** no client holds a connection without making progress, and no client makes the server stop accepting by connections on
 //! which it asks for nothing.
@@ -203,12 +203,12 @@ async fn connection<S: Service>(stream: TcpStream, peer: SocketAddr, serving: Se
     let _slot = slot;
     let Serving { shell, builder, mut phases, seats } = serving;
     let pulse = Arc::new(Pulse::default());
-    let io = TokioIo::new(Metered::new(stream, &pulse, shell.docs()));
     let seat = seats.enter(Arc::clone(&pulse));
     let mut watch = Watch::new(shell.settings().header_time, shell.settings().idle_time);
     let tick = watch.header_time.min(watch.idle_time) / 4;
     // Each request counts itself on what its own connection owns: on a count that all share, workers would meet.
     let owned = Arc::new(Owned { shell, pulse: Arc::clone(&pulse), peer: peer.ip() });
+    let io = TokioIo::new(Metered::new(stream, &pulse, Arc::<Owned<S>>::clone(&owned)));
     let service = service_fn(|request: hyper::Request<hyper::body::Incoming>| {
         let at_work = AtWork::begin(Arc::clone(&owned), request.version() >= http::Version::HTTP_2);
         async move {
@@ -280,25 +280,24 @@ async fn newcomer<S: Service>(
             connection(stream, peer, serving, slot).await;
         }
         None => {
-            let docs = serving.shell.docs().to_owned();
+            let shell = Arc::clone(&serving.shell);
             // It is none that the end of the server waits for.
             drop(serving);
-            turn_away(stream, docs, place).await;
+            turn_away(stream, shell, place).await;
         }
     }
 }
 
 /// Tells a client that there is no place, as soon as it has said something: an answer to a client that is still
 /// sending could be lost with the connection.
-async fn turn_away(mut stream: TcpStream, docs: String, place: OwnedSemaphorePermit) {
+async fn turn_away<S: Service>(mut stream: TcpStream, shell: Arc<Shell<S>>, place: OwnedSemaphorePermit) {
     let _place = place;
-    let text = unread::closing(&Refusal::not_ready(), &docs);
     let told = async {
         let mut said = [0; 4096];
         if stream.read(&mut said).await? == 0 {
             return Ok(());
         }
-        stream.write_all(&text).await?;
+        stream.write_all(&unread::close(&shell, &Refusal::not_ready())).await?;
         stream.shutdown().await
     };
     // Whether it heard is its own affair.
@@ -310,6 +309,18 @@ struct Owned<S> {
     shell: Arc<Shell<S>>,
     pulse: Arc<Pulse>,
     peer: IpAddr,
+}
+
+/// Answers what hyper could not read, and has it counted.
+trait Unread: Send + Sync {
+    /// The whole answer, which ends the connection.
+    fn close(&self, refusal: &Refusal) -> Vec<u8>;
+}
+
+impl<S: Service> Unread for Owned<S> {
+    fn close(&self, refusal: &Refusal) -> Vec<u8> {
+        unread::close(&self.shell, refusal)
+    }
 }
 
 /// A request that is worked on, until it is dropped.
@@ -432,32 +443,31 @@ impl<S> Drop for Working<S> {
 struct Metered {
     stream: TcpStream,
     pulse: Arc<Pulse>,
-    docs: Arc<str>,
+    unread: Arc<dyn Unread>,
     written: Written,
     /// What is left to be written in the place of what hyper wrote: its last word.
     instead: Vec<u8>,
 }
 
 impl Metered {
-    fn new(stream: TcpStream, pulse: &Arc<Pulse>, docs: &str) -> Self {
+    fn new(stream: TcpStream, pulse: &Arc<Pulse>, unread: Arc<dyn Unread>) -> Self {
         // Answers are whole when they are written, so there is nothing to gather.
         let _ = stream.set_nodelay(true);
         #[cfg(target_os = "linux")]
         let _ = socket2::SockRef::from(&stream).set_tcp_notsent_lowat(SEND_AHEAD_BYTES);
-        let (pulse, docs) = (Arc::clone(pulse), docs.into());
-        Self { stream, pulse, docs, written: Written::default(), instead: Vec::new() }
+        Self { stream, pulse: Arc::clone(pulse), unread, written: Written::default(), instead: Vec::new() }
     }
 
     /// Whether what is written is hyper's own answer to what is no head, and something else is written in its place. Where a
     /// request is worked on, it is that one's answer.
     fn takes_over(&mut self, written: &[u8]) -> bool {
-        let Some(instead) = unread::in_place_of(written, &self.docs) else { return false };
+        let Some(refusal) = unread::in_place_of(written) else { return false };
         let pulse = &self.pulse;
         let is_answer = pulse.begun.load(Ordering::Relaxed) != pulse.ended.load(Ordering::Relaxed);
         if is_answer || pulse.h2.load(Ordering::Relaxed) {
             return false;
         }
-        self.instead = instead;
+        self.instead = self.unread.close(&refusal);
         true
     }
 

@@ -215,6 +215,13 @@ impl<S: Service> Shell<S> {
         response
     }
 
+    /// Takes note of a request that was never read, and of its answer.
+    pub(crate) fn unread(&self, refusal: &Refusal, request_id: &str) {
+        let (status, took) = (refusal.status(), Duration::ZERO);
+        self.service.answered(None, status, Some(refusal.kind()), took);
+        log::request(&RequestLine { method: "-", route: None, status, took, request_id });
+    }
+
     /// The request's way through the order of refusals.
     async fn work<B: Body<Data = Bytes> + Unpin>(
         &self,

@@ -9,20 +9,28 @@ use http::{HeaderMap, StatusCode};
 use svc_core::refusal::{FieldError, Refusal};
 
 use crate::answer::{self, error_body};
+use crate::dispatch::Service;
 use crate::entropy;
 use crate::headers::URI_BYTES_MAX;
 use crate::routes::Shape;
+use crate::shell::Shell;
 use crate::trace::{Trace, push_hex};
 
 /// Bytes that hyper's own answer has at most: a line and three headers. Every answer of the interface has more in its head.
 const BARE_BYTES_MAX: usize = 160;
 
-/// An answer that ends its connection, whole, with the headers of the interface.
-pub(crate) fn closing(refusal: &Refusal, docs: &str) -> Vec<u8> {
+/// Answers and ends a connection whose request was never read; who counts hears of it, and the log.
+pub(crate) fn close<S: Service>(shell: &Shell<S>, refusal: &Refusal) -> Vec<u8> {
     let mut id = b"req_".to_vec();
     push_hex(&mut id, &entropy::bytes::<16>());
     let id = String::from_utf8_lossy(&id).into_owned();
-    let body = error_body(refusal, Shape::Plain, &id, docs);
+    shell.unread(refusal, &id);
+    closing(refusal, &id, shell.docs())
+}
+
+/// An answer that ends its connection, whole, with the headers of the interface.
+fn closing(refusal: &Refusal, id: &str, docs: &str) -> Vec<u8> {
+    let body = error_body(refusal, Shape::Plain, id, docs);
     let status = StatusCode::from_u16(refusal.status()).unwrap_or(StatusCode::SERVICE_UNAVAILABLE);
     let retry = refusal.retry_after_s().map(|it| format!("retry-after: {it}\r\n")).unwrap_or_default();
     let mut text = format!(
@@ -36,15 +44,16 @@ pub(crate) fn closing(refusal: &Refusal, docs: &str) -> Vec<u8> {
     text
 }
 
-/// What stands in the place of hyper's own answer; nothing where `written` is none.
-pub(crate) fn in_place_of(written: &[u8], docs: &str) -> Option<Vec<u8>> {
-    let refusal = match bare_status(written)? {
-        b"400" => Refusal::invalid_request(vec![FieldError::whole("what was sent is no head of an HTTP request")]),
-        b"414" => Refusal::uri_too_long(URI_BYTES_MAX),
-        b"431" => Refusal::headers_too_large(None),
-        _ => return None,
-    };
-    Some(closing(&refusal, docs))
+/// What is told in the place of hyper's own answer; nothing where `written` is none.
+pub(crate) fn in_place_of(written: &[u8]) -> Option<Refusal> {
+    match bare_status(written)? {
+        b"400" => {
+            Some(Refusal::invalid_request(vec![FieldError::whole("what was sent is no head of an HTTP request")]))
+        }
+        b"414" => Some(Refusal::uri_too_long(URI_BYTES_MAX)),
+        b"431" => Some(Refusal::headers_too_large(None)),
+        _ => None,
+    }
 }
 
 /// The status of hyper's own answer, where this is one.
@@ -79,14 +88,14 @@ mod tests {
             ("414 URI Too Long", "\"uri_too_long\""),
             ("431 Request Header Fields Too Large", "\"headers_too_large\""),
         ] {
-            let told = in_place_of(bare(status).as_bytes(), "https://docs.example.com");
+            let told = in_place_of(bare(status).as_bytes()).map(|it| closing(&it, "req_1", "https://docs.example.com"));
             let told = String::from_utf8(told.unwrap_or_default()).unwrap_or_default();
             assert!(told.starts_with(&format!("HTTP/1.1 {status}\r\n")) && told.contains(kind), "{told}");
         }
         let own = bare("400 Bad Request").replace("connection: close", "x-request-id: a");
         let full = bare("400 Bad Request").replace("content-length: 0", "content-length: 2") + "{}";
         for other in [&*bare("204 No Content"), &*bare("503 Service Unavailable"), &own, &full, "", "HTTP/1.1 400"] {
-            assert_eq!(in_place_of(other.as_bytes(), ""), None, "{other}");
+            assert!(in_place_of(other.as_bytes()).is_none(), "{other}");
         }
     }
 }
