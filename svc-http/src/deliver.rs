@@ -21,7 +21,7 @@ use std::time::{Duration, Instant};
 
 use svc_core::engine::Failure;
 use svc_core::rules::edge::deliver::{ClaimDelivery, FinishDelivery, find};
-use svc_core::state::edge::{IntegrationKind, Job, Tried, Trouble, Work};
+use svc_core::state::edge::{IntegrationKind, Job, JobState, Tried, Trouble, Work};
 use svc_core::store::{Key, Range, Record};
 use svc_core::value::Id as _;
 use svc_core::value::id::{AgentId, DeliveryId};
@@ -36,6 +36,7 @@ use self::queue::{Line, Queue, Whose};
 use self::send::Came;
 pub use self::send::Sender;
 use self::spread::spread;
+use crate::metrics::{DeliveryEnd, Metrics};
 use crate::shards::Shards;
 use crate::supervised::supervise;
 
@@ -54,15 +55,17 @@ pub struct Deliveries {
 }
 
 impl Deliveries {
-    /// Starts to make the calls of `gate` as `sender` makes them. Needs a Tokio runtime.
+    /// Starts to make the calls of `gate` as `sender` makes them; what comes of them is counted in `metrics`. Needs a Tokio runtime.
     #[must_use]
-    pub fn start(gate: Gate, sender: Sender) -> Self {
+    pub fn start(gate: Gate, sender: Sender, metrics: Arc<Metrics>) -> Self {
         let (stop, stopping) = watch::channel(false);
         let sender = Arc::new(sender);
         // What one that panicked had under way is dropped with it, and due again once its lease is over.
         let task = supervise("deliveries", move |_| {
-            let (gate, sender, queue, running) = (gate.clone(), Arc::clone(&sender), Queue::default(), JoinSet::new());
-            let worker = Worker { gate, sender, queue, running, shards: Shards::default(), reached: BTreeMap::new() };
+            let (gate, sender, metrics) = (gate.clone(), Arc::clone(&sender), Arc::clone(&metrics));
+            let (queue, running) = (Queue::default(), JoinSet::new());
+            let (shards, reached) = (Shards::default(), BTreeMap::new());
+            let worker = Worker { gate, sender, metrics, queue, running, shards, reached };
             worker.run(stopping.clone())
         });
         Self { stop, task }
@@ -94,6 +97,7 @@ impl Drop for Deliveries {
 struct Worker {
     gate: Gate,
     sender: Arc<Sender>,
+    metrics: Arc<Metrics>,
     queue: Queue,
     running: JoinSet<(Whose, DeliveryId)>,
     shards: Shards,
@@ -108,7 +112,8 @@ impl Worker {
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         while !*stopping.borrow_and_update() {
             while let Some((whose, job)) = self.queue.next() {
-                self.running.spawn(attempt(self.gate.clone(), Arc::clone(&self.sender), whose, job));
+                let (gate, sender, metrics) = (self.gate.clone(), Arc::clone(&self.sender), Arc::clone(&self.metrics));
+                self.running.spawn(attempt(gate, sender, metrics, whose, job));
             }
             tokio::select! {
                 _ = stopping.changed() => {}
@@ -185,7 +190,13 @@ fn whose(job: &Job) -> Whose {
 }
 
 /// Claims a call, makes it, and tells what came of it. What is news becomes messages.
-async fn attempt(gate: Gate, sender: Arc<Sender>, whose: Whose, job: DeliveryId) -> (Whose, DeliveryId) {
+async fn attempt(
+    gate: Gate,
+    sender: Arc<Sender>,
+    metrics: Arc<Metrics>,
+    whose: Whose,
+    job: DeliveryId,
+) -> (Whose, DeliveryId) {
     match gate.submit(ClaimDelivery { job }).await {
         Ok(Some(claimed)) if claimed.job.is_to_spread() => {
             if let Err(failure) = spread(&gate, &claimed.job, sender.mails()).await {
@@ -207,15 +218,46 @@ async fn attempt(gate: Gate, sender: Arc<Sender>, whose: Whose, job: DeliveryId)
             );
             let tried = Tried { ms, ..tried };
             let told = FinishDelivery { job, claim: claimed.job.claims, tried, wait_s, posted };
-            if let Err(failure) = gate.submit(told).await {
+            match gate.submit(told).await {
+                // What it was claimed under tells whether this try is what has brought it there.
+                Ok(now) if now.claims == claimed.job.claims => count(&metrics, &now),
+                Ok(_) => {}
                 // The lease ends, and somebody tries again: whoever was called hears the same event twice.
-                tracing::warn!(error = with_causes(&failure), "what came of a call could not be kept");
+                Err(failure) => {
+                    tracing::warn!(error = with_causes(&failure), "what came of a call could not be kept");
+                }
             }
         }
-        Ok(None) => {}
+        Ok(None) => {
+            // Its last try never came back, and who has claimed it has given it up.
+            let now = gate.read(|scope| find(scope, job)).ok().flatten();
+            if let Some(now) = now.filter(|it| it.last().is_some_and(|it| it.tried.error == Some(Trouble::Interrupted)))
+            {
+                count_given_up(&metrics, &now);
+            }
+        }
         Err(failure) => {
             tracing::warn!(error = with_causes(&failure), "a call could not be claimed");
         }
     }
     (whose, job)
+}
+
+/// Counts what a try has come to, and tells whoever reads the log that it was the last.
+fn count(metrics: &Metrics, job: &Job) {
+    let Some(over) = job.over() else { return };
+    match job.state {
+        JobState::Delivered { .. } => metrics.delivered(over, DeliveryEnd::Delivered),
+        JobState::Waiting { .. } => metrics.delivered(over, DeliveryEnd::PutOff),
+        JobState::Failed { .. } => count_given_up(metrics, job),
+        JobState::Sending { .. } | JobState::Replaced { .. } => {}
+    }
+}
+
+fn count_given_up(metrics: &Metrics, job: &Job) {
+    let (Some(over), JobState::Failed { .. }) = (job.over(), &job.state) else { return };
+    metrics.delivered(over, DeliveryEnd::Failed);
+    let error = job.last().and_then(|it| it.tried.error).map(Trouble::as_str);
+    let (delivery, workspace, kind, host, tries) = (job.id, job.workspace, over.as_str(), job.host(), job.tries);
+    tracing::warn!(%delivery, %workspace, kind, %host, error, tries, "a call was given up");
 }

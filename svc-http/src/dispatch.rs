@@ -151,6 +151,8 @@ pub struct Call {
     pub trace: Trace,
     /// When its head was whole.
     pub came: Instant,
+    /// When its body was: until then its client was waited for.
+    pub read: Instant,
     /// Whether it ends where the client closes its side.
     pub ends: EndsWithClient,
     /// The room of a body of model traffic: whoever goes on with it when its client has left holds on to this too.

@@ -105,7 +105,8 @@ impl Health {
         known.is_some_and(|it| it.standing(now).circuit == Circuit::Open)
     }
 
-    /// Notes what came of a call. `error` is what people are shown of a failure; it holds no secret.
+    /// Notes what came of a call. `error` is what people are shown of a failure; it holds no secret. For how long the model's circuit
+    /// is open, where it has opened by this.
     pub fn record(
         &self,
         upstream: UpstreamId,
@@ -113,7 +114,7 @@ impl Health {
         outcome: Outcome,
         error: Option<&str>,
         now: Timestamp,
-    ) {
+    ) -> Option<Span> {
         let mut inner = self.lock();
         if let (Outcome::Failed, Some(error)) = (outcome, error) {
             inner.errors.insert(upstream, error.chars().take(ERROR_CHARS_MAX).collect::<String>().into());
@@ -123,11 +124,14 @@ impl Health {
             inner.make_room();
         }
         let known = inner.models.entry(key).or_insert_with(|| Model::new(now));
-        let before = known.open.is_some();
+        let before = known.open;
         known.note(outcome, now);
-        if before || known.open.is_some() {
+        let after = known.open;
+        if before.is_some() || after.is_some() {
             inner.picture = None;
         }
+        let opened = after.filter(|it| before.is_none_or(|before| before.until != it.until));
+        opened.map(|it| it.lasts)
     }
 
     /// Notes after how many milliseconds the first token of a stream came. A model that is not known to have been called is passed
@@ -322,9 +326,10 @@ mod tests {
     fn opened() -> (Health, UpstreamId, ModelName) {
         let health = Health::default();
         let (upstream, model) = names();
-        for number in 0..FAILURES_MAX {
+        for number in 1..=FAILURES_MAX {
             assert!(health.admits(upstream, &model, at(0)), "{number}");
-            health.record(upstream, &model, Outcome::Failed, Some("refused"), at(0));
+            let opened = health.record(upstream, &model, Outcome::Failed, Some("refused"), at(0));
+            assert_eq!(opened, (number == FAILURES_MAX).then_some(OPEN.0), "the one that opens it says so");
         }
         (health, upstream, model)
     }
@@ -394,7 +399,8 @@ mod tests {
         let mut now = 10_000;
         for lasts in [20_000, 40_000, 80_000, 160_000, 300_000, 300_000] {
             assert!(health.admits(upstream, &model, at(now)));
-            health.record(upstream, &model, Outcome::Failed, None, at(now));
+            let opened = health.record(upstream, &model, Outcome::Failed, None, at(now));
+            assert_eq!(opened, Some(Span::millis(lasts)));
             assert!(!health.admits(upstream, &model, at(now + lasts - 1)), "{lasts}");
             now += lasts;
         }
@@ -409,7 +415,7 @@ mod tests {
     #[test]
     fn late_failures_change_nothing() {
         let (health, upstream, model) = opened();
-        health.record(upstream, &model, Outcome::Failed, None, at(9_000));
+        assert_eq!(health.record(upstream, &model, Outcome::Failed, None, at(9_000)), None);
         assert!(health.admits(upstream, &model, at(10_000)));
     }
 

@@ -1,15 +1,18 @@
 //! What the server counts, for Prometheus: served at `GET /metrics` of a listener of its own (`metrics.listen`).
 //!
-//! **Invariant:** a label is a route, a type of error, a name of a provider or model, or an id; never a person, a key or a
-//! text. What a label can be is bounded by the table of routes, the catalogue and the number of budgets.
+//! **Invariant:** a label is a route, a type of error, a word of a table, a name of a provider, a model or an MCP server, or an id; never
+//! a person, a key or a text. What a label can be is bounded by those tables and by the number of budgets, and of names that tenants
+//! choose so many are told apart as [`NAMES_MAX`](labels::NAMES_MAX) says: what comes beyond is one, `other`.
+//! **Invariant:** what has few labels that are known says so by zeros, from the start or from the first that is heard of its model or
+//! server: of a counter that is not there before its first event nobody sees that event as an increase.
 
+mod labels;
 mod listener;
 mod standing;
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::{Family, MetricConstructor};
@@ -17,14 +20,23 @@ use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::{Registry, Unit};
 use svc_core::refusal::Kind;
 use svc_core::state::connect::EndedBy;
+use svc_core::state::edge::IntegrationKind;
 use svc_core::state::gate::Verb;
-use svc_core::state::gateway::{Attempt, Call, CallState, Usage};
+use svc_core::state::gateway::{Call, CallEnd, CallState, Usage};
 use svc_core::value::MicroUsd;
-use svc_store::Gate;
+use svc_store::{Gate, Lapses};
+use tokio::sync::Semaphore;
+use tokio::sync::broadcast::error::RecvError;
 
+use self::labels::{
+    Answered, CallEnded, Decided, Delivered, Names, OfModel, OfRoute, OfServer, Refused, Reused, Tokens, ToolCalled,
+    TryFailed,
+};
+pub(crate) use self::labels::{DeliveryEnd, ToolEnd};
 pub(crate) use self::listener::serve;
-use self::standing::Standing;
+use self::standing::{Standing, Stored};
 use crate::ops::RunningCalls;
+use crate::upstream::Fault;
 
 /// Upper bounds of what the gate itself takes, in seconds: from 50 µs to a second.
 const OVERHEAD_BOUNDS: [f64; 14] =
@@ -37,63 +49,6 @@ const FIRST_TOKEN_BOUNDS: [f64; 11] = [0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0,
 
 /// The text format that is served.
 pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Answered {
-    route: &'static str,
-    status: u16,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct OfRoute {
-    route: &'static str,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Refused {
-    r#type: &'static str,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Decided {
-    decision: &'static str,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Reused {
-    by: &'static str,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct OfModel {
-    provider: Arc<str>,
-    model: Arc<str>,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct CallEnded {
-    provider: Arc<str>,
-    model: Arc<str>,
-    end: &'static str,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Tokens {
-    provider: Arc<str>,
-    model: Arc<str>,
-    kind: &'static str,
-}
-
-impl OfModel {
-    fn new(provider: &str, model: &str) -> Self {
-        Self { provider: provider.into(), model: model.into() }
-    }
-
-    /// The model that a failed try went to.
-    fn tried(attempt: &Attempt) -> Self {
-        Self::new(attempt.provider.as_str(), attempt.model.as_str())
-    }
-}
 
 /// A histogram with bounds of its own.
 #[derive(Clone, Copy, Debug)]
@@ -119,11 +74,18 @@ pub struct Metrics {
     tokens: Family<Tokens, Counter>,
     cost: Family<OfModel, Counter>,
     unpriced: Family<OfModel, Counter>,
+    tries_failed: Family<TryFailed, Counter>,
+    tools: Family<ToolCalled, Counter>,
+    deliveries: Family<Delivered, Counter>,
+    unread: Counter,
+    models: Names<OfModel>,
+    servers: Names<OfServer>,
+    /// A place for whoever reads the store for these: of one that does not answer one thread waits, however often is asked.
+    looks: Arc<Semaphore>,
 }
 
 impl Default for Metrics {
-    /// Nothing has happened. What has few labels that are known says so by zeros: of a counter that is not there before its first event
-    /// nobody sees that event as an increase.
+    /// Nothing has happened.
     fn default() -> Self {
         let metrics = Self {
             requests: Family::default(),
@@ -137,27 +99,40 @@ impl Default for Metrics {
             tokens: Family::default(),
             cost: Family::default(),
             unpriced: Family::default(),
+            tries_failed: Family::default(),
+            tools: Family::default(),
+            deliveries: Family::default(),
+            unread: Counter::default(),
+            models: Names::default(),
+            servers: Names::default(),
+            looks: Arc::new(Semaphore::new(1)),
         };
+        for kind in Kind::ALL {
+            drop(metrics.refusals.get_or_create(&Refused { r#type: kind.row().type_ }));
+        }
         for verb in [Verb::Allow, Verb::Deny, Verb::Ask] {
             drop(metrics.decisions.get_or_create(&Decided::of(verb)));
         }
         for by in [EndedBy::Reuse, EndedBy::CodeReuse] {
             drop(metrics.reused.get_or_create(&Reused { by: by.as_str() }));
         }
+        for kind in CARRIERS {
+            for end in DeliveryEnd::ALL {
+                drop(metrics.deliveries.get_or_create(&Delivered::of(kind, end)));
+            }
+        }
         metrics
     }
 }
 
-impl Decided {
-    const fn of(verb: Verb) -> Self {
-        let decision = match verb {
-            Verb::Allow => "allow",
-            Verb::Deny => "deny",
-            Verb::Ask => "approval_required",
-        };
-        Self { decision }
-    }
-}
+/// What calls to the outside go over.
+const CARRIERS: [IntegrationKind; 5] = [
+    IntegrationKind::Callbacks,
+    IntegrationKind::Chat,
+    IntegrationKind::Export,
+    IntegrationKind::Mail,
+    IntegrationKind::Slack,
+];
 
 impl Metrics {
     /// Counts an answer: its route as the table writes it, and what was told where it is a refusal.
@@ -180,47 +155,119 @@ impl Metrics {
         self.reused.get_or_create(&Reused { by: by.as_str() }).inc();
     }
 
+    /// Takes note of a model that a call may go to: what may come of it is told from here on.
+    pub(crate) fn may_call(&self, provider: &str, model: &str) {
+        self.model(OfModel::new(provider, model));
+    }
+
+    /// The labels of a model, where there is room for more of them.
+    fn model(&self, of: OfModel) -> OfModel {
+        self.models.told(of, |of| {
+            for end in CallEnd::ALL {
+                drop(self.calls.get_or_create(&of.ended(end)));
+            }
+            for fault in Fault::ALL {
+                drop(self.tries_failed.get_or_create(&of.failed(fault.as_str())));
+            }
+            drop(self.unpriced.get_or_create(of));
+        })
+    }
+
     /// Counts a model call that ended, with what the gate itself took of it: the request's time without its provider's.
     pub fn called(&self, call: &Call, overhead: Duration) {
         self.overhead.observe(overhead.as_secs_f64());
+        self.ended(call);
+    }
+
+    /// Counts a model call that ended, with what it came to.
+    fn ended(&self, call: &Call) {
         let CallState::Ended { end, first_token_ms, .. } = call.state else { return };
-        let of = call
-            .target
-            .as_ref()
-            .map_or_else(|| OfModel::new("none", "none"), |it| OfModel::new(it.provider.as_str(), it.model.as_str()));
-        let OfModel { provider, model } = of.clone();
-        self.calls.get_or_create(&CallEnded { provider, model, end: end.as_str() }).inc();
+        let of = self.model(OfModel::of(call));
+        self.calls.get_or_create(&of.ended(end)).inc();
         // A whole answer does not say when its first token was there: what is told of it is when it came.
         if let Some(ms) = first_token_ms.filter(|_| call.stream) {
             self.first_token.get_or_create(&of).observe(Duration::from_millis(ms).as_secs_f64());
         }
         for attempt in call.attempts.iter().filter(|it| it.is_charged()) {
-            self.charged(&OfModel::tried(attempt), &attempt.usage, attempt.cost);
+            self.charged(&self.model(OfModel::tried(attempt)), &attempt.usage, attempt.cost);
         }
         self.charged(&of, &call.own_usage(), call.own_cost());
         if call.unpriced {
             let tried = call.unpriced_try().and_then(|at| call.attempts.get(at));
-            self.unpriced.get_or_create(&tried.map_or(of, OfModel::tried)).inc();
+            let tried = tried.map(|it| self.model(OfModel::tried(it)));
+            self.unpriced.get_or_create(&tried.unwrap_or(of)).inc();
         }
+    }
+
+    /// Counts calls that lapse, until the gate ends: nobody has told what became of them, and they are charged all the same.
+    pub(crate) async fn count_lapses(self: Arc<Self>, mut lapses: Lapses) {
+        loop {
+            match lapses.recv().await {
+                Ok(call) => self.ended(&call),
+                Err(RecvError::Lagged(missed)) => {
+                    tracing::warn!(missed, "model calls have lapsed that no metric counts");
+                }
+                Err(RecvError::Closed) => return,
+            }
+        }
+    }
+
+    /// Counts a try at a model that has failed, or broken off within its answer.
+    pub(crate) fn try_failed(&self, provider: &str, model: &str, fault: Fault) {
+        let of = self.model(OfModel::new(provider, model));
+        self.tries_failed.get_or_create(&of.failed(fault.as_str())).inc();
+    }
+
+    /// Takes note of an MCP server that a call is to go to: what may come of it is told from here on.
+    pub(crate) fn may_call_tools(&self, server: &str) {
+        self.server(server);
+    }
+
+    /// The label of an MCP server, where there is room for more of them.
+    fn server(&self, name: &str) -> OfServer {
+        self.servers.told(OfServer::new(name), |of| {
+            for end in ToolEnd::ALL {
+                drop(self.tools.get_or_create(&of.ended(end)));
+            }
+        })
+    }
+
+    /// Counts what came of the call of a tool of an MCP server.
+    pub(crate) fn tool_called(&self, server: &str, end: ToolEnd) {
+        let of = self.server(server);
+        self.tools.get_or_create(&of.ended(end)).inc();
+    }
+
+    /// Counts what came of a try to make a call to the outside.
+    pub(crate) fn delivered(&self, over: IntegrationKind, end: DeliveryEnd) {
+        self.deliveries.get_or_create(&Delivered::of(over, end)).inc();
     }
 
     /// Counts what a model is charged for: each provider bills its own tries, be it that another answered.
     fn charged(&self, of: &OfModel, usage: &Usage, cost: MicroUsd) {
         for (kind, count) in kinds(usage).into_iter().filter(|(_, count)| *count > 0) {
-            let OfModel { provider, model } = of.clone();
-            self.tokens.get_or_create(&Tokens { provider, model, kind }).inc_by(count);
+            self.tokens.get_or_create(&of.used(kind)).inc_by(count);
         }
         self.cost.get_or_create(of).inc_by(cost.get());
     }
 
-    /// All of it as text, beside what `gate` and `running` say of this moment. Reads the store: it blocks.
+    /// What the store of `gate` says of this moment. What it does not tell in time is left out, and counted as that.
+    async fn stored(&self, gate: &Gate) -> Stored {
+        let stored = Stored::of(gate, &self.looks).await;
+        if !stored.is_whole() {
+            self.unread.inc();
+        }
+        stored
+    }
+
+    /// All of it as text, beside what `gate` and `running` say of this moment, and what is `stored`.
     ///
     /// # Errors
     /// What cannot be written, which is a bug.
-    pub(crate) fn text(&self, gate: &Gate, running: &Arc<RunningCalls>) -> Result<String, std::fmt::Error> {
+    fn text(&self, gate: &Gate, running: &RunningCalls, stored: Stored) -> Result<String, std::fmt::Error> {
         let mut registry = Registry::with_prefix("svc");
         self.register(&mut registry);
-        registry.register_collector(Box::new(Standing::of(gate, running)));
+        registry.register_collector(Box::new(Standing::of(gate, running, stored)));
         let mut text = String::new();
         encode(&mut text, &registry)?;
         Ok(text)
@@ -235,11 +282,22 @@ impl Metrics {
         registry.register("decisions", "Decisions of the gate", self.decisions.clone());
         let reused = self.reused.clone();
         registry.register("connections_reused", "Connections that ended by something shown twice", reused);
+        self.register_models(registry);
+        registry.register("mcp_calls", "Calls of tools of MCP servers by what came of them", self.tools.clone());
+        let deliveries = self.deliveries.clone();
+        registry.register("deliveries", "Tries to make calls to the outside by what came of them", deliveries);
+        let unread = self.unread.clone();
+        registry.register("scrapes_incomplete", "Readings of these metrics for which the store did not answer", unread);
+    }
+
+    fn register_models(&self, registry: &mut Registry) {
         registry.register("model_calls", "Model calls by how they ended", self.calls.clone());
+        let failed = self.tries_failed.clone();
+        registry.register("model_tries_failed", "Tries at models that failed, by what went wrong", failed);
         let overhead = self.overhead.clone();
         registry.register_with_unit(
             "model_overhead",
-            "What the gate itself took of a model call: the request's time without its provider's",
+            "What the gate itself took of a model call, from its body's last byte on and without its provider's time",
             Unit::Seconds,
             overhead,
         );

@@ -62,7 +62,7 @@ use svc_store::{Gate, Repeated, StoreError, with_causes};
 use self::aside::Aside;
 pub use self::caller::{Caller, Member};
 pub use self::gate::Known;
-pub(crate) use self::gateway::RunningCalls;
+pub(crate) use self::gateway::{CallOf, RunningCalls};
 pub use self::hooks::Billing;
 pub(crate) use self::oauth::Documents;
 use crate::answer::Answer;
@@ -110,7 +110,7 @@ pub struct GateService {
     targets: Arc<gateway::Targets>,
     /// What is looked for in what goes out, as last heard.
     data_loss: gateway::DataLossSettings,
-    /// Model calls under way.
+    /// Calls of models and of tools under way.
     pub(crate) running: Arc<RunningCalls>,
     /// What is counted.
     pub(crate) metrics: Arc<Metrics>,

@@ -192,9 +192,10 @@ impl Server {
     /// answer has left or the time of the drain is up: calls of models that run still are told so before. Calls that were not made
     /// are kept for the next start.
     pub async fn run(self, stop: impl Future<Output = ()>) {
+        let lapses = tokio::spawn(Arc::clone(&self.metrics).count_lapses(self.gate.lapses()));
         let counted = self.metrics_listener.map(|listener| {
-            let running = Arc::clone(&self.running);
-            tokio::spawn(metrics::serve(listener, self.metrics, self.gate.clone(), running))
+            let (metrics, running) = (Arc::clone(&self.metrics), Arc::clone(&self.running));
+            tokio::spawn(metrics::serve(listener, metrics, self.gate.clone(), running))
         });
         let watched = Arc::clone(&self.running).watched(self.gate.clone());
         let own = self.listener.local_addr().ok();
@@ -206,7 +207,7 @@ impl Server {
         self.slack.call_with(caller);
         let caller = Caller::new(self.guard, own, self.resolver, self.trust);
         let sender = Sender::new(caller, self.mailer, self.slack, &self.base_url);
-        let deliveries = Deliveries::start(self.gate.clone(), sender);
+        let deliveries = Deliveries::start(self.gate.clone(), sender, Arc::clone(&self.metrics));
         let exports = Exports::start(self.gate.clone());
         let (quiet, time) = (deliveries.stopper(), self.shell.settings().drain_time);
         let (mut drain, mut cutting) = (Drain::begin(time), None);
@@ -229,7 +230,7 @@ impl Server {
         // MCP servers keep a session until they are told that it is over.
         self.proxied.servers.forget_all();
         let _ = timeout_at(drain.end.min(Instant::now() + HANG_UP_TIME), self.upstreams.settled()).await;
-        for task in [Some(watched), counted, cutting].into_iter().flatten() {
+        for task in [Some(watched), Some(lapses), counted, cutting].into_iter().flatten() {
             task.abort();
         }
         // Sending the last spans blocks, for as long as their collector takes.

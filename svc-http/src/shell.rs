@@ -274,6 +274,7 @@ impl<S: Service> Shell<S> {
             request_id: reply.request_id.clone(),
             trace: reply.trace.clone(),
             came: reply.started,
+            read: Instant::now(),
             ends: client.ends,
             room,
             params,

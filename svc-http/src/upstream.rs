@@ -45,6 +45,7 @@ use tokio::time::{Instant, timeout, timeout_at};
 pub use self::address::Allowed;
 use self::address::{Base, Origin};
 use self::connection::{Broken, Connection};
+pub(crate) use self::failed::Fault;
 pub use self::failed::{Failed, Reason, Said};
 use self::framing::{Framing, HEAD_BYTES_MAX, Head};
 pub use self::framing::{Named, Type};

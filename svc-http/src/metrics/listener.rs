@@ -71,7 +71,8 @@ async fn answer(
         refused.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
         return refused;
     }
-    match tokio::task::spawn_blocking(move || metrics.text(&gate, &running)).await {
+    let stored = metrics.stored(&gate).await;
+    match tokio::task::spawn_blocking(move || metrics.text(&gate, &running, stored)).await {
         Ok(Ok(text)) => {
             let mut told = Response::new(Full::new(Bytes::from(text)));
             told.headers_mut().insert(TYPE, HeaderValue::from_static(CONTENT_TYPE));

@@ -34,8 +34,8 @@ use self::asked::Asked;
 use self::counted::Count;
 use self::metered::Ready;
 use self::run::{Run, Wanted};
-pub(crate) use self::running::RunningCalls;
 pub(super) use self::running::Seat;
+pub(crate) use self::running::{CallOf, RunningCalls};
 pub(crate) use self::scan::DataLossSettings;
 pub(crate) use self::targets::Targets;
 use super::{Caller, GateService, recorded};
@@ -133,7 +133,7 @@ async fn carry(service: &GateService, dialect: Dialect, key: &CallKey, call: &Ca
         Err(fault) => return Err(service.fault_of(key, GatewayOp::Chat, fault).await),
     };
     // Before it is admitted, so that a freeze that comes right after finds it.
-    let mut seat = service.running.enter(key);
+    let mut seat = service.running.enter(CallOf::Model, key);
     // Nothing is sent, and nothing charged, for whoever has gone by then.
     call.ends.set(true);
     let mut setting = service.data_loss.of(key.binding.workspace);

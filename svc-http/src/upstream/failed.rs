@@ -151,6 +151,81 @@ impl fmt::Display for Reason {
     }
 }
 
+/// What went wrong with a try, in one of few words: for who counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Fault {
+    /// There was no connection to it, or it may not be called.
+    Unreachable,
+    /// Time went by.
+    Timeout,
+    /// The connection was closed before the answer was whole.
+    Closed,
+    /// It does not take the key.
+    Credential,
+    /// It was asked too often.
+    RateLimited,
+    /// It says that the request is at fault.
+    Rejected,
+    /// It has answered with another status that is an error.
+    Status,
+    /// It told of an error in the place of its answer, or within it.
+    Told,
+    /// What it has answered cannot be passed on.
+    Unreadable,
+}
+
+impl Fault {
+    /// Each of them.
+    pub(crate) const ALL: [Self; 9] = [
+        Self::Unreachable,
+        Self::Timeout,
+        Self::Closed,
+        Self::Credential,
+        Self::RateLimited,
+        Self::Rejected,
+        Self::Status,
+        Self::Told,
+        Self::Unreadable,
+    ];
+
+    /// The word for it.
+    pub(crate) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Unreachable => "unreachable",
+            Self::Timeout => "timeout",
+            Self::Closed => "closed",
+            Self::Credential => "credential",
+            Self::RateLimited => "rate_limited",
+            Self::Rejected => "rejected",
+            Self::Status => "status",
+            Self::Told => "told",
+            Self::Unreadable => "unreadable",
+        }
+    }
+
+    /// What an answer that broke off was short of; nothing where no answer was tried.
+    pub(crate) const fn of(reason: Reason) -> Option<Self> {
+        match reason {
+            Reason::Address | Reason::Resolve | Reason::Refused | Reason::Connect | Reason::Tls => {
+                Some(Self::Unreachable)
+            }
+            Reason::FirstToken | Reason::Idle | Reason::Total => Some(Self::Timeout),
+            Reason::Closed => Some(Self::Closed),
+            Reason::Status => Some(Self::Status),
+            Reason::Told => Some(Self::Told),
+            Reason::Protocol
+            | Reason::Redirect
+            | Reason::ContentType
+            | Reason::Packed
+            | Reason::TooLarge
+            | Reason::Empty
+            | Reason::Unreadable => Some(Self::Unreadable),
+            // Nothing was sent, and nobody but this server said so.
+            Reason::Busy | Reason::Circuit | Reason::Changed | Reason::Unread | Reason::Sealed => None,
+        }
+    }
+}
+
 impl Failed {
     /// Nothing was sent and nothing answered.
     #[must_use]
@@ -190,6 +265,18 @@ impl Failed {
     #[must_use]
     pub const fn is_the_clients(&self) -> bool {
         self.fault().is_some()
+    }
+
+    /// What went wrong, in one of few words; nothing where no try was made.
+    pub(crate) const fn trouble(&self) -> Option<Fault> {
+        if self.is_the_clients() {
+            return Some(Fault::Rejected);
+        }
+        match self.status {
+            Some(401 | 403) => Some(Fault::Credential),
+            Some(429) => Some(Fault::RateLimited),
+            Some(_) | None => Fault::of(self.reason),
+        }
     }
 
     /// Whether it says nothing of the model that was to be asked: the request is at fault, or this server.

@@ -49,6 +49,7 @@ mod mcp_sent_http;
 mod mcp_sessions_http;
 mod mcp_streams_http;
 mod members_http;
+mod metrics_counted_http;
 mod metrics_http;
 mod money_http;
 mod moved_http;

@@ -28,7 +28,7 @@ async fn site() -> Site {
     .await
 }
 
-async fn read(site: &Site) -> String {
+pub(crate) async fn read(site: &Site) -> String {
     let mut client = Client::connect(site.metrics.unwrap()).await;
     let got = client.try_ask("GET", "/metrics", &[], b"").await.unwrap();
     assert_eq!(got.status, 200);
@@ -38,7 +38,7 @@ async fn read(site: &Site) -> String {
 }
 
 /// The sample of that name whose labels, in braces behind it, have all of these.
-fn sample(text: &str, name: &str, labels: &[&str]) -> f64 {
+pub(crate) fn sample(text: &str, name: &str, labels: &[&str]) -> f64 {
     let is_it = |line: &&str| {
         let (of, _) = line.rsplit_once(' ').unwrap_or_default();
         of.split('\x7b').next() == Some(name) && labels.iter().all(|it| of.contains(it))
@@ -232,7 +232,7 @@ async fn a_raised_budget_is_told_by_what_it_may_spend() {
 }
 
 /// Every metric that is told is documented.
-fn documented(text: &str) {
+pub(crate) fn documented(text: &str) {
     let documented = include_str!("../../../docs/metrics.md");
     for (name, kind) in text.lines().filter_map(|it| it.strip_prefix("# TYPE ")?.split_once(' ')) {
         let name = if kind == "counter" { format!("`{name}_total`") } else { format!("`{name}`") };

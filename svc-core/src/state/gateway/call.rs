@@ -211,6 +211,9 @@ pub enum CallEnd {
 }
 
 impl CallEnd {
+    /// Every end.
+    pub const ALL: [Self; 6] = [Self::Done, Self::HungUp, Self::Cut, Self::Refused, Self::Failed, Self::Lapsed];
+
     /// The word for it.
     #[must_use]
     pub const fn as_str(self) -> &'static str {

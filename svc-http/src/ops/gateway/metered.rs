@@ -6,15 +6,17 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use svc_core::dialect::{Answer as Read, ProviderError, Stream};
-use svc_core::refusal::Refusal;
+use svc_core::engine::Failure;
+use svc_core::refusal::{Kind, Refusal};
 use svc_core::rules::gateway::admit::{Admission, AdmitCall, Admitted, Place};
 use svc_core::rules::gateway::finish::{FinishCall, Served, Tried};
 use svc_core::state::gateway::{
-    CallEnd, Demand, Model, Received, Routing, Service, Upstream, Usage, output_bound, tokens_of,
+    Call as CallRow, CallEnd, Demand, Model, Received, Routing, Service, Upstream, Usage, output_bound, tokens_of,
 };
 use svc_core::state::people::DataLoss;
+use svc_core::value::Timestamp;
 use svc_core::value::id::CallId;
-use svc_store::Gate;
+use svc_store::{Gate, StoreError, with_causes};
 
 use super::noted::OwnTools;
 use super::running::Seat;
@@ -24,7 +26,7 @@ use crate::metrics::Metrics;
 use crate::ops::GateService;
 use crate::telemetry::Telemetry;
 use crate::trace::Trace;
-use crate::upstream::{Charged, Ended, Failed, Finish, Guard, How, Reason, Translate};
+use crate::upstream::{Charged, Ended, Failed, Fault, Finish, Guard, How, Reason, Translate, Upstreams};
 
 /// What was heard of an answer.
 #[derive(Debug)]
@@ -156,6 +158,8 @@ impl Translate for Heard {
 #[derive(Debug)]
 pub(super) struct Sink {
     pub(super) gate: Gate,
+    /// Who sees to it that what outlives the call runs to its end.
+    pub(super) upstreams: Upstreams,
     pub(super) call: CallId,
     pub(super) demand: Arc<Demand>,
     pub(super) routing: Arc<Routing>,
@@ -175,7 +179,7 @@ pub(super) struct Sink {
     pub(super) overhead_ms: u64,
     /// From when the client's request came to when the call was admitted, in milliseconds.
     pub(super) before_ms: u64,
-    /// The same of what the gate itself took until the request was sent, to the microsecond.
+    /// What the gate itself took until the request was sent, to the microsecond.
     pub(super) before: Duration,
     /// When the try that runs was sent.
     pub(super) sent: Instant,
@@ -217,17 +221,22 @@ pub(super) async fn admit(
 ) -> Result<Ready, Refusal> {
     let (gate, upstreams, demand) = (service.gate.clone(), service.upstreams.clone(), Arc::clone(&command.demand));
     let (health, metrics) = (Arc::clone(&service.health), Arc::clone(&service.metrics));
-    let (telemetry, trace, came) = (Arc::clone(&service.telemetry), call.trace.clone(), call.came);
+    let (telemetry, trace, came, read) = (Arc::clone(&service.telemetry), call.trace.clone(), call.came, call.read);
     let admitting = async move {
         let admitted = match gate.submit_before_park(command).await.map_err(crate::ops::refusal)? {
             Admission::Refused(refusal) => return Ok(Ready::Refused(refusal)),
             Admission::Rescan(setting) => return Ok(Ready::Rescan(setting, seat)),
             Admission::Admitted(admitted) => admitted,
         };
-        let before = came.elapsed();
-        let before_ms = u64::try_from(before.as_millis()).unwrap_or(u64::MAX);
+        for place in &admitted.places {
+            if let Some((upstream, model)) = admitted.at(place) {
+                metrics.may_call(upstream.name.as_str(), model.name.as_str());
+            }
+        }
+        let before = read.elapsed();
         let sink = Sink {
             gate,
+            upstreams: upstreams.clone(),
             call: admitted.call.id,
             demand,
             routing: Arc::clone(&admitted.routing),
@@ -237,8 +246,8 @@ pub(super) async fn admit(
             failed: Vec::new(),
             told: 0,
             end: None,
-            overhead_ms: before_ms,
-            before_ms,
+            overhead_ms: millis(before),
+            before_ms: millis(came.elapsed()),
             before,
             sent: Instant::now(),
             left: Arc::default(),
@@ -278,8 +287,8 @@ impl Finish for Sink {
         self.note_given_up(&ended);
         let place = self.place.filter(|_| self.left.load(Ordering::Relaxed));
         let served = place.map(|place| self.served(place, heard, end));
-        let Self { gate, call, failed, told, overhead_ms, before_ms, before, metrics, telemetry, trace, seat, .. } =
-            self;
+        let Self { gate, upstreams, call, failed, told, overhead_ms, before_ms, before, seat, .. } = self;
+        let (metrics, telemetry, trace) = (self.metrics, self.telemetry, self.trace);
         let finished = FinishCall {
             call,
             end,
@@ -291,34 +300,86 @@ impl Finish for Sink {
             overhead_ms,
         };
         let ending = Instant::now();
-        let kept = gate.submit(finished).await;
+        let kept = gate.submit(finished.clone()).await;
+        let overhead = before.saturating_add(ending.elapsed());
         drop(seat);
+        let tell = move |call: &CallRow| {
+            telemetry.called(call, &trace);
+            metrics.called(call, overhead);
+        };
         match kept {
             Ok(call) => {
-                telemetry.called(&call, &trace);
-                metrics.called(&call, before.saturating_add(ending.elapsed()));
+                tell(&call);
                 Some(Charged { cost: call.cost.get(), unpriced: call.unpriced })
             }
             Err(failure) => {
-                // Its reservation lapses and is charged; nothing is lost but the exact sum.
-                tracing::error!(error = ?failure, "a call's end could not be kept");
+                // Its client is not to wait for that.
+                drop(upstreams.outlive(async move {
+                    if let Some(call) = kept_later(&gate, finished, failure).await {
+                        tell(&call);
+                    }
+                }));
                 None
             }
         }
     }
 }
 
+/// After how long it is tried again to keep a call's end: a store that fails over to another is back by then.
+const AGAIN: [Duration; 5] = [
+    Duration::from_millis(250),
+    Duration::from_millis(500),
+    Duration::from_secs(1),
+    Duration::from_secs(2),
+    Duration::from_secs(4),
+];
+
+/// Tries again for some seconds to keep the end of a call; gives the call where that worked.
+async fn kept_later(gate: &Gate, finished: FinishCall, mut failure: Failure<StoreError>) -> Option<Arc<CallRow>> {
+    for pause in AGAIN {
+        if matches!(&failure, Failure::Refused(refusal) if refusal.kind() != Kind::NotReady) {
+            break;
+        }
+        tokio::time::sleep(pause).await;
+        match gate.submit(finished.clone()).await {
+            Ok(call) => return Some(call),
+            Err(again) => failure = again,
+        }
+    }
+    // Its reservation lapses and is charged; nothing is lost but the exact sum.
+    let call = finished.call;
+    tracing::error!(%call, error = with_causes(&failure), "a call's end could not be kept: it lapses");
+    None
+}
+
+fn millis(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// Notes what came of a call of a model; that its circuit opens by it is told to whoever reads the log.
+pub(super) fn note(
+    health: &Health,
+    (upstream, model): (&Upstream, &Model),
+    outcome: Outcome,
+    error: Option<&str>,
+    now: Timestamp,
+) {
+    let Some(lasts) = health.record(upstream.id, &model.name, outcome, error, now) else { return };
+    let (provider, model, seconds) = (upstream.name.as_str(), model.name.as_str(), lasts.as_millis() / 1_000);
+    tracing::warn!(upstream = %upstream.id, provider, model, seconds, "a model fails again and again, and is passed over for a while");
+}
+
 impl Sink {
-    /// A try is sent to `place` now; `came` is when the client's request came, where it is the first one: of a later try, what
+    /// A try is sent to `place` now; `read` is when the client's request was whole, where it is the first one: of a later try, what
     /// passed before was a provider's time.
-    pub(super) fn begin(&mut self, place: Place, came: Option<Instant>) {
+    pub(super) fn begin(&mut self, place: Place, read: Option<Instant>) {
         self.place = Some(place);
         self.reported = None;
         self.sent = Instant::now();
         self.left = Arc::default();
-        if let Some(came) = came {
-            self.before = came.elapsed();
-            self.overhead_ms = u64::try_from(self.before.as_millis()).unwrap_or(u64::MAX);
+        if let Some(read) = read {
+            self.before = read.elapsed();
+            self.overhead_ms = millis(self.before);
         }
     }
 
@@ -357,7 +418,12 @@ impl Sink {
         match how {
             How::Done => self.note(place, Outcome::Answered, None),
             How::Cut(Reason::Total) | How::HungUp | How::Stopped(_) => {}
-            How::Cut(reason) => self.note(place, Outcome::Failed, Some(reason.as_str())),
+            How::Cut(reason) => {
+                self.note(place, Outcome::Failed, Some(reason.as_str()));
+                if let Some(((upstream, model), fault)) = self.model(place).zip(Fault::of(reason)) {
+                    self.metrics.try_failed(upstream.name.as_str(), model.name.as_str(), fault);
+                }
+            }
         }
     }
 
@@ -377,7 +443,7 @@ impl Sink {
 
     fn note(&self, place: Place, outcome: Outcome, error: Option<&str>) {
         if let Some((upstream, model)) = self.model(place) {
-            self.health.record(upstream.id, &model.name, outcome, error, self.gate.now());
+            note(&self.health, (upstream, model), outcome, error, self.gate.now());
         }
     }
 

@@ -19,7 +19,7 @@ use svc_core::value::id::HoldId;
 use svc_store::Gate;
 
 use super::asked::Asked;
-use super::metered::{Heard, Sink};
+use super::metered::{Heard, Sink, note};
 use super::noted::{Notebook, Noted, Notes, OwnTools};
 use super::running::Seat;
 use super::targets::Present;
@@ -27,6 +27,7 @@ use super::{Targets, notes, passed};
 use crate::answer::{self, Answer};
 use crate::dispatch::Call;
 use crate::health::{Health, Outcome};
+use crate::metrics::Metrics;
 use crate::model_bodies::Kept;
 use crate::ops::{GateService, recorded};
 use crate::upstream::{
@@ -50,7 +51,9 @@ pub(super) struct Run {
     scanned_under: DataLoss,
     query: Option<Box<str>>,
     passed_on: Vec<(HeaderName, HeaderValue)>,
-    came: Instant,
+    /// When the client's request was whole.
+    read: Instant,
+    metrics: Arc<Metrics>,
     /// The room of the request, until the call has its answer or has none.
     _room: Option<Arc<Kept>>,
 }
@@ -131,7 +134,8 @@ impl Run {
             scanned_under,
             query: passed::query(&call.uri),
             passed_on: passed::headers(&call.headers),
-            came: call.came,
+            read: call.read,
+            metrics: Arc::clone(&service.metrics),
             _room: call.room.clone(),
         }
     }
@@ -161,7 +165,7 @@ impl Run {
                 Ok(_) if !self.may_try(&place, ahead.as_slice()) => Failed::new(Reason::Circuit),
                 Ok((target, sent)) => {
                     let Some(sink) = guard.sink() else { return Answer::refused(Refusal::internal()) };
-                    sink.begin(place, tried.is_empty().then_some(self.came));
+                    sink.begin(place, tried.is_empty().then_some(self.read));
                     let left = Arc::clone(&sink.left);
                     let made = tokio::select! {
                         biased;
@@ -485,7 +489,7 @@ impl Run {
     fn note_answered(&self, place: &Place, answered: &Answered) {
         let Some((upstream, model)) = self.admitted.at(place) else { return };
         let now = self.gate.now();
-        self.health.record(upstream.id, &model.name, answered.outcome(), None, now);
+        note(&self.health, (upstream, model), answered.outcome(), None, now);
         if let Answered::Whole { ms, .. } = answered {
             self.health.record_whole(upstream.id, &model.name, *ms, now);
         }
@@ -495,13 +499,17 @@ impl Run {
         let Some((upstream, model)) = self.admitted.at(place) else { return };
         let now = self.gate.now();
         let outcome = if failed.is_nothing_of_the_models() { Outcome::Neither } else { Outcome::Failed };
-        self.health.record(upstream.id, &model.name, outcome, Some(&failed.error()), now);
+        note(&self.health, (upstream, model), outcome, Some(&failed.error()), now);
         if failed.reason == Reason::FirstToken {
             self.health.record_given_up(upstream.id, &model.name, failed.ms, now);
         }
     }
 
+    /// What is kept of a try that failed, which is counted.
     fn tried(&self, place: &Place, failed: &Failed, unfit: bool) -> Attempt {
+        if let Some(((upstream, model), fault)) = self.admitted.at(place).zip(failed.trouble()).filter(|_| !unfit) {
+            self.metrics.try_failed(upstream.name.as_str(), model.name.as_str(), fault);
+        }
         let error = if unfit { "the request has no form in its API".to_owned() } else { failed.error() };
         Attempt { status: failed.status, ms: failed.ms, error: Some(error.into()), ..self.named(place) }
     }

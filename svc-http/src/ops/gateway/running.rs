@@ -20,6 +20,15 @@ use tokio::time::{Instant, MissedTickBehavior, interval, timeout_at};
 use crate::supervised::supervise;
 use crate::upstream::{Stop, Switch};
 
+/// What is called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum CallOf {
+    /// A model.
+    Model,
+    /// A tool of an MCP server.
+    Tool,
+}
+
 /// The calls that run here.
 #[derive(Debug, Default)]
 pub(crate) struct RunningCalls {
@@ -39,6 +48,8 @@ struct Calls {
 /// A call that runs.
 #[derive(Clone, Debug)]
 struct Running {
+    /// What it calls.
+    of: CallOf,
     /// The key that it came with.
     owner: CallKey,
     switch: Arc<Switch>,
@@ -88,21 +99,22 @@ impl Seat {
 
 impl RunningCalls {
     /// A place for a call that is about to be admitted: from here on a freeze finds it, the end of its key, and the server's.
-    pub(in crate::ops) fn enter(self: &Arc<Self>, key: &CallKey) -> Seat {
+    pub(in crate::ops) fn enter(self: &Arc<Self>, of: CallOf, key: &CallKey) -> Seat {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         let switch = Arc::new(Switch::default());
         let mut calls = self.held();
         if calls.ended {
             switch.cut(Stop::Server);
         }
-        calls.running.insert(number, Running { owner: key.clone(), switch: Arc::clone(&switch), hangs_on: None });
+        let running = Running { of, owner: key.clone(), switch: Arc::clone(&switch), hangs_on: None };
+        calls.running.insert(number, running);
         drop(calls);
         Seat(Arc::new(Place { calls: Arc::clone(self), number, switch }))
     }
 
-    /// How many there are.
-    pub(crate) fn count(&self) -> usize {
-        self.held().running.len()
+    /// How many there are of this.
+    pub(crate) fn count(&self, of: CallOf) -> usize {
+        self.held().running.values().filter(|it| it.of == of).count()
     }
 
     /// Cuts every call, and those that begin from now on: the server stops, and its time is up.
@@ -305,14 +317,14 @@ mod tests {
     #[test]
     fn a_place_is_kept_while_anybody_has_it() {
         let calls = Arc::new(RunningCalls::default());
-        let seat = calls.enter(&key_in(1, "a key"));
+        let seat = calls.enter(CallOf::Tool, &key_in(1, "a key"));
         let held = seat.clone();
         drop(seat);
-        assert_eq!(calls.count(), 1);
+        assert_eq!((calls.count(CallOf::Tool), calls.count(CallOf::Model)), (1, 0), "each is told of by itself");
         calls.end();
         assert_eq!(held.switch().stopped(), Some(Stop::Server));
         drop(held);
-        assert_eq!(calls.count(), 0);
+        assert_eq!(calls.count(CallOf::Tool), 0);
     }
 
     /// A key for traffic of this workspace.
@@ -337,7 +349,7 @@ mod tests {
     fn a_change_touches_what_hangs_on_it() {
         let calls = Arc::new(RunningCalls::default());
         let (own, other) = (key_in(1, "own"), key_in(2, "other"));
-        let _seat = calls.enter(&own);
+        let _seat = calls.enter(CallOf::Model, &own);
         let is_touched = |key: Key, any| {
             let change = Change { keys: Arc::new([key]), any };
             calls.held().running.values().all(|it| it.is_touched(&change))

@@ -39,9 +39,10 @@ use super::{accepted, answered, faulty, message};
 use crate::answer::Answer;
 use crate::dispatch::Call;
 use crate::headers::single;
-use crate::ops::GateService;
+use crate::metrics::ToolEnd;
 use crate::ops::gate::Known;
 use crate::ops::gateway::Seat;
+use crate::ops::{CallOf, GateService};
 use crate::tool_server::{Definition, Definitions, Ready, ToolServers, Trouble, arguments_as_looked_at, is_read_alike};
 use crate::upstream::Upstreams;
 use crate::wire::action_request;
@@ -236,7 +237,8 @@ impl Place<'_> {
             return Ok(self.refused(&changed));
         }
         // Before it is asked about, so that a freeze that comes right after finds it.
-        let seat = self.service.running.enter(&self.key);
+        let seat = self.service.running.enter(CallOf::Tool, &self.key);
+        self.service.metrics.may_call_tools(self.reached.server.name.as_str());
         let ready = self.ready(&session, &named, &seat).await;
         // The server may have been long in being met.
         if let Some(changed) = self.changed(tool)? {
@@ -257,6 +259,7 @@ impl Place<'_> {
             gate: self.service.gate.clone(),
             upstreams: self.service.upstreams.clone(),
             proxied: Arc::clone(&self.service.proxied),
+            metrics: Arc::clone(&self.service.metrics),
             key: self.key.clone(),
             reached: Arc::clone(&self.reached),
             tool: Arc::clone(tool),
@@ -387,6 +390,7 @@ impl Place<'_> {
             };
             if may_run(&decided) {
                 if let Some(trouble) = trouble {
+                    self.service.metrics.tool_called(self.reached.server.name.as_str(), ToolEnd::of(trouble));
                     return Ok(Before::Unready(self.unreachable(trouble)));
                 }
                 // What a person approved is used up by the call like by anybody else who is shown the receipt: once,

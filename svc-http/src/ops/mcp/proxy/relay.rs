@@ -10,6 +10,7 @@ use tokio::time::{Instant, timeout, timeout_at};
 
 use super::run::Run;
 use crate::answer::{Answer, message_body};
+use crate::metrics::ToolEnd;
 use crate::pieces;
 use crate::tool_server::{Events, Heard, Trouble};
 
@@ -62,9 +63,9 @@ async fn carry(run: Run, mut events: Events, to: mpsc::Sender<Bytes>) {
                 return;
             }
             // The client calls it off, and waits for no answer: with the stream the server hears of it.
-            () = run.named.called_off() => return,
+            () = run.named.called_off() => return run.ended(ToolEnd::HungUp),
             // It is gone, and nobody else can have the answer.
-            () = to.closed() => return,
+            () = to.closed() => return run.ended(ToolEnd::HungUp),
             heard = timeout(PULSE, events.next()) => heard,
         };
         let piece = match heard {
@@ -73,6 +74,7 @@ async fn carry(run: Run, mut events: Events, to: mpsc::Sender<Bytes>) {
             Ok(Ok(Heard::Note(note))) => {
                 // What the server tells on the way is its content as much as the result.
                 if !is_noted && let Err(refusal) = run.note(note.get()).await {
+                    run.ended(ToolEnd::Cut);
                     tell(event(&refused(&run, &refusal))).await;
                     return;
                 }
@@ -87,6 +89,7 @@ async fn carry(run: Run, mut events: Events, to: mpsc::Sender<Bytes>) {
             }
         };
         if !tell(piece).await {
+            run.ended(ToolEnd::HungUp);
             return;
         }
     }

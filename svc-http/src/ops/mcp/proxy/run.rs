@@ -23,6 +23,7 @@ use svc_store::Gate;
 use super::under_way::Named;
 use super::{Proxied, relay};
 use crate::answer::Answer;
+use crate::metrics::{Metrics, ToolEnd};
 use crate::ops::gateway::Seat;
 use crate::ops::{log, recorded, refusal};
 use crate::tool_server::{Answered, Calling, Definition, OBJECT, Ready, Trouble};
@@ -36,6 +37,7 @@ pub(super) struct Run {
     pub(super) gate: Gate,
     pub(super) upstreams: Upstreams,
     pub(super) proxied: Arc<Proxied>,
+    pub(super) metrics: Arc<Metrics>,
     pub(super) key: CallKey,
     pub(super) reached: Arc<Reached>,
     pub(super) tool: Arc<Definition>,
@@ -160,6 +162,7 @@ impl Run {
 
     /// What whoever was stopped while the call ran is told.
     async fn stopped(&self, stop: Stop) -> Refusal {
+        self.ended(ToolEnd::Cut);
         let reached = self.gate.read(|scope| reach(scope, &self.key, self.reached.server.name.as_str()).map(drop));
         let told = reached.map_err(refusal).err().filter(|it| it.kind() == Kind::AgentStopped);
         let told = told.unwrap_or_else(|| match stop {
@@ -180,15 +183,21 @@ impl Run {
         self.gate.submit(note).await.map_err(refusal)
     }
 
+    /// Counts how the call has ended.
+    pub(super) fn ended(&self, end: ToolEnd) {
+        self.metrics.tool_called(self.reached.server.name.as_str(), end);
+    }
+
     /// Notes what came of the call, and gives the answer to the client's message.
     pub(super) async fn over(&self, made: Result<Box<RawValue>, Trouble>) -> Result<Vec<u8>, Refusal> {
-        let (text, outcome) = match made {
+        let (text, outcome, end) = match made {
             Ok(result) => self.result(result.get()),
             Err(trouble) => {
                 let outcome = (!trouble.may_have_run()).then_some(OutcomeStatus::Failed);
-                (self.troubled(&trouble), outcome)
+                (self.troubled(&trouble), outcome, ToolEnd::of(&trouble))
             }
         };
+        self.ended(end);
         let settled = async {
             // What may have run and nobody knows how lapses by itself, and counts as run.
             let Some(status) = outcome else { return };
@@ -203,13 +212,17 @@ impl Run {
         Ok(format!("{{\"jsonrpc\":\"2.0\",\"id\":{},\"result\":{text}}}", self.id).into_bytes())
     }
 
-    /// A result as it is handed on, and what became of the action.
-    fn result(&self, text: &str) -> (String, Option<OutcomeStatus>) {
+    /// A result as it is handed on, what became of the action, and how the call has ended.
+    fn result(&self, text: &str) -> (String, Option<OutcomeStatus>, ToolEnd) {
         let shape = serde_json::from_str::<Shape<'_>>(text).ok();
         let Some(shape) = shape.filter(Shape::is_whole) else {
-            return (self.troubled(&Trouble::NotMcp("its result is none of a tool")), None);
+            return (self.troubled(&Trouble::NotMcp("its result is none of a tool")), None, ToolEnd::Failed);
         };
-        let outcome = if shape.is_error == Some(true) { OutcomeStatus::Failed } else { OutcomeStatus::Completed };
+        let (outcome, end) = if shape.is_error == Some(true) {
+            (OutcomeStatus::Failed, ToolEnd::ToolError)
+        } else {
+            (OutcomeStatus::Completed, ToolEnd::Done)
+        };
         let mut missing = Vec::new();
         if self.era == Era::Modern && shape.result_type.is_none() {
             missing.push(("resultType", "\"complete\""));
@@ -218,7 +231,7 @@ impl Run {
             missing.push(("content", "[]"));
         }
         let whole = if missing.is_empty() { None } else { with(text, &missing) };
-        (whole.unwrap_or_else(|| text.to_owned()), Some(outcome))
+        (whole.unwrap_or_else(|| text.to_owned()), Some(outcome), end)
     }
 
     /// The result of a call that the server did not answer as it should.
