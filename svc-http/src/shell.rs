@@ -219,7 +219,7 @@ impl<S: Service> Shell<S> {
     pub(crate) fn unread(&self, refusal: &Refusal, request_id: &str) {
         let (status, took) = (refusal.status(), Duration::ZERO);
         self.service.answered(None, status, Some(refusal.kind()), took);
-        log::request(&RequestLine { method: "-", route: None, status, took, request_id });
+        log::request(&RequestLine { method: "-", route: None, status, took, request_id, refused: None, call: None });
     }
 
     /// The request's way through the order of refusals.
