@@ -361,6 +361,11 @@ def cases():
     return json.loads((run.HERE.parent.parent / "svc-http/src/pages/quoted.cases.json").read_text())
 
 
+def hosts():
+    """Hosts and addresses, and the name that is told of each: the server's own cases."""
+    return json.loads((run.HERE.parent.parent / "svc-http/src/pages/network.cases.json").read_text())
+
+
 def texts_that_mislead(chromium, dev, cookie):
     decision = ask(
         dev, 35_000, name=WICKED[:100], domain="xn--80ak6aa92e.com", summary=WICKED, details={"it": WICKED},
@@ -382,6 +387,8 @@ def texts_that_mislead(chromium, dev, cookie):
         page.locator("#matter").get_by_text("\u2039U+200D\u203a").wait_for()
         for text, shown in cases():
             assert page.evaluate("it => plain(it)", text) == shown, ascii(text)
+        for written, name in hosts():
+            assert page.evaluate("it => network(it)", written) == name, ascii(written)
 
 
 def fields_apart(chromium, dev, cookie):

@@ -75,7 +75,7 @@ function Item({ of: approval }) {
 /** Whom a question about an owner is about, behind what it asks. @param {{ of: any }} props */
 export function Whom({ of: { kind, subject } }) {
   if (kind !== "owner" || !(subject.email || subject.principalId)) return null;
-  return html`: ${subject.email ? html`<${Quoted} text=${subject.email} />` : html`<${Who} id=${subject.principalId} />`}`;
+  return html`: ${subject.email ? html`<${Recipient} of=${subject.email} />` : html`<${Who} id=${subject.principalId} />`}`;
 }
 
 // So many fields are named where one action stands among others.

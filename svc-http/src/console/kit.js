@@ -41,7 +41,7 @@ export const at = (wid, ...parts) => ROOT.pathname + ["w", wid, ...parts].map(en
 /** Others' text. The name of a sign is read from the left, whichever way what stands around it is. @param {{ text: unknown, dir?: string }} props */
 export const Quoted = ({ text: said, dir = "auto" }) => html`<bdi dir=${dir}>${text.plain(said).split(text.NAMED).map((it, place) => (place % 2 ? html`<bdi dir="ltr">${it}</bdi>` : it))}</bdi>`;
 
-/** With whom data is shared. @param {{ of: string }} props */
+/** An address or a host, with the name that the network has for it where it is written in other letters. @param {{ of: string }} props */
 export const Recipient = ({ of }) => html`<${Quoted} text=${of} />${text.network(of) && html` (<code>${text.network(of)}</code>)`}`;
 
 /** JSON that others sent, all of it, on as many lines as it takes. @param {{ of: unknown }} props */

@@ -38,18 +38,23 @@ export function plain(text) {
 /** A text as it is looked for and found: in any case, whichever way its accents are written. @param {string} text */
 export const sought = (text) => text.normalize("NFC").toLowerCase();
 
+/** Said in the place of a name, where the network has none for what was written. */
+const NO_HOST = "none: no host is written like this";
+
 /**
- * The domain of a recipient as the network has it, where it is written in other letters than those: some look like these. Empty where
+ * The domain of an address as the network has it, where it is written in other letters than those: some look like these. Empty where
  * it is not.
- * @param {string} recipient
+ * @param {string} written
  */
-export function network(recipient) {
-  const domain = recipient.split("@").at(-1) ?? "";
-  if (/^[!-~]*$/.test(domain)) return "";
+export function network(written) {
+  const host = written.split("@").at(-1) ?? "";
+  if (/^[!-~]*$/.test(host)) return "";
+  // A reader of addresses would take what stands behind one of these for another part, or for signs that are not there.
+  if (/[%/?#:\\[\]]/.test(host)) return NO_HOST;
   try {
-    return new URL(`https://${domain}`).hostname;
+    return new URL(`https://${host}`).hostname;
   } catch {
-    return "";
+    return NO_HOST;
   }
 }
 

@@ -3,6 +3,8 @@
 //!
 //! **Invariant:** it holds no more than those read on the approval's or the action's page who may decide, and no token.
 
+use crate::pages::network::network;
+use crate::pages::quoted::plain;
 use svc_core::rules::edge::message::Asked;
 use svc_core::rules::gate::asked::{Stands, dollars};
 use svc_core::rules::gateway::budgets::AskedOf;
@@ -12,9 +14,6 @@ use svc_core::state::gateway::BudgetScope;
 use svc_core::state::people::Principal;
 use svc_core::value::currency::Currency;
 use svc_core::value::id::{ActionId, ApprovalId, WorkspaceId};
-use svc_core::value::text::Label;
-
-use crate::pages::quoted::plain;
 
 /// Characters that a message has of what a tool is given, and of an action's details, every sign that nobody sees named: they fit into a
 /// field of Slack's with their name.
@@ -96,14 +95,19 @@ impl Facts {
             ApprovalSubject::Freeze(it) => {
                 let named: Vec<&str> = asked.stops.iter().map(|it| it.name.as_str()).collect();
                 is_whole &= usize::try_from(it.members.count).is_ok_and(|count| count == named.len());
-                quoted.extend((!named.is_empty()).then(|| ("Agents", named.join(", "))));
+                quoted.extend((!named.is_empty()).then(|| ("Agents", apart(&named))));
                 quoted.push(("Reason", it.reason.to_string()));
                 if let Requester::Token { name, .. } = &it.by {
                     quoted.push(("Asked by the service token", name.to_string()));
                 }
             }
             ApprovalSubject::HoldLift(it) => quoted.push(("Reason", it.reason.to_string())),
-            ApprovalSubject::Owner(_) => quoted.extend(asked.question.whom.as_deref().map(|it| ("Whom", person(it)))),
+            ApprovalSubject::Owner(_) => {
+                if let Some(whom) = asked.question.whom.as_deref() {
+                    quoted.push(("Whom", person(whom)));
+                    quoted.extend(network(whom.email.as_str()).map(|it| ("Its domain", it)));
+                }
+            }
             ApprovalSubject::Action(it) => {
                 for why in it.exceptions.iter().map(|it| ("Why", it.message())) {
                     if !quoted.contains(&why) {
@@ -187,8 +191,9 @@ fn of_action(view: &View, quoted: &mut Vec<(&'static str, String)>, own: &mut Ve
     }
     if let Some(data) = &action.data {
         quoted.push(("Data goes to", data.recipient.to_string()));
-        let fields: Vec<&str> = data.fields.iter().map(Label::as_str).collect();
-        quoted.push(("Fields", fields.join(", ")));
+        quoted.extend(network(&data.recipient).map(|it| ("Its domain", it)));
+        let fields: Vec<&str> = data.fields.iter().map(|it| it.as_str()).collect();
+        quoted.push(("Fields", apart(&fields)));
         quoted.extend(data.purpose.as_ref().map(|it| ("Purpose", it.to_string())));
     }
     if let Some(tool) = &action.tool {
@@ -215,6 +220,12 @@ fn of_action(view: &View, quoted: &mut Vec<(&'static str, String)>, own: &mut Ve
     quoted.extend(view.reasons().iter().map(|it| ("Why", it.message())));
     own.push(("Content from", action.provenance.effective.meaning().to_owned()));
     is_whole
+}
+
+/// Others' texts, each in quotes in a line of its own: where one ends is seen also where it holds a comma or a quote.
+fn apart(texts: &[&str]) -> String {
+    let quoted: Vec<String> = texts.iter().map(|it| serde_json::Value::from(*it).to_string()).collect();
+    quoted.join("\n")
 }
 
 /// As much of a text as a message has, and whether that is all of it.
@@ -272,6 +283,18 @@ mod tests {
         let marked = marked("a\r\u{2028}Waits until: never\u{85}b\u{b}c");
         assert_eq!(marked, "> a‹U+000D›‹U+2028›Waits until: never‹U+0085›b‹U+000B›c");
     }
+
+    /// Where one of several texts ends is seen, whatever it holds.
+    #[test]
+    fn texts_in_a_row_stand_apart() {
+        assert_eq!(apart(&["name, email", "x"]), "\"name, email\"\n\"x\"");
+        assert_eq!(
+            apart(&["a\", \"b", "c\\"]),
+            r#""a\", \"b"
+"c\\""#
+        );
+    }
+
     /// What else waits is like it, and not said to be the same.
     #[test]
     fn what_else_waits_is_counted() {

@@ -13,7 +13,7 @@ function matterOf({ type, payment, data, tool }) {
   const members = {
     payment: payment ? [["Amount", ...money(payment)], ...row("Payee", name, quoted(name)), ...row("Domain", domain, code(domain))] : [],
     data: data
-      ? [["Shared with", quoted(data.recipient)], ...row("Its domain", network(data.recipient), code(network(data.recipient))), ["Fields", ...entries(data.fields || [])], ...row("Purpose", data.purpose, quoted(data.purpose))]
+      ? [["Shared with", quoted(data.recipient)], ...networkOf(data.recipient), ["Fields", ...entries(data.fields || [])], ...row("Purpose", data.purpose, quoted(data.purpose))]
       : [],
     tool: tool ? [...row("Tool", tool.name, quoted(tool.name)), ...row("Server", tool.server, quoted(tool.server))] : [],
   };
@@ -23,6 +23,12 @@ function matterOf({ type, payment, data, tool }) {
   if (!ASKS[type]) return { headline: [code(type)], rows: others };
   const [[, ...headline] = [], ...rest] = own;
   return { headline, rows: [...rest, ...others] };
+}
+
+// The row that says by which name the network knows the domain of an address, where that is written in other letters.
+function networkOf(address) {
+  const name = network(address);
+  return name ? [["Its domain", code(name)]] : [];
 }
 
 // What approvals that are about no action ask.
@@ -42,7 +48,7 @@ async function about({ kind, subject }) {
     const then = subject.restart ? "starts again the agents that the freeze stopped." : "leaves the agents stopped until a person starts each.";
     return [["Hold", quoted(subject.hold)], ...told, ["Lift because", quoted(subject.reason)], ["Approving", then]];
   }
-  if (kind === "owner") return [["Whom", quoted(subject.email || subject.principalId)]];
+  if (kind === "owner") return [["Whom", quoted(subject.email || subject.principalId)], ...networkOf(subject.email)];
   if (kind !== "budget") return [];
   const budget = await read(`budgets/${subject.budgetId}`);
   const told = budget && [

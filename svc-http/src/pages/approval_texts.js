@@ -47,14 +47,19 @@ function told(message) {
   return message.split("`").map((it, place) => (place % 2 ? code(it) : quoted(it)));
 }
 
-// The domain of a recipient as the network has it, where it is written in other letters than those: some look like these.
-function network(recipient) {
-  const domain = String(recipient).split("@").at(-1);
-  if (/^[!-~]*$/.test(domain)) return null;
+// Said in the place of a name, where the network has none for what was written.
+const NO_HOST = "none: no host is written like this";
+
+// The domain of an address as the network has it, where it is written in other letters than those: some look like these.
+function network(written) {
+  const host = String(written ?? "").split("@").at(-1);
+  if (/^[!-~]*$/.test(host)) return null;
+  // A reader of addresses would take what stands behind one of these for another part, or for signs that are not there.
+  if (/[%/?#:\\[\]]/.test(host)) return NO_HOST;
   try {
-    return new URL(`https://${domain}`).hostname;
+    return new URL(`https://${host}`).hostname;
   } catch {
-    return null;
+    return NO_HOST;
   }
 }
 

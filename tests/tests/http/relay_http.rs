@@ -165,6 +165,24 @@ async fn a_room_is_offered_no_yes_to_what_is_not_all_shown() {
     chat.site.stop().await;
 }
 
+/// A room's message tells of a recipient that looks like another by which name the network knows it, and where each field ends that is
+/// shared, as the page does.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_recipient_is_told_by_its_name_in_the_network() {
+    let share = json!({ "type": "data.share", "summary": "Share it",
+        "data": { "recipient": "bob@p\u{430}ypal.com", "fields": ["name, email", "x"] } });
+    let mut chat = relay().await;
+    let url = svc_core::value::text::UrlText::parse(&chat.slack.url("/room")).unwrap();
+    connect_kind(&chat.site, IntegrationKind::Chat, ConfigChange { url: Some(Some(url)), ..ConfigChange::default() });
+    chat.client.authorize(&chat.agent.key, &share).await.ok();
+    let told = chat.slack.next().await.json();
+    assert_eq!(text(&told["buttons"][0]["decision"]), "approve");
+    let shown = "Data goes to:\n> bob@ p\u{430}ypal.com\n\nIts domain:\n> xn--pypal-4ve.com\n\nFields:\n> \"name, email\"\n> \"x\"\n";
+    assert!(text(&told["text"]).contains(shown), "{told}");
+    chat.site.audit();
+    chat.site.stop().await;
+}
+
 /// Where two persons have to agree, a room gets no button for a yes, and one that there was before brings none; a no is heard.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_relay_brings_no_yes_of_two_persons() {

@@ -476,7 +476,8 @@ async fn a_message_has_all_that_is_decided_on() {
     let mut chat = Chat::with(|_| {}).await;
     let ask = r#"{"name":"Ask","actions":["payment"],"limits":{"currency":"EUR","perAction":1000,"onLimit":"ask"}}"#;
     let spender = chat.site.agent(&[ask]);
-    let share = json!({ "recipient": "crm.example.com", "fields": ["email", "iban"], "purpose": "An audit" });
+    let share =
+        json!({ "recipient": "bob@p\u{430}ypal.com", "fields": ["name, email", "iban"], "purpose": "An audit" });
     let update = |kind: &str, details: Value| json!({ "type": kind, "summary": "Tidy up", "details": details });
     let both = json!({ "type": "mcp.call", "summary": "Look around", "details": { "delete_all": true },
         "tool": { "name": "sh", "server": "box", "input": { "command": "ls" } } });
@@ -488,8 +489,9 @@ async fn a_message_has_all_that_is_decided_on() {
             &own,
             json!({ "type": "data.share", "summary": "Share it", "data": share }),
             &[
-                "Data goes to: crm.example.com",
-                "Fields: email, iban",
+                "Data goes to: bob@p\u{430}ypal.com",
+                "Its domain: xn--pypal-4ve.com",
+                r#"Fields: "name, email" "iban""#,
                 "Purpose: An audit",
                 "Why: no mandate of this agent covers this type of action",
             ][..],
@@ -543,7 +545,7 @@ async fn a_freeze_is_agreed_to_beside_its_agents() {
         let message = posted(&mut chat).await.json();
         let blocks = message["blocks"].as_array().unwrap();
         let mut fields = blocks.iter().filter_map(|it| it["fields"].as_array()).flatten().map(|it| text(&it["text"]));
-        let names = vec!["Agent"; count.min(20)].join(", ");
+        let names = vec![r#""Agent""#; count.min(20)].join(" ");
         assert!(fields.any(|it| it == format!("Agents: {names}")), "{message}");
         let words = blocks.last().unwrap()["elements"].as_array().unwrap().iter().map(|it| text(&it["action_id"]));
         assert_eq!(words.collect::<Vec<_>>(), expected, "{message}");
