@@ -110,14 +110,20 @@ impl Mailer {
         &self.server.host
     }
 
-    /// Whether the server answers, and takes the login.
+    /// Whether the server answers, and takes the login and a sender of this form.
     ///
     /// # Errors
     /// [`Trouble`] says why it does not.
     pub async fn check(&self) -> Result<(), Trouble> {
         let connection = self.reach().await.map_err(|it| it.trouble)?;
+        let takes_every_letter = connection.server_info().supports_feature(Extension::SmtpUtfEight);
         goodbye(connection).await;
-        Ok(())
+        if takes_every_letter || self.is_from_ascii() { Ok(()) } else { Err(Trouble::Sender) }
+    }
+
+    /// Whether every mail server takes a sender of this form.
+    fn is_from_ascii(&self) -> bool {
+        AsRef::<str>::as_ref(&self.from.email).is_ascii()
     }
 
     /// Hands a message over, and gives the code of the server's answer.
@@ -138,7 +144,8 @@ impl Mailer {
             if error.is_permanent() {
                 why.trouble = Trouble::Refused;
             } else if error.is_client() {
-                why.trouble = Trouble::Recipient;
+                // It says that one of the two is not ASCII, and the server takes no such.
+                why.trouble = if self.is_from_ascii() { Trouble::Recipient } else { Trouble::Sender };
             }
             why
         })
@@ -239,15 +246,15 @@ async fn goodbye(mut connection: AsyncSmtpConnection) {
     let _ = timeout(GOODBYE_TIME, connection.abort()).await;
 }
 
-/// What a failure in what is said means, once the connection is there: none of these is the message's own.
 /// An address whose domain is written in the form that every mail server knows (RFC 5890, A-labels); as it is where there is none.
-fn plain_domain(address: &str) -> Cow<'_, str> {
+pub(crate) fn plain_domain(address: &str) -> Cow<'_, str> {
     match address.rsplit_once('@').map(|(local, domain)| (local, domain, Host::parse(domain))) {
         Some((local, domain, Ok(Host::Domain(plain)))) if !domain.is_ascii() => format!("{local}@{plain}").into(),
         _ => address.into(),
     }
 }
 
+/// What a failure in what is said means, once the connection is there: none of these is the message's own.
 fn not_taken(error: &Error) -> NotTaken {
     let trouble = if error.is_timeout() {
         Trouble::Timeout

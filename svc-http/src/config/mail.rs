@@ -3,10 +3,13 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
+use lettre::Address;
 use lettre::message::Mailbox;
 use percent_encoding::percent_decode_str;
 use svc_core::value::secret::Secret;
 use url::{Host, Url};
+
+use crate::mail::plain_domain;
 
 /// How mail is sent; nothing is where there is no server.
 #[derive(Debug, Default)]
@@ -109,12 +112,15 @@ fn login(url: &Url) -> Result<Option<Login>, String> {
     }
 }
 
-/// Reads whom mail comes from.
+/// Reads whom mail comes from; its domain is kept in the form that every mail server knows.
 ///
 /// # Errors
 /// A clause that says what it must be.
 pub(super) fn from(text: &str) -> Result<Mailbox, String> {
-    text.parse().map_err(|_| "must be an address such as `svc@example.com` or `svc <svc@example.com>`".to_owned())
+    let must = || "must be an address such as `svc@example.com` or `svc <svc@example.com>`".to_owned();
+    let Mailbox { name, email } = text.parse().map_err(|_| must())?;
+    let email: Address = plain_domain(email.as_ref()).parse().map_err(|_| must())?;
+    if email.domain().is_ascii() { Ok(Mailbox::new(name, email)) } else { Err(must()) }
 }
 
 #[cfg(test)]
@@ -169,5 +175,18 @@ mod tests {
         }
         let read = MailServer::parse("smtps://u:hush@mail.example.com").unwrap();
         assert!(!format!("{read:?}").contains("hush"));
+    }
+
+    /// Whom mail comes from has a domain that every mail server knows, however it is written.
+    #[test]
+    fn a_sender_has_a_plain_domain() {
+        for (text, read) in [
+            ("svc@example.com", "svc@example.com"),
+            ("svc <svc@ex\u{e4}mple.com>", "svc <svc@xn--exmple-cua.com>"),
+            ("p\u{f6}st@ex\u{e4}mple.com", "p\u{f6}st@xn--exmple-cua.com"),
+        ] {
+            assert_eq!(from(text).unwrap().to_string(), read);
+        }
+        assert!(from("nobody").is_err());
     }
 }

@@ -397,33 +397,44 @@ fn faults_of_the_settings_are_findings() {
     );
 }
 
-/// A mail server that answers is well; one that does not is named, with what to do and without the password.
+/// Settings in `path` that have mail taken on a port of this machine, from this sender.
+fn mail_settings(path: &Path, login: &str, port: u16, from: &str) {
+    let mail = format!("mail.url = \"smtp://{login}127.0.0.1:{port}\"\nmail.from = \"{from}\"\n");
+    fs::write(path.join("svc.toml"), format!("data = \".\"\nlisten = \"127.0.0.1:0\"\n{mail}")).unwrap();
+}
+
+/// Says yes to one client until it leaves.
+fn yes_to_all(listener: &TcpListener) {
+    let (mut stream, _) = listener.accept().unwrap();
+    stream.write_all(b"220 mail.example.com ESMTP\r\n").unwrap();
+    let mut lines = BufReader::new(stream.try_clone().unwrap()).lines();
+    while let Some(Ok(line)) = lines.next() {
+        stream.write_all(b"250 yes\r\n").unwrap();
+        if line == "QUIT" {
+            return;
+        }
+    }
+}
+
+/// A mail server that answers is well, also where the sender's domain is of another script; one that takes no such sender, or does not
+/// answer, is named, with what to do and without the password.
 #[test]
 fn a_mail_server_that_does_not_answer_is_found() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path();
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
-    let settings = |login: &str| {
-        let mail = format!("mail.url = \"smtp://{login}127.0.0.1:{port}\"\nmail.from = \"svc@gate.example.com\"\n");
-        fs::write(path.join("svc.toml"), format!("data = \".\"\nlisten = \"127.0.0.1:0\"\n{mail}")).unwrap();
-    };
-    settings("");
-    let server = std::thread::spawn(move || {
-        let (mut stream, _) = listener.accept().unwrap();
-        stream.write_all(b"220 mail.example.com ESMTP\r\n").unwrap();
-        let mut lines = BufReader::new(stream.try_clone().unwrap()).lines();
-        while let Some(Ok(line)) = lines.next() {
-            stream.write_all(b"250 yes\r\n").unwrap();
-            if line == "QUIT" {
-                return;
-            }
-        }
-    });
+    let server = std::thread::spawn(move || (0..2).for_each(|_| yes_to_all(&listener)));
+    mail_settings(path, "", port, "svc@g\u{e4}te.example.com");
     let (_, lines) = checks(path, "--config svc.toml");
     assert_eq!(of(&lines, "mail"), ("ok", "127.0.0.1 answers|"));
+    mail_settings(path, "", port, "p\u{f6}st@gate.example.com");
+    let (code, lines) = checks(path, "--config svc.toml");
+    let wanted = "127.0.0.1 takes no mail: it takes no letters beyond ASCII before the `@` of `mail.from`|\
+                  Name an address in `mail.from` that has none, or a server that offers SMTPUTF8.";
+    assert_eq!((code, of(&lines, "mail")), (1, ("fail", wanted)));
     server.join().unwrap();
-    settings("svc:hush@");
+    mail_settings(path, "svc:hush@", port, "svc@gate.example.com");
     let (code, lines) = checks(path, "--config svc.toml");
     let wanted = "127.0.0.1 takes no mail: no connection could be made|\
                   Correct the host and the port in `mail.url`, or this machine's way to it.";

@@ -155,6 +155,35 @@ async fn mail_that_is_put_off_comes_again() {
     office.site.stop().await;
 }
 
+/// Mail leaves in the name of a sender whose domain is of another script; where the server takes no letters beyond ASCII, it is said to be
+/// the sender's address that it does not take, and the message is tried again.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_sender_may_be_of_a_domain_of_any_script() {
+    let mut mailbox = Mailbox::start().await;
+    let from = async |from: &str| {
+        let mail = MailConfig::of(&mailbox.url(""), from).unwrap();
+        let mut office = Office::with(|plan| plan.config.mail = mail).await;
+        office.post("integrations", json!({ "kind": "mail" })).await.made();
+        let agent = office.site.agent(&[]);
+        asked(&mut office, &agent.key, &update()).await;
+        office
+    };
+    let office = from("svc <svc@g\u{e4}te.example.com>").await;
+    office.site.stop().await;
+    let mut office = from("p\u{f6}st@gate.example.com").await;
+    let waiting = until(&mut office, 2, |job| !job.attempts.is_empty()).await;
+    for delivery in &waiting {
+        let why = "the mail server takes no address of the form of `mail.from`";
+        assert_eq!((&delivery["state"], &delivery["attempts"][0]["error"]), (&json!("waiting"), &json!(why)));
+    }
+    office.site.stop().await;
+    let mail = mailbox.next().await;
+    assert_eq!(
+        (mail.from.as_str(), mail.header("From")),
+        ("svc@xn--gte-qla.example.com", "svc <svc@xn--gte-qla.example.com>")
+    );
+}
+
 /// What the server has taken is delivered, also where it never answers how the connection ends: it is sent once.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn mail_that_was_taken_is_delivered_however_the_connection_ends() {

@@ -237,7 +237,7 @@ pub enum Trouble {
     Protocol,
     /// What was to be sent could not be read.
     Records,
-    /// The mail server takes no address of that form, and was told nothing.
+    /// The mail server takes no address of the recipient's form, and was told nothing.
     Recipient,
     /// The answer leads elsewhere.
     Redirect,
@@ -249,6 +249,8 @@ pub enum Trouble {
     Resolve,
     /// There is no secret to sign with.
     Secret,
+    /// The mail server takes no address of the sender's form, and was told nothing: `mail.from` can be mended.
+    Sender,
     /// Ten seconds were over.
     Timeout,
     /// The certificate is not trusted, or not of that host.
@@ -272,11 +274,12 @@ impl Trouble {
             Self::NoMail => "this server has no `mail.url`",
             Self::Protocol => "the answer is of no such protocol",
             Self::Records => "what is to be sent could not be read",
-            Self::Recipient => "the mail server takes no address of that form",
+            Self::Recipient => "the mail server takes no address of the recipient's form",
             Self::Redirect => "the answer is a redirect, which is not followed",
             Self::Refused => "the mail server refuses the message for good",
             Self::Resolve => "the host has no address",
             Self::Secret => "there is no secret in force to sign with",
+            Self::Sender => "the mail server takes no address of the form of `mail.from`",
             Self::Timeout => "there was no answer within 10 seconds",
             Self::Tls => "the certificate is not trusted or names another host",
             Self::Unsecured => "the mail server offers no encryption",

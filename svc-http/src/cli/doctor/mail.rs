@@ -1,4 +1,4 @@
-//! What `svc doctor` looks at of mail: whether the server that takes it answers, and takes the login.
+//! What `svc doctor` looks at of mail: whether the server that takes it answers, and takes the login and the sender.
 
 use std::num::NonZero;
 
@@ -31,6 +31,7 @@ const fn why(trouble: Trouble) -> &'static str {
     match trouble {
         Trouble::Answer => "it refuses the login",
         Trouble::Tls => "it offers no TLS, or its certificate is not trusted or names another host",
+        Trouble::Sender => "it takes no letters beyond ASCII before the `@` of `mail.from`",
         Trouble::Protocol => "what answers is no mail server, or knows no login by password",
         other => other.as_str(),
     }
@@ -42,6 +43,7 @@ const fn advice(trouble: Trouble) -> &'static str {
         Trouble::Tls => {
             "Correct `mail.url`, or name the root that the server's certificate comes from in `outbound.caFile`."
         }
+        Trouble::Sender => "Name an address in `mail.from` that has none, or a server that offers SMTPUTF8.",
         _ => "Correct the host and the port in `mail.url`, or this machine's way to it.",
     }
 }
