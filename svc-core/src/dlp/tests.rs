@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use super::*;
+use crate::value::hidden::{is_hidden, is_space};
 
 /// The corpus as it is read: what a line is to give by kind, and its text.
 fn corpus() -> Vec<(BTreeMap<&'static str, u32>, String)> {
@@ -143,6 +144,31 @@ fn what_looks_alike_is_found_alike() {
     {
         assert!(scan(text).is_empty(), "{text}");
     }
+}
+
+/// No sign that nobody sees hides a number, wherever it stands in it, and no space of another width keeps its groups apart.
+#[test]
+fn what_is_not_seen_hides_nothing() {
+    let hidden = (0x80..=0x10_ffff).filter_map(char::from_u32).filter(|it| is_hidden(*it));
+    for sign in hidden {
+        for text in [format!("4242{sign}4242{sign}4242{sign}4242"), format!("4242 {sign}4242 {sign}4242 {sign}4242")] {
+            let left = redact(&format!("a {text}{sign} b")).map(|it| it.0);
+            let left = left.as_deref().map(|it| it.replace(sign, ""));
+            assert_eq!(left.as_deref(), Some("a [redacted:payment_card] b"), "{}", text.escape_unicode());
+        }
+    }
+    let spaces: Vec<char> = (0..=0x10_ffff).filter_map(char::from_u32).filter(|it| is_space(*it)).collect();
+    assert_eq!(spaces.len(), 17, "{spaces:?}");
+    for space in spaces {
+        for text in [format!("4242{space}4242{space}4242{space}4242"), format!("4242 {space}4242 4242{space} 4242")] {
+            let left = redact(&text).map(|it| it.0);
+            assert_eq!(left.as_deref(), Some("[redacted:payment_card]"), "{}", text.escape_unicode());
+        }
+    }
+    assert_eq!(
+        redact("\u{200e}\u{fe0f}alice@example.com\u{2009}\u{2066}!").unwrap().0,
+        "\u{200e}\u{fe0f}[redacted:email]\u{2009}\u{2066}!"
+    );
 }
 
 /// A number each of whose groups has a line or a column of its own is one where it stands alone; numbers of a table are none.

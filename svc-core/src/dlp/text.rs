@@ -90,14 +90,13 @@ impl<'a> Text<'a> {
         !self.at(place).is_some_and(is_word)
     }
 
-    /// How many bytes a separator between groups of a number takes here; none where there is none.
+    /// How many bytes a separator between groups of a number takes here; none where there is none. A space of any width is one of ASCII.
     pub(super) fn separator(&self, place: usize) -> usize {
         match self.at(place) {
             Some(b' ') if self.at(place.saturating_add(1)) == Some(b' ') => 2,
             Some(b' ' | b'-' | b'.') => 1,
-            Some(0xc2) if self.at(place.saturating_add(1)) == Some(0xa0) => 2, // no-break space
             Some(0xe2) if self.at(place.saturating_add(1)) == Some(0x80) => match self.at(place.saturating_add(2)) {
-                Some(0x90 | 0x91 | 0x93 | 0xaf) => 3, // hyphens, the en dash, the narrow no-break space
+                Some(0x90 | 0x91 | 0x93) => 3, // hyphens, the en dash
                 _ => 0,
             },
             _ => 0,

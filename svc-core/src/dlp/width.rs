@@ -1,45 +1,61 @@
-//! Signs that are written in full width, digits of other scripts, and what is not seen: what they say in ASCII is what is looked
-//! through.
+//! Signs that are written in full width, digits of other scripts, spaces of every width, and what is not seen: what they say in ASCII is
+//! what is looked through.
 
 use super::Span;
+use crate::value::hidden::{is_hidden, is_space};
 
-/// A text without them, and where each of its bytes stands in the text as it was.
+/// A text without them, and where its parts stand in the text as it was.
+#[derive(Default)]
 pub(super) struct Narrow {
     pub(super) text: String,
-    places: Vec<usize>,
+    /// Places in it, and where what begins there stands in the text as it was; between two of them it goes on as that does. Of several
+    /// for one place the last is meant: what is not seen belongs to what stands before it.
+    places: Vec<(usize, usize)>,
 }
 
 impl Narrow {
     /// The narrow form of a text that has such signs.
     pub(super) fn of(text: &str) -> Option<Self> {
-        if text.is_ascii() || !text.chars().any(|it| narrowed(it) != Some(it)) {
+        if text.is_ascii() {
             return None;
         }
-        let mut narrow = Self { text: String::with_capacity(text.len()), places: Vec::with_capacity(text.len()) };
+        let (mut narrow, mut kept) = (Self::default(), 0);
         for (place, sign) in text.char_indices() {
-            if let Some(sign) = narrowed(sign) {
-                narrow.text.push(sign);
-                narrow.places.resize(narrow.text.len(), place);
+            let said = narrowed(sign);
+            if said == Some(sign) {
+                continue;
             }
+            narrow.text.push_str(text.get(kept..place)?);
+            narrow.places.push((narrow.text.len(), place));
+            narrow.text.extend(said);
+            kept = place.saturating_add(sign.len_utf8());
+            narrow.places.push((narrow.text.len(), kept));
         }
-        narrow.places.push(text.len());
-        Some(narrow)
+        narrow.text.push_str(text.get(kept..)?);
+        (!narrow.places.is_empty()).then_some(narrow)
     }
 
     /// Where what was found in it stands in the text as it was.
     pub(super) fn place(&self, found: Span) -> Span {
-        let at = |place: usize| self.places.get(place).copied().unwrap_or_default();
+        let at = |place: usize| {
+            let before = self.places.partition_point(|(here, _)| *here <= place).checked_sub(1);
+            let (here, there) = before.and_then(|it| self.places.get(it)).copied().unwrap_or_default();
+            there.saturating_add(place.saturating_sub(here))
+        };
         Span { start: at(found.start), end: at(found.end), ..found }
     }
 }
 
-/// What a sign says; nothing where it is not seen: joiners, breaks of no width, soft hyphens.
+/// What a sign says; nothing where it is not seen. A blank is a space, as is what ends a line unseen: words stand apart by them.
 fn narrowed(sign: char) -> Option<char> {
     match sign {
-        '\u{ad}' | '\u{200b}'..='\u{200d}' | '\u{2060}' | '\u{feff}' => None,
-        '\u{3000}' => Some(' '),
+        '\0'..='\x7f' => Some(sign),
+        '\u{85}' | '\u{2028}' | '\u{2029}' | '\u{115f}' | '\u{1160}' | '\u{2800}' | '\u{3164}' | '\u{ffa0}' => {
+            Some(' ')
+        }
         '\u{ff01}'..='\u{ff5e}' => char::from_u32(u32::from(sign) - 0xfee0),
-        _ if sign.is_ascii() || !sign.is_numeric() => Some(sign),
+        _ if is_space(sign) => Some(' '),
+        _ if is_hidden(sign) => None,
         _ => Some(digit(sign).unwrap_or(sign)),
     }
 }

@@ -6,6 +6,8 @@ use std::borrow::Cow;
 
 use icu_normalizer::ComposingNormalizerBorrowed;
 
+use super::hidden::is_hidden;
+
 /// A text as it is compared: canonically equal ones are one (Unicode, normalisation form C), whichever way a keyboard or a file system
 /// writes an accent. One of ASCII is so already, and nothing else looks at it.
 #[must_use]
@@ -21,44 +23,6 @@ pub fn told_by(name: &str) -> Cow<'_, str> {
     }
     let seen: String = name.chars().filter(|it| !is_hidden(*it)).collect();
     Cow::Owned(composed(&seen).into_owned())
-}
-
-/// Controls, signs of format (the Unicode category Cf) and of lines, letters without a shape, and what no font shows
-/// (`Default_Ignorable_Code_Point`).
-#[must_use]
-pub fn is_hidden(sign: char) -> bool {
-    if sign.is_control() {
-        return !matches!(sign, '\t' | '\n');
-    }
-    matches!(
-        sign,
-        '\u{ad}'
-            | '\u{34f}'
-            | '\u{600}'..='\u{605}'
-            | '\u{61c}'
-            | '\u{6dd}'
-            | '\u{70f}'
-            | '\u{890}'..='\u{891}'
-            | '\u{8e2}'
-            | '\u{115f}'..='\u{1160}'
-            | '\u{17b4}'..='\u{17b5}'
-            | '\u{180b}'..='\u{180f}'
-            | '\u{200b}'..='\u{200f}'
-            | '\u{2028}'..='\u{202e}'
-            | '\u{2060}'..='\u{206f}'
-            | '\u{2800}'
-            | '\u{3164}'
-            | '\u{fe00}'..='\u{fe0f}'
-            | '\u{feff}'
-            | '\u{ffa0}'
-            | '\u{fff0}'..='\u{fffb}'
-            | '\u{110bd}'
-            | '\u{110cd}'
-            | '\u{13430}'..='\u{1343f}'
-            | '\u{1bca0}'..='\u{1bca3}'
-            | '\u{1d173}'..='\u{1d17a}'
-            | '\u{e0000}'..='\u{e0fff}'
-    )
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@ pub mod currency;
 pub mod digest;
 pub mod domain;
 pub mod glob;
+pub mod hidden;
 pub mod host_filter;
 pub mod id;
 mod invalid;

@@ -4,8 +4,10 @@
 
 use std::fmt::Write as _;
 
+use svc_core::value::hidden::{is_hidden, is_space};
+
 use crate::docs::escape;
-use crate::pages::signs::{is_hidden, is_unseen};
+use crate::pages::signs::is_unseen;
 
 /// Others' text for a page, in an element of its own.
 pub(crate) fn quoted(text: &str) -> String {
@@ -35,14 +37,14 @@ const SPACES_MAX: usize = 16;
 /// The text with a name in the place of each sign that nobody sees, and of many spaces in a row; as the page of an approval and the
 /// console have it. A sign that joins those beside it, or chooses their form, stays where it does.
 pub(crate) fn plain(text: &str) -> String {
-    let is_blank = text.chars().all(|it| it.is_whitespace() || is_hidden(it));
+    let is_unseen_at_all = text.chars().all(|it| it.is_whitespace() || is_hidden(it));
     let mut plain = String::with_capacity(text.len());
     let mut before = [None; 2];
     let mut signs = text.chars().peekable();
     // Of the run of spaces that ends here: where it begins in what is shown, how many they are, and which.
     let (mut begin, mut many, mut which) = (0, 0, Vec::new());
     while let Some(sign) = signs.next() {
-        if is_space(sign) {
+        if is_blank(sign) {
             if many == 0 {
                 begin = plain.len();
                 which.clear();
@@ -54,14 +56,17 @@ pub(crate) fn plain(text: &str) -> String {
         } else {
             many = 0;
         }
-        let is_named =
-            if is_blank { !matches!(sign, ' ' | '\t' | '\n') } else { is_unseen(sign, before, signs.peek().copied()) };
+        let is_named = if is_unseen_at_all {
+            !matches!(sign, ' ' | '\t' | '\n')
+        } else {
+            is_unseen(sign, before, signs.peek().copied())
+        };
         if is_named {
             let _ = write!(plain, "\u{2039}U+{:04X}\u{203a}", u32::from(sign));
         } else {
             plain.push(sign);
         }
-        if many > SPACES_MAX && !signs.peek().copied().is_some_and(is_space) {
+        if many > SPACES_MAX && !signs.peek().copied().is_some_and(is_blank) {
             plain.truncate(begin);
             let names: Vec<String> = which.iter().map(|it| format!("U+{:04X}", u32::from(*it))).collect();
             let _ = write!(plain, "\u{2039}{many} \u{d7} {}\u{203a}", names.join(" "));
@@ -71,12 +76,9 @@ pub(crate) fn plain(text: &str) -> String {
     plain
 }
 
-/// Spaces of every width (the Unicode category Zs), tabs and ends of lines.
-const fn is_space(sign: char) -> bool {
-    matches!(
-        sign,
-        '\t' | '\n' | ' ' | '\u{a0}' | '\u{1680}' | '\u{2000}'..='\u{200a}' | '\u{202f}' | '\u{205f}' | '\u{3000}'
-    )
+/// Spaces of every width, tabs and ends of lines.
+const fn is_blank(sign: char) -> bool {
+    matches!(sign, '\t' | '\n') || is_space(sign)
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@
 //! or varies is kept where it does that, once for each, and never for being a joiner alone. The scripts of the pages go by the same
 //! pattern, which a test compares.
 
-pub(super) use svc_core::value::likeness::is_hidden;
+use svc_core::value::hidden::is_hidden;
 
 /// A stretch of signs, both ends in it.
 type Range = (char, char);
