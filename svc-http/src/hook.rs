@@ -34,6 +34,7 @@ use serde_json::value::RawValue;
 use svc_core::value::json::Json;
 use svc_core::value::spelled::spelled;
 use svc_http::log::scrub;
+use svc_http::pages::quoted::in_line;
 
 pub(crate) use self::client::Client;
 use self::event::{Event, Moment, is_of_after};
@@ -226,16 +227,17 @@ fn complain(text: &str) {
     let _ = io::stderr().write_all(format!("{}\n", scrub(&plain(text, 2_000))).as_bytes());
 }
 
-/// At most so many characters of a text, without those that move a terminal's cursor or turn text around.
+/// At most so many characters of a text in one line, with a name in the place of each sign that nobody sees or that turns text around.
 fn plain(text: &str, max: usize) -> String {
-    let is_turning =
-        |it: char| matches!(it, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-    let mut out: String =
-        text.chars().take(max).map(|it| if it.is_control() || is_turning(it) { ' ' } else { it }).collect();
-    if text.chars().nth(max).is_some() {
-        out.push('…');
+    let clipped =
+        |text: &str| text.char_indices().nth(max).map(|(end, _)| text.get(..end).unwrap_or_default().to_owned());
+    let head = clipped(text);
+    let named = in_line(head.as_deref().unwrap_or(text));
+    match (clipped(&named), head) {
+        (Some(shown), _) => shown + "…",
+        (None, Some(_)) => named + "…",
+        (None, None) => named,
     }
-    out
 }
 
 #[cfg(test)]
@@ -290,7 +292,10 @@ mod tests {
     /// What others wrote moves no cursor and is not endless.
     #[test]
     fn texts_of_others_are_plain() {
-        assert_eq!(plain("a\u{1b}[2Jb\nc\u{202e}d", 99), "a [2Jb c d");
+        assert_eq!(plain("a\u{1b}[2Jb\nc\u{202e}d", 99), "a‹U+001B›[2Jb c‹U+202E›d");
+        let named = "a‹U+2028›‹U+200B›‹U+E0041›‹U+061C›‹U+2800›‹30 × U+0020›b";
+        assert_eq!(plain(&format!("a\u{2028}\u{200b}\u{e0041}\u{61c}\u{2800}{}b", " ".repeat(30)), 99), named);
+        assert_eq!(plain("\u{202e}\u{202e}\u{202e}", 12), "‹U+202E›‹U+2…");
         assert_eq!(plain("äöü", 2), "äö…");
     }
 }

@@ -40,7 +40,7 @@ pub mod openapi;
 pub mod ops;
 mod other_kind;
 pub mod outbound;
-mod pages;
+pub mod pages;
 pub mod passwords;
 mod path;
 mod pieces;

@@ -3,7 +3,7 @@
 //! **Invariant:** a page runs no script and takes no style but its own, named by hash in its policy; no page may be framed.
 
 pub(crate) mod network;
-pub(crate) mod quoted;
+pub mod quoted;
 pub(crate) mod refused;
 mod signs;
 

@@ -11,6 +11,7 @@ use svc_core::state::evidence::bundle::{Report, Signers, Verdict, Verifier};
 use svc_core::state::evidence::note::{Checkpoint, NOTE_BYTES_MAX};
 use svc_core::state::gate::receipt::PublicKeys;
 use svc_http::clock;
+use svc_http::pages::quoted::in_line;
 
 use super::output::{Problem, note, print, print_json};
 use super::receipt;
@@ -76,7 +77,10 @@ fn checked(path: &Path, known: Known<'_>, json: bool) -> Result<ExitCode, Proble
         // What is no bundle, or does not fit in itself, is beside nothing.
         report = match (report.verdict, compared) {
             (Verdict::Whole | Verdict::Incomplete, Err(why)) => {
-                return Err(Problem::plain(format!("it cannot be put beside the checkpoint that you hold: {why}")));
+                return Err(Problem::plain(format!(
+                    "it cannot be put beside the checkpoint that you hold: {}",
+                    in_line(&why.to_string())
+                )));
             }
             (_, compared) => compared.unwrap_or(report),
         };
@@ -117,7 +121,7 @@ fn published(path: &Path) -> Result<PublicKeys, Problem> {
 /// The checkpoint that a reader has: that of an earlier bundle which fits in itself, or one that was kept as a note.
 fn held_in(path: &Path) -> Result<Held, Problem> {
     let none = |why: &str| {
-        let what = format!("{} holds no checkpoint: {why}", path.display());
+        let what = format!("{} holds no checkpoint: {}", path.display(), in_line(why));
         Problem::new(what, "Name an earlier bundle, or a file with the `checkpoint` of one.")
     };
     let mut start = Vec::new();
@@ -173,11 +177,6 @@ const fn word(verdict: Verdict) -> &'static str {
     }
 }
 
-/// A text of somebody else's, without what a terminal would obey.
-fn shown(text: &str) -> String {
-    text.chars().map(|it| if it.is_control() { char::REPLACEMENT_CHARACTER } else { it }).collect()
-}
-
 /// What the keys that signed were held against, in the words of JSON.
 const fn known_by(signers: Signers) -> Option<&'static str> {
     match signers {
@@ -211,17 +210,17 @@ fn as_text(report: &Report) -> String {
         None => format!("{}: {}; {}", word(report.verdict), extent(report), signers_told(report.signers)),
         Some(fault) => {
             let seq = fault.seq.map(|it| format!("record {it}")).unwrap_or_default();
-            let id = fault.record.as_deref().map(|it| format!(" ({})", shown(it))).unwrap_or_default();
+            let id = fault.record.as_deref().map(|it| format!(" ({})", in_line(it))).unwrap_or_default();
             let colon = if fault.seq.is_some() { ": " } else { "" };
             let signers = match report.verdict {
                 Verdict::Incomplete => format!("; {}", signers_told(report.signers)),
                 Verdict::Whole | Verdict::Tampered | Verdict::Malformed => String::new(),
             };
-            format!("{}: {seq}{id}{colon}{}{signers}", word(report.verdict), shown(&fault.what))
+            format!("{}: {seq}{id}{colon}{}{signers}", word(report.verdict), in_line(&fault.what))
         }
     }];
     if let Some(checkpoint) = &report.checkpoint {
-        lines.push(format!("  ledger      {}", shown(&checkpoint.origin)));
+        lines.push(format!("  ledger      {}", in_line(&checkpoint.origin)));
         lines.push(format!("  checkpoint  {} records, root {}", checkpoint.size, checkpoint.root));
     }
     if let Some(previous) = &report.previous {
@@ -231,7 +230,7 @@ fn as_text(report: &Report) -> String {
     lines.push(format!("  records     {}", report.records));
     lines.push(format!("  disclosed   {}", report.disclosed));
     lines.push(format!("  receipts    {}", report.receipts));
-    lines.extend(report.signed_by.iter().map(|(purpose, kid)| format!("  signed by   {} ({purpose})", shown(kid))));
+    lines.extend(report.signed_by.iter().map(|(purpose, kid)| format!("  signed by   {} ({purpose})", in_line(kid))));
     if matches!(report.verdict, Verdict::Whole | Verdict::Incomplete) {
         lines.push("Not proven:".to_owned());
         lines.extend(report.not_proven.iter().map(|it| format!("  {it}")));

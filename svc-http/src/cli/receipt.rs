@@ -8,6 +8,7 @@ use serde_json::{Map, Value, json};
 use svc_core::state::gate::receipt::{Claims, Offline, PublicKeys, check_offline};
 use svc_core::value::Timestamp;
 use svc_http::clock;
+use svc_http::pages::quoted::in_line;
 
 use super::output::{Problem, print, print_json};
 
@@ -84,11 +85,6 @@ fn at(seconds: i64) -> String {
     Timestamp::from_millis(seconds.saturating_mul(1_000)).to_string()
 }
 
-/// A text of somebody else's, without what a terminal would obey.
-fn shown(text: &str) -> String {
-    text.chars().map(|it| if it.is_control() { char::REPLACEMENT_CHARACTER } else { it }).collect()
-}
-
 fn as_text(verdict: &Result<Claims<'static>, Offline>) -> String {
     let claims = match verdict {
         Ok(claims) => claims,
@@ -97,14 +93,14 @@ fn as_text(verdict: &Result<Claims<'static>, Offline>) -> String {
     };
     let mut lines = vec![
         "genuine and unexpired".to_owned(),
-        format!("  issuer   {}", shown(&claims.issuer)),
+        format!("  issuer   {}", in_line(&claims.issuer)),
         format!("  receipt  {}", claims.receipt),
-        format!("  action   {} ({})", claims.action, shown(&claims.kind)),
+        format!("  action   {} ({})", claims.action, in_line(&claims.kind)),
         format!("  agent    {}", claims.agent),
     ];
     if let Some(payment) = &claims.payment {
-        lines.push(format!("  payment  {} {} (minor units)", payment.amount, shown(&payment.currency)));
-        lines.push(format!("  merchant {} ({})", shown(&payment.merchant_name), shown(&payment.domain)));
+        lines.push(format!("  payment  {} {} (minor units)", payment.amount, in_line(&payment.currency)));
+        lines.push(format!("  merchant {} ({})", in_line(&payment.merchant_name), in_line(&payment.domain)));
     }
     lines.push(format!("  issued   {}", at(claims.issued_at_s)));
     lines.push(format!("  expires  {}", at(claims.expires_at_s)));

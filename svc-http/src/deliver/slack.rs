@@ -11,7 +11,7 @@ use svc_core::rules::gate::asked::Stands;
 use super::facts::Facts;
 use crate::inbound::button::digest;
 use crate::inbound::interaction::{APPROVE, DENY, value};
-use crate::pages::quoted::plain;
+use crate::pages::quoted::{in_line, plain};
 
 /// Characters of a section's text that Slack takes, with room for the mark of what is left out.
 const TEXT_MAX: usize = 2_900;
@@ -63,13 +63,13 @@ fn ran_told(facts: &Facts) -> Value {
 }
 
 fn short(facts: &Facts) -> String {
-    format!("{} {}", facts.headline, escaped(&clipped(&one_line(&facts.summary), SHORT_MAX)))
+    format!("{} {}", facts.headline, escaped(&clipped(&in_line(&facts.summary), SHORT_MAX)))
 }
 
 /// What is asked and what is known of it.
 fn told(facts: &Facts) -> Vec<Value> {
     let mut blocks = vec![section(facts.headline), section(&clipped(&plain(&facts.summary), TEXT_MAX))];
-    let quoted = facts.quoted.iter().map(|(name, said)| field(name, &one_line(said)));
+    let quoted = facts.quoted.iter().map(|(name, said)| field(name, &in_line(said)));
     let own = facts.own.iter().map(|(name, said)| field(name, said));
     for fields in [quoted.collect::<Vec<_>>(), own.collect()] {
         blocks.extend(fields.chunks(FIELDS_MAX).map(|it| json!({ "type": "section", "fields": it })));
@@ -93,7 +93,7 @@ fn blocks(asked: &Asked, facts: &Facts) -> Vec<Value> {
 /// Whether all that is decided on stands in the message: a text of signs that nobody sees is longer here than it was written.
 fn is_whole(facts: &Facts) -> bool {
     let fits = |text: &str, most: usize| text.chars().count() <= most;
-    let quoted = facts.quoted.iter().all(|(_, said)| fits(&one_line(said), FIELD_MAX));
+    let quoted = facts.quoted.iter().all(|(_, said)| fits(&in_line(said), FIELD_MAX));
     facts.is_whole && quoted && fits(&plain(&facts.summary), TEXT_MAX)
 }
 
@@ -126,11 +126,6 @@ fn plain_text(text: &str) -> Value {
     json!({ "type": "plain_text", "text": text, "emoji": false })
 }
 
-/// What others wrote, in one line, every sign that nobody sees named: nothing in it begins a line that could be taken for one of ours.
-fn one_line(text: &str) -> String {
-    plain(text).replace('\n', " ")
-}
-
 /// As many characters of a text as fit, with a mark where some are left out.
 fn clipped(text: &str, most: usize) -> String {
     match text.char_indices().nth(most) {
@@ -152,7 +147,7 @@ mod tests {
     #[test]
     fn what_others_wrote_is_kept_in_its_place() {
         assert_eq!(escaped("<!channel> & <https://x|y>"), "&lt;!channel&gt; &amp; &lt;https://x|y&gt;");
-        assert_eq!(one_line("a\nWaits until: never"), "a Waits until: never");
+        assert_eq!(in_line("a\nWaits until: never"), "a Waits until: never");
         assert_eq!((clipped("äöü", 3), clipped("äöü", 2)), ("äöü".to_owned(), "äö…".to_owned()));
     }
 }

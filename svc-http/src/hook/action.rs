@@ -148,8 +148,7 @@ fn summary(event: &Event, input: &str, is_sent: bool) -> String {
 
 /// The beginning of a text in one line; of blanks in a row one is left, so that they keep nothing out of sight.
 fn gist(text: &str) -> String {
-    let words = plain(text, usize::MAX);
-    plain(&words.split_whitespace().collect::<Vec<_>>().join(" "), GIST_CHARS)
+    plain(&text.split_whitespace().collect::<Vec<_>>().join(" "), GIST_CHARS)
 }
 
 /// Puts digest, size and head in the place of every long text.

@@ -1,4 +1,4 @@
-//! What others wrote, as a page shows it: names of clients, agents, workspaces and people.
+//! What others wrote, as a page or a terminal shows it: names of clients, agents, workspaces and people.
 //!
 //! **Invariant:** none of it is markup, turns what stands around it, or hides in it.
 
@@ -36,7 +36,8 @@ const SPACES_MAX: usize = 16;
 
 /// The text with a name in the place of each sign that nobody sees, and of many spaces in a row; as the page of an approval and the
 /// console have it. A sign that joins those beside it, or chooses their form, stays where it does.
-pub(crate) fn plain(text: &str) -> String {
+#[must_use]
+pub fn plain(text: &str) -> String {
     let is_unseen_at_all = text.chars().all(|it| it.is_whitespace() || is_hidden(it));
     let mut plain = String::with_capacity(text.len());
     let mut before = [None; 2];
@@ -74,6 +75,12 @@ pub(crate) fn plain(text: &str) -> String {
         before = [Some(sign), before[0]];
     }
     plain
+}
+
+/// The same in one line: no part of it can be taken for a line of ours.
+#[must_use]
+pub fn in_line(text: &str) -> String {
+    plain(text).replace(['\n', '\t'], " ")
 }
 
 /// Spaces of every width, tabs and ends of lines.

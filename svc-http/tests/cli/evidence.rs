@@ -247,6 +247,18 @@ fn what_does_not_fit_is_named() {
     assert!(root.len() == 64 && root.bytes().all(|it| matches!(it, b'0'..=b'9' | b'a'..=b'f')), "{root}");
 }
 
+/// What a changed bundle names is shown as it is, and turns nothing around on the terminal.
+#[test]
+fn what_a_bundle_names_is_shown_in_its_place() {
+    let folder = tempfile::tempdir().unwrap();
+    let json: Value = serde_json::from_str(WHOLE).unwrap();
+    let record = serde_json::to_string(&json["records"][3]).unwrap();
+    let changed = record.replacen("\"id\":\"", "\"id\":\"\u{202e}", 1);
+    fs::write(folder.path().join("b.json"), WHOLE.replace(&record, &changed)).unwrap();
+    let ran = run(folder.path(), "evidence verify b.json");
+    assert!(ran.code != 0 && ran.out.contains("\u{2039}U+202E\u{203a}") && !ran.out.contains('\u{202e}'), "{ran:?}");
+}
+
 /// What cannot be read has an exit code of its own: nobody takes a path that was mistyped for a bundle that was tampered with.
 #[test]
 fn what_cannot_be_read_is_exit_4() {

@@ -14,6 +14,11 @@ const NOT_SHOWN: &str =
 
 /// A receipt that expires at this second, its key set beside it, both in files.
 fn lay_out(folder: &Path, expires_at_s: i64) -> String {
+    lay_out_for(folder, expires_at_s, "Design Tools")
+}
+
+/// The same for this payee.
+fn lay_out_for(folder: &Path, expires_at_s: i64, payee: &str) -> String {
     let signer = DalekSigner::new(&Secret::new([7; 32]), "https://gate.example.com");
     let action = ActionId::from_bits(9);
     let claims = Claims {
@@ -29,7 +34,7 @@ fn lay_out(folder: &Path, expires_at_s: i64) -> String {
         payment: Some(PaymentClaims {
             amount: 4_900,
             currency: "EUR".into(),
-            merchant_name: "Design Tools".into(),
+            merchant_name: payee.into(),
             domain: "tools.example.com".into(),
         }),
     };
@@ -73,6 +78,17 @@ fn a_genuine_receipt_is_exit_0() {
             "issuedAt": "2026-10-01T09:30:00.000Z", "expiresAt": "2096-10-02T07:06:40.000Z",
         })
     );
+}
+
+/// A name turns nothing around on the terminal that shows it, and hides nothing in it.
+#[test]
+fn a_payees_name_is_shown_in_its_place() {
+    let folder = tempfile::tempdir().unwrap();
+    lay_out_for(folder.path(), FAR, "Bank\u{202e}\u{200b}\n\u{1b}[2J");
+    let ran = run(folder.path(), VERIFY);
+    let line =
+        "\n  merchant Bank\u{2039}U+202E\u{203a}\u{2039}U+200B\u{203a} \u{2039}U+001B\u{203a}[2J (tools.example.com)\n";
+    assert!(ran.code == 0 && ran.out.contains(line), "{ran:?}");
 }
 
 /// Expired, signed by another key and altered receipts are exit 1, each with its reason.
