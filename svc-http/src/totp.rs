@@ -1,6 +1,7 @@
 //! Time-based one-time passwords (RFC 6238) as phones make them: SHA-1, six digits, thirty seconds.
 
 use aws_lc_rs::hmac;
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use qrcodegen::{QrCode, QrCodeEcc};
 use svc_core::value::Timestamp;
 
@@ -61,11 +62,27 @@ pub fn base32(bytes: &[u8]) -> String {
     out
 }
 
-/// What a phone's camera reads: the secret, whose it is and who issues it.
+/// Bytes of an address that a picture has room for as they are encoded, and a camera can tell apart: more than those of any of ASCII.
+const LABEL_BYTES_MAX: usize = 768;
+
+/// What a phone's camera reads: the secret, whose it is and who issues it. Of an address that is too long for a picture it has the
+/// beginning: it is for people alone.
 #[must_use]
 pub fn otpauth_url(secret: &[u8], email: &str) -> String {
-    let email = percent_encoding::utf8_percent_encode(email, percent_encoding::NON_ALPHANUMERIC);
-    format!("otpauth://totp/{ISSUER}:{email}?secret={}&issuer={ISSUER}", base32(secret))
+    let encoded = |text: &str| utf8_percent_encode(text, NON_ALPHANUMERIC).to_string();
+    let mut label = encoded(email);
+    if label.len() > LABEL_BYTES_MAX {
+        label.clear();
+        for sign in email.chars() {
+            let more = encoded(sign.encode_utf8(&mut [0; 4]));
+            if label.len().saturating_add(more.len()) > LABEL_BYTES_MAX {
+                break;
+            }
+            label.push_str(&more);
+        }
+        label.push_str(&encoded("…"));
+    }
+    format!("otpauth://totp/{ISSUER}:{label}?secret={}&issuer={ISSUER}", base32(secret))
 }
 
 /// A text as a QR code in SVG; nothing where it is too long for one.
@@ -127,6 +144,23 @@ mod tests {
         ] {
             assert_eq!(base32(plain.as_bytes()), text);
         }
+    }
+
+    /// An address of any letters and length has a picture, in which it is cut where it must be.
+    #[test]
+    fn every_address_has_a_picture() {
+        let (ascii, wide) = (format!("{}@b.example", "+".repeat(244)), format!("{}@b.example", "😀".repeat(200)));
+        let whole = otpauth_url(b"12345678901234567890", &ascii);
+        assert!(whole.contains("%40b%2Eexample?") && qr_svg(&whole).is_some());
+        let cut = otpauth_url(b"12345678901234567890", &wide);
+        assert!(
+            cut.contains(&format!(
+                "svc:{}%E2%80%A6?secret=GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ&",
+                "%F0%9F%98%80".repeat(64)
+            )),
+            "{cut}"
+        );
+        assert!(qr_svg(&cut).is_some());
     }
 
     /// The address is one that phones read, and its picture is an SVG that runs nothing.
