@@ -15,7 +15,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::answer::Answer;
 
-const STYLE: &str = ":root{color-scheme:light dark;background:Canvas;color:CanvasText;font:1rem/1.5 system-ui,sans-serif}body{max-width:32rem;margin:0 auto;padding:2rem 1rem;overflow-wrap:anywhere}fieldset{border:1px solid #8886;border-radius:.4rem;margin:1rem 0}label{display:block;padding:.4rem 0}input[type=email],input[type=password],input[type=text]{display:block;width:100%;box-sizing:border-box;font:inherit;padding:.5rem}button{font:inherit;padding:.6rem 1.2rem;margin-right:.6rem}code{font:.95em ui-monospace,monospace;overflow-wrap:anywhere}small{display:block;opacity:.8}svg{display:block;max-width:16rem}[hidden]{display:none!important}";
+const STYLE: &str = ":root{color-scheme:light dark;background:Canvas;color:CanvasText;font:1rem/1.5 system-ui,sans-serif}body{max-width:32rem;margin:0 auto;padding:2rem 1rem;overflow-wrap:anywhere}fieldset{border:1px solid #8886;border-radius:.4rem;margin:1rem 0}label{display:block;padding:.4rem 0}input[type=email],input[type=password],input[type=text]{display:block;width:100%;box-sizing:border-box;font:inherit;padding:.5rem}button{font:inherit;padding:.6rem 1.2rem;margin-right:.6rem}code{font:.95em ui-monospace,monospace;overflow-wrap:anywhere}small{display:block;opacity:.8}:is(p,li,dd,label):has(>bdi){overflow-y:clip}svg{display:block;max-width:16rem}[hidden]{display:none!important}";
 const FRAME_OPTIONS: HeaderName = HeaderName::from_static("x-frame-options");
 
 /// A page.

@@ -17,22 +17,31 @@ const [HOUR, DAY] = [60 * MINUTE, 24 * 60 * MINUTE];
 // So many spaces and ends of lines in a row push what follows out of sight: they are counted.
 const RUN = /[\p{Zs}\t\n]{17,}/gu;
 
+// Marks in a row, with what they stand on; none stands on a space, or on the name of a sign, which is ours.
+const MARKS = /([^\p{M}\u200c\u200d\s\u203a])?([\p{M}\u200c\u200d]+)/gu;
+// So many of them stand as they are; more would leave their line.
+const MARKS_MAX = 8;
+
 /** @param {string} sign */
 const code = (sign) => `U+${(sign.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, "0")}`;
 const named = (/** @type {string} */ sign) => `\u2039${code(sign)}\u203a`;
 const counted = (/** @type {string} */ run) => `\u2039${run.length} \u00d7 ${[...new Set(run)].map(code).join(" ")}\u203a`;
 
+/** @param {string} _ @param {string | undefined} base @param {string} run */
+const upheld = (_, base, run) => (base ?? "") + Array.from(run, (mark, place) => (base && place < MARKS_MAX ? mark : named(mark))).join("");
+
 /** Where others' text has such a name, or what reads as one. */
 export const NAMED = /(\u2039(?:\d+ \u00d7 )?U\+[^\u203a]*\u203a)/u;
 
 /**
- * Others' text with a name in the place of each sign that nobody sees, and of many spaces in a row.
+ * Others' text with a name in the place of each sign that nobody sees, of many spaces in a row, and of marks that stand on no sign of it
+ * or on many others.
  * @param {unknown} text
  */
 export function plain(text) {
   const said = String(text ?? "");
   if (BLANK.test(said)) return said.replace(/([\p{Zs}\t\n]{17,})|[^ \n\t]/gu, (it, /** @type {string | undefined} */ run) => (run ? counted(it) : named(it)));
-  return said.replace(UNSEEN, (it, /** @type {string | undefined} */ shown) => shown ?? named(it)).replace(RUN, counted);
+  return said.replace(UNSEEN, (it, /** @type {string | undefined} */ shown) => shown ?? named(it)).replace(MARKS, upheld).replace(RUN, counted);
 }
 
 /** A text as it is looked for and found: in any case, whichever way its accents are written. @param {string} text */

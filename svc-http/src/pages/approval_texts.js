@@ -10,6 +10,12 @@ const BLANK = /^[\s\p{Cc}\p{Cf}\p{DI}\u2800]*$/u;
 // So many spaces and ends of lines in a row push what follows out of sight: they are counted.
 const RUN = /[\p{Zs}\t\n]{17,}/gu;
 
+// Marks in a row, with what they stand on; none stands on a space, or on the name of a sign, which is ours.
+const MARKS = /([^\p{M}\u200c\u200d\s\u203a])?([\p{M}\u200c\u200d]+)/gu;
+
+// So many of them stand as they are; more would leave their line.
+const MARKS_MAX = 8;
+
 // Where others' text has the name of a sign, or what reads as one.
 const NAMED = /(\u2039(?:\d+ \u00d7 )?U\+[^\u203a]*\u203a)/u;
 
@@ -17,9 +23,10 @@ function plain(text) {
   const code = (it) => `U+${it.codePointAt(0).toString(16).toUpperCase().padStart(4, "0")}`;
   const named = (it) => `\u2039${code(it)}\u203a`;
   const counted = (it) => `\u2039${it.length} \u00d7 ${[...new Set(it)].map(code).join(" ")}\u203a`;
+  const upheld = (it, base, run) => (base ?? "") + Array.from(run, (mark, place) => (base && place < MARKS_MAX ? mark : named(mark))).join("");
   const said = String(text);
   if (BLANK.test(said)) return said.replace(/([\p{Zs}\t\n]{17,})|[^ \n\t]/gu, (it, run) => (run ? counted(it) : named(it)));
-  return said.replace(UNSEEN, (it, shown) => shown ?? named(it)).replace(RUN, counted);
+  return said.replace(UNSEEN, (it, shown) => shown ?? named(it)).replace(MARKS, upheld).replace(RUN, counted);
 }
 
 function quoted(text, dir = "auto") {

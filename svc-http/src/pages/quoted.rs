@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use svc_core::value::hidden::{is_hidden, is_space};
 
 use crate::docs::escape;
-use crate::pages::signs::is_unseen;
+use crate::pages::signs::{is_mark, is_unseen};
 
 /// Others' text for a page, in an element of its own.
 pub(crate) fn quoted(text: &str) -> String {
@@ -34,8 +34,12 @@ fn apart(text: &str) -> String {
 /// Spaces and ends of lines in a row that stand as they are; more would push what follows out of sight.
 const SPACES_MAX: usize = 16;
 
-/// The text with a name in the place of each sign that nobody sees, and of many spaces in a row; as the page of an approval and the
-/// console have it. A sign that joins those beside it, or chooses their form, stays where it does.
+/// Marks in a row that stand as they are on the sign before them; more would leave their line.
+const MARKS_MAX: usize = 8;
+
+/// The text with a name in the place of each sign that nobody sees, of many spaces in a row, and of marks that stand on no sign of the
+/// text or on many others; as the page of an approval and the console have it. A sign that joins those beside it, or chooses their form,
+/// stays where it does.
 #[must_use]
 pub fn plain(text: &str) -> String {
     let is_unseen_at_all = text.chars().all(|it| it.is_whitespace() || is_hidden(it));
@@ -74,7 +78,30 @@ pub fn plain(text: &str) -> String {
         }
         before = [Some(sign), before[0]];
     }
-    plain
+    if plain.chars().any(is_mark) { upheld(&plain) } else { plain }
+}
+
+/// The same with a name in the place of each mark that has nothing of the text to stand on, and of those beyond the first few: it would
+/// strike through what is before the text, or cover the lines around it.
+fn upheld(text: &str) -> String {
+    let mut upheld = String::with_capacity(text.len());
+    let (mut has_base, mut many) = (false, 0);
+    for sign in text.chars() {
+        if is_mark(sign) || matches!(sign, '\u{200c}' | '\u{200d}') {
+            many += 1;
+            if has_base && many <= MARKS_MAX {
+                upheld.push(sign);
+            } else {
+                let _ = write!(upheld, "\u{2039}U+{:04X}\u{203a}", u32::from(sign));
+            }
+        } else {
+            // The name of a sign is ours.
+            has_base = !sign.is_whitespace() && sign != '\u{203a}';
+            many = 0;
+            upheld.push(sign);
+        }
+    }
+    upheld
 }
 
 /// The same in one line: no part of it can be taken for a line of ours.

@@ -4,6 +4,8 @@
 //! or varies is kept where it does that, once for each, and never for being a joiner alone. The scripts of the pages go by the same
 //! pattern, which a test compares.
 
+use icu_properties::CodePointMapData;
+use icu_properties::props::{GeneralCategory, GeneralCategoryGroup};
 use svc_core::value::hidden::is_hidden;
 
 /// A stretch of signs, both ends in it.
@@ -93,6 +95,12 @@ const PICTOGRAPHS: &[Range] = &[
 /// behind it.
 pub(super) fn is_unseen(sign: char, before: [Option<char>; 2], after: Option<char>) -> bool {
     is_hidden(sign) && !is_shown_beside(sign, before, after)
+}
+
+/// Whether a sign stands on the one before it (the Unicode category M).
+pub(super) fn is_mark(sign: char) -> bool {
+    // No sign below is one, and most of what is read is below.
+    sign >= '\u{300}' && GeneralCategoryGroup::Mark.contains(CodePointMapData::<GeneralCategory>::new().get(sign))
 }
 
 /// Whether a sign without a shape changes how those beside it are shown.
