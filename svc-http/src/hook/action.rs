@@ -3,6 +3,7 @@
 use serde::Serialize;
 use svc_core::value::canonical::canonical;
 use svc_core::value::digest::Digest;
+use svc_core::value::hidden::is_hidden;
 use svc_core::value::json::{Json, Number};
 
 use super::event::Event;
@@ -146,9 +147,12 @@ fn summary(event: &Event, input: &str, is_sent: bool) -> String {
     format!("{}: {gist}", event.tool)
 }
 
-/// The beginning of a text in one line; of blanks in a row one is left, so that they keep nothing out of sight.
+/// The beginning of a text in one line; of blanks and signs that nobody sees in a row one blank is left, so that they keep nothing out of
+/// sight. What joins signs, or chooses how one is shown, is no blank.
 fn gist(text: &str) -> String {
-    plain(&text.split_whitespace().collect::<Vec<_>>().join(" "), GIST_CHARS)
+    let joins = |it: char| matches!(it, '\u{200c}' | '\u{200d}' | '\u{fe00}'..='\u{fe0f}');
+    let words = text.split(|it: char| it.is_whitespace() || is_hidden(it) && !joins(it)).filter(|it| !it.is_empty());
+    plain(&words.collect::<Vec<_>>().join(" "), GIST_CHARS)
 }
 
 /// Puts digest, size and head in the place of every long text.

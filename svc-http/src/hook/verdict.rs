@@ -180,7 +180,7 @@ mod tests {
         let why = |why: &str| Ok(Verdict::Deny { why: why.to_owned() });
         assert_eq!(
             denied("use the copy,\n not\u{202e} the original"),
-            why("a person said no; their note: use the copy,  not  the original")
+            why("a person said no; their note: use the copy,  not‹U+202E› the original")
         );
         assert_eq!(denied(" "), why("a person said no"));
         let Ok(Verdict::Deny { why }) = denied(&"x".repeat(900)) else { panic!() };
@@ -220,7 +220,11 @@ mod tests {
         };
         let link = "https://gate.example.com/w/1";
         let expected = |client_may_ask| {
-            Ok(Verdict::Ask { why: "above the line; twice [2J".to_owned(), link: link.to_owned(), client_may_ask })
+            Ok(Verdict::Ask {
+                why: "above the line; twice‹U+001B›[2J".to_owned(),
+                link: link.to_owned(),
+                client_may_ask,
+            })
         };
         assert_eq!(ask(json!({ "url": link, "clientMayAsk": true })), expected(true));
         assert_eq!(ask(json!({ "url": link, "clientMayAsk": "true" })), expected(false));
