@@ -371,6 +371,9 @@ impl Reply {
 /// Whether a client that repeats statuses on their own would repeat this one for nothing, or do twice what may be done already.
 fn is_repeated_in_vain(refusal: &Refusal) -> bool {
     match StatusCode::from_u16(refusal.status()) {
+        // Some clients ask again with a key that was refused, for minutes.
+        Ok(StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) => true,
+        Ok(StatusCode::BAD_GATEWAY) => refusal.kind() == Kind::UpstreamDenied,
         Ok(StatusCode::CONFLICT | StatusCode::INTERNAL_SERVER_ERROR) => true,
         // What calls that run hold of a budget may be free again long before its period ends.
         Ok(StatusCode::TOO_MANY_REQUESTS) if refusal.kind() == Kind::BudgetHeld => false,
@@ -383,4 +386,27 @@ fn insert_standing(headers: &mut HeaderMap, standing: &Standing) {
     headers.insert(RATELIMIT_LIMIT, HeaderValue::from(standing.limit));
     headers.insert(RATELIMIT_REMAINING, HeaderValue::from(standing.remaining));
     headers.insert(RATELIMIT_RESET, HeaderValue::from(standing.reset_s));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A key that is refused, by this server or by the providers, is refused to whoever asks again; what passes is asked again.
+    #[test]
+    fn a_refused_key_is_not_tried_again() {
+        for refusal in [
+            Refusal::invalid_api_key(),
+            Refusal::unauthenticated(),
+            Refusal::forbidden("no"),
+            Refusal::agent_stopped("agt_1", None::<&str>),
+            Refusal::upstreams_denied(Vec::new()),
+            Refusal::internal(),
+        ] {
+            assert!(is_repeated_in_vain(&refusal), "{refusal:?}");
+        }
+        for refusal in [Refusal::upstream_failure(Vec::new()), Refusal::not_ready(), Refusal::rate_limited(1)] {
+            assert!(!is_repeated_in_vain(&refusal), "{refusal:?}");
+        }
+    }
 }

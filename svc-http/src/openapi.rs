@@ -226,7 +226,7 @@ fn responses(route: &Route) -> Map<String, Value> {
         // A page that says what is wrong is a form again.
         let is_form = sets_cookie(route) && route.content == Content::Html;
         let waits = matches!(status, 429 | 503);
-        let is_repeated = matches!(status, 409 | 429 | 500) || (status == 502 && calls_model(route));
+        let is_repeated = matches!(status, 401 | 403 | 409 | 429 | 500) || (status == 502 && calls_model(route));
         for (name, is_sent) in [
             ("retry-after", waits),
             ("www-authenticate", is_challenged),

@@ -188,6 +188,12 @@ impl Refusal {
         Self::plain(Kind::UpstreamFailure).about_call(|it| it.attempted = Some(attempted))
     }
 
+    /// 502: every provider that was asked refused its key, or does not know the model.
+    #[must_use]
+    pub fn upstreams_denied(attempted: Vec<AttemptedModel>) -> Self {
+        Self::plain(Kind::UpstreamDenied).about_call(|it| it.attempted = Some(attempted))
+    }
+
     /// 429: every model that could have answered was asked too often.
     #[must_use]
     pub fn upstreams_limited(attempted: Vec<AttemptedModel>, retry_after_s: u32) -> Self {

@@ -137,6 +137,8 @@ refusals! {
     /// Model requests of the month.
     PlanRequests = 429 "plan_limit_reached", "the plan's model requests of this month are used", fix "Wait for the next month, or move to a larger plan.";
     UpstreamFailure = 502 "upstream_failure", "every eligible model failed", fix "Try again later; `attemptedModels` says what was tried.";
+    /// Every provider that was asked lets this server in no longer, or has no such model: that stays so until somebody changes it.
+    UpstreamDenied = 502 "upstream_failure", "every provider that was asked refused its key or account, or does not know the model", fix "Have whoever runs the providers correct the key, the address or the model that `attemptedModels` names; sending the request again does not help.";
     UpstreamRejected = 400 "upstream_rejected", "the provider refused the request", fix "Correct the request as the provider's message says.";
     /// The provider found the request too large.
     UpstreamTooLarge = 413 "upstream_rejected", "the provider found the request too large", fix "Send a shorter request.";

@@ -39,6 +39,7 @@ const CALL_KINDS: &[Kind] = &[
     Kind::BudgetHeld,
     Kind::BudgetTooSmall,
     Kind::UpstreamFailure,
+    Kind::UpstreamDenied,
     Kind::UpstreamRejected,
     Kind::UpstreamTooLarge,
     Kind::UpstreamUnprocessable,

@@ -100,6 +100,21 @@ async fn an_address_that_may_not_be_called_is_not_tried_again() {
     assert_eq!((got.status, got.header("x-should-retry")), (502, None), "{}", got.text());
 }
 
+/// Where every provider refuses its key or does not know the model, that is said, and clients are told not to repeat the call.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn providers_that_refuse_their_key_are_told_of() {
+    for (first, vain) in [("status-401", true), ("status-404", true), ("status-500", false)] {
+        let mut desk = between("chat", "messages", first).await;
+        desk.api("PATCH", "models/messages/good-1", Some(&json!({ "enabled": false }))).await.ok();
+        for path in [CHAT, MESSAGES] {
+            let got = best(&mut desk, path, &chat("auto")).await;
+            assert_eq!((got.status, got.kind().as_str()), (502, "upstream_failure"), "{}", got.text());
+            assert_eq!(got.header("x-should-retry"), vain.then_some("false"), "{first}");
+            assert_eq!(got.text().contains("refused its key or account"), vain, "{}", got.text());
+        }
+    }
+}
+
 /// A no in the place of a stream's first token is as free as the same no as a status.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_no_before_the_first_token_costs_nothing() {

@@ -436,7 +436,9 @@ impl Run {
             return self.refused(guard, Refusal::upstreams_limited(attempted, soonest)).await;
         }
         let in_vain = !tried.is_empty() && tried.iter().all(|it| it.is_barred);
-        let answer = self.refused(guard, Refusal::upstream_failure(attempted)).await;
+        let is_denied = !tried.is_empty() && tried.iter().all(|it| it.attempt.status.is_some_and(is_denial));
+        let told = if is_denied { Refusal::upstreams_denied } else { Refusal::upstream_failure };
+        let answer = self.refused(guard, told(attempted)).await;
         if in_vain { answer.without_retry() } else { answer }
     }
 
@@ -535,6 +537,12 @@ impl Run {
         let started: &CallRow = &self.admitted.call;
         u64::try_from(started.started_at.as_millis() / 1_000).unwrap_or(0)
     }
+}
+
+/// Whether a provider says by this status that it lets this server in no longer, or has no such model or address: it says so
+/// until somebody changes that.
+const fn is_denial(status: u16) -> bool {
+    matches!(status, 301 | 308 | 401..=404)
 }
 
 /// The answer with what the call came to, where that is known.
