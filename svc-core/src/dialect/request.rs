@@ -1,6 +1,7 @@
 //! A request as the client sent it, and what of it goes to a provider.
 
 mod bound;
+mod interjection;
 mod makers;
 mod schema;
 #[cfg(test)]
@@ -284,6 +285,7 @@ impl Body {
         }
         lines.extend(schema::changed(self.dialect, root, target));
         lines.extend(thinking::changed(self.dialect, root, target));
+        lines.extend(interjection::changed(self.dialect, root, target));
         lines
     }
 
@@ -297,6 +299,8 @@ impl Body {
         if self.dialect == Dialect::Chat {
             first.extend(ids_taken(root, target.host));
             first.extend(makers::renamed(root, target));
+        } else {
+            first.extend(interjection::told(root, target, faults));
         }
         if first.is_empty() {
             return self.spoken(target, faults);

@@ -3,6 +3,7 @@
 
 mod documents;
 mod hosts;
+mod interjection;
 mod makers;
 mod providers;
 mod strict;

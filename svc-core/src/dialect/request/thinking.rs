@@ -180,7 +180,7 @@ pub(super) fn takes_budget(model: &str) -> bool {
 }
 
 /// A name with its numbers as their maker writes them; others have a point there.
-fn hyphened(model: &str) -> String {
+pub(super) fn hyphened(model: &str) -> String {
     model.replace('.', "-")
 }
 
