@@ -129,6 +129,7 @@ pub(super) fn left_out(root: Value<'_>, target: Target<'_>) -> Vec<&'static str>
     if draws_itself(target) {
         out.extend(chances(target.dialect));
     }
+    out.extend(second_chance(root, target));
     if takes_no_odds(target) {
         out.extend(odds(root).into_iter().filter(|(_, is_said)| !is_said).map(|(name, _)| name));
     }
@@ -205,7 +206,7 @@ pub(super) fn missed(root: Value<'_>, shape: Dialect, target: Target<'_>) -> Vec
     } else if draws_itself(target) {
         chances(shape).to_vec()
     } else {
-        Vec::new()
+        second_chance(root, target).into_iter().collect()
     };
     let says_nothing = |name: &str, value: Value<'_>| match name {
         "temperature" | "top_p" | "top_k" => is_one(value),
@@ -226,6 +227,17 @@ pub(super) fn chances(shape: Dialect) -> &'static [&'static str] {
         Dialect::Chat => &["temperature", "top_p", "frequency_penalty", "presence_penalty"],
         Dialect::Messages => &["temperature", "top_p", "top_k"],
     }
+}
+
+/// Which of two members that say how chance is to draw is left out, where a Claude model refuses them together: what says no more than
+/// saying nothing, else the second.
+pub(super) fn second_chance(root: Value<'_>, target: Target<'_>) -> Option<&'static str> {
+    let takes_one = !target.is_its_own
+        && target.dialect == Dialect::Messages
+        && target.model.contains("claude")
+        && !draws_itself(target);
+    let (temperature, _) = root.given("temperature").zip(root.given("top_p")).filter(|_| takes_one)?;
+    Some(if is_one(temperature) { "temperature" } else { "top_p" })
 }
 
 /// What is told otherwise of a request of the chat shape that stays in it.

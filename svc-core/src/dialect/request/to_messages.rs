@@ -53,6 +53,7 @@ pub(super) fn write(root: Value<'_>, stream: bool, target: Target<'_>, faults: &
 fn member(out: &mut Out, root: Value<'_>, (name, value): (&str, Value<'_>), target: Target<'_>, faults: &mut Faults) {
     match name {
         _ if makers::draws_itself(target) && makers::chances(Dialect::Messages).contains(&name) => {}
+        _ if makers::second_chance(root, target) == Some(name) => {}
         // What is so without being said is not said: newer models refuse both together, or any but these.
         "temperature" | "top_p" if is_one(value) => {}
         "temperature" => {

@@ -373,3 +373,36 @@ fn odds_are_asked_of_who_tells_them() {
         assert!(told(CHAT, penalties, other, "frequency_penalty").is_some());
     }
 }
+
+/// Claude models of before those that draw by their own chances take a temperature or `top_p`, not both: the latter is left out, and
+/// that is told; what says no more than saying nothing is the one to go.
+#[test]
+fn claude_models_are_told_one_chance() {
+    let claude = |model| Target { is_its_own: false, ..target(MESSAGES, model) };
+    for model in ["claude-opus-4-1", "claude-haiku-4-5", "claude-sonnet-4.6"] {
+        for dialect in [CHAT, MESSAGES] {
+            for (members, temperature, top_p, lines) in [
+                (r#""temperature":0.2,"top_p":0.9"#, Some("0.2"), None, 1),
+                (r#""top_p":0.9,"temperature":0.2"#, Some("0.2"), None, 1),
+                (r#""temperature":1,"top_p":0.9"#, None, Some("0.9"), 0),
+                (r#""temperature":0.2"#, Some("0.2"), None, 0),
+                (r#""temperature":null,"top_p":0.9"#, Some("null"), Some("0.9"), 0),
+            ] {
+                let told = |name| told(dialect, members, claude(model), name);
+                let temperature = temperature.filter(|it| dialect == MESSAGES || *it != "null");
+                let told = (told("temperature"), told("top_p"));
+                assert_eq!((told.0.as_deref(), told.1.as_deref()), (temperature, top_p), "{model} {members}");
+                let changed = read(dialect, &asking(members)).changed(claude(model));
+                assert_eq!(changed.len(), lines, "{changed:?}");
+                assert!(
+                    changed.iter().all(|it| *it == format!("left out, as {model} refuses it: top_p")),
+                    "{changed:?}"
+                );
+            }
+        }
+        let both = r#""temperature":0.2,"top_p":0.9"#;
+        assert!(told(MESSAGES, both, target(MESSAGES, model), "top_p").is_some(), "its client named it");
+    }
+    let both = r#""temperature":0.2,"top_p":0.9"#;
+    assert!(told(CHAT, both, claude("glm-5"), "top_p").is_some(), "others take both");
+}
