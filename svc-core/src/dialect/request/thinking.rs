@@ -160,9 +160,10 @@ impl<'a> Wish<'a> {
     }
 }
 
-/// A budget of thinking for this level of effort, below the bound on the output; none where that leaves no room for one.
+/// A budget of thinking for this level of effort, at most half of the bound on the output, which holds the answer too; none where that
+/// leaves no room for one.
 pub(super) fn budget(level: usize, bound: u64) -> Option<u64> {
-    let budget = BUDGETS.get(level).copied().unwrap_or(BUDGET_MIN).min(bound.saturating_sub(1));
+    let budget = BUDGETS.get(level).copied().unwrap_or(BUDGET_MIN).min(bound / 2);
     (budget >= BUDGET_MIN).then_some(budget)
 }
 

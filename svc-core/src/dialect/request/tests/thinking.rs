@@ -35,7 +35,7 @@ const ADAPTIVE: &str = r#""thinking":{"type":"adaptive"}"#;
 #[test]
 fn thinking_is_told_in_the_way_of_the_model() {
     let budget = |tokens: u32| format!(r#"thinking:{{"budget_tokens":{tokens},"type":"enabled"}}"#);
-    for (effort, tokens) in [("low", 2_048), ("medium", 8_192), ("high", 16_384), ("max", 16_384), ("xhigh", 16_384)] {
+    for (effort, tokens) in [("low", 2_048), ("medium", 8_192), ("high", 16_000), ("max", 16_000), ("xhigh", 16_000)] {
         let members = format!(r#"{ADAPTIVE},"output_config":{{"effort":"{effort}"}}"#);
         for model in ["claude-haiku-4-5", "anthropic/claude-haiku-4.5", "claude-sonnet-4-20250514", "claude-3-7-sonnet"]
         {
@@ -50,9 +50,16 @@ fn thinking_is_told_in_the_way_of_the_model() {
         let told = told(&members, routed("claude-opus-4-5-20251101"));
         assert_eq!(told, format!(r#"{} output_config:{{"effort":"{high}"}}"#, budget(tokens)), "{effort}");
     }
-    assert_eq!(told(ADAPTIVE, routed("claude-haiku-4-5")), budget(16_384));
-    let small = asking(ADAPTIVE).replace("32000", "1024");
-    assert_eq!(sent(MESSAGES, &small, routed("claude-haiku-4-5")).get("thinking"), None, "no room for a budget");
+    assert_eq!(told(ADAPTIVE, routed("claude-haiku-4-5")), budget(16_000));
+    // At most half of the bound is thought, as the answer has to find room in it too.
+    for (bound, tokens) in
+        [(64_000, Some(16_384)), (4_096, Some(2_048)), (2_048, Some(1_024)), (2_047, None), (1_024, None)]
+    {
+        let bounded = asking(ADAPTIVE).replace("32000", &bound.to_string());
+        let thinking = sent(MESSAGES, &bounded, routed("claude-haiku-4-5"));
+        let told = thinking.get("thinking").and_then(|it| it.get("budget_tokens")).and_then(Json::as_int);
+        assert_eq!(told, tokens, "{bound}");
+    }
     let form = r#""output_config":{"effort":"high","format":{"type":"json_schema","schema":{}}}"#;
     let kept = r#"output_config:{"format":{"schema":{},"type":"json_schema"}}"#;
     assert_eq!(told(form, routed("claude-haiku-4-5")), kept);
@@ -160,7 +167,7 @@ fn a_chat_clients_own_words_for_thinking_are_told_alike() {
     let own = |it: &str| Some(it.to_owned());
     assert_eq!(to(enabled, "claude-haiku-4-5"), [own(enabled), None]);
     assert_eq!(to(enabled, "claude-opus-4-7"), [own(adaptive), own(r#"{"effort":"low"}"#)]);
-    let budget = r#"{"budget_tokens":16384,"type":"enabled"}"#;
+    let budget = r#"{"budget_tokens":16000,"type":"enabled"}"#;
     assert_eq!(to(adaptive, "claude-haiku-4-5"), [own(budget), None]);
     assert_eq!(to(adaptive, "claude-opus-4-7"), [own(adaptive), None]);
 }
