@@ -286,6 +286,9 @@ impl Body {
         lines.extend(schema::changed(self.dialect, root, target));
         lines.extend(thinking::changed(self.dialect, root, target));
         lines.extend(interjection::changed(self.dialect, root, target));
+        if (self.dialect, target.dialect) == (Dialect::Chat, Dialect::Messages) {
+            lines.extend(to_messages::unthought(root, target));
+        }
         lines
     }
 

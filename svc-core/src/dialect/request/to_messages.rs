@@ -24,8 +24,7 @@ const JSON_ONLY: &str = "Answer with one JSON object and nothing else.";
 /// Writes the request for a provider of the messages shape.
 pub(super) fn write(root: Value<'_>, stream: bool, target: Target<'_>, faults: &mut Faults) -> Vec<u8> {
     let mut out = Out::default();
-    let bound = root.given("max_completion_tokens").or_else(|| root.given("max_tokens")).and_then(|it| it.integer());
-    let bound = bound.and_then(|it| u64::try_from(it).ok()).unwrap_or(target.max_output);
+    let bound = bound(root, target);
     out.object(|out| {
         out.name("model").text(target.model);
         out.name("max_tokens").number(bound);
@@ -46,6 +45,12 @@ pub(super) fn write(root: Value<'_>, stream: bool, target: Target<'_>, faults: &
         }
     });
     out.into_bytes()
+}
+
+/// The bound on the output.
+fn bound(root: Value<'_>, target: Target<'_>) -> u64 {
+    let bound = root.given("max_completion_tokens").or_else(|| root.given("max_tokens")).and_then(|it| it.integer());
+    bound.and_then(|it| u64::try_from(it).ok()).unwrap_or(target.max_output)
 }
 
 /// One member of the top level, other than those that [`write`] writes itself. What is not named here is a hint or a
@@ -407,14 +412,7 @@ fn thinking(out: &mut Out, root: Value<'_>, bound: u64, target: Target<'_>, faul
         (Tell::As(other), Some(_)) => out.name("thinking").raw(other),
         (Tell::LeftOut, _) | (_, None) => {}
     }
-    let effort =
-        root.text_of("reasoning_effort").filter(|_| own.is_none() && target.reasoning && may_think(root, target));
-    let level = match effort.as_deref() {
-        Some("minimal" | "low") => Some(0),
-        Some("medium") => Some(1),
-        Some("high" | "xhigh" | "max") => Some(2),
-        Some(_) | None => None,
-    };
+    let level = level(root).filter(|_| own.is_none() && target.reasoning && in_the_way(root, target).is_none());
     let budgeted = takes_budget(target.model);
     if let Some(level) = level {
         if budgeted {
@@ -455,16 +453,45 @@ fn thinking(out: &mut Out, root: Value<'_>, bound: u64, target: Target<'_>, faul
     }
 }
 
-/// Whether a wish for thinking can be met. Providers refuse it beside a call that the model has to make and beside a chance of
-/// the client's own; and a turn of calls that began without the model's thinking must go on without.
-fn may_think(root: Value<'_>, target: Target<'_>) -> bool {
+/// The level of effort that is wished for.
+fn level(root: Value<'_>) -> Option<usize> {
+    match root.text_of("reasoning_effort").as_deref() {
+        Some("minimal" | "low") => Some(0),
+        Some("medium") => Some(1),
+        Some("high" | "xhigh" | "max") => Some(2),
+        Some(_) | None => None,
+    }
+}
+
+/// What is said where a wish for thinking is not passed on.
+pub(super) fn unthought(root: Value<'_>, target: Target<'_>) -> Option<String> {
+    let level = level(root).filter(|_| root.given("thinking").is_none())?;
+    let (model, bound) = (target.model, bound(root, target));
+    let why = if !target.reasoning {
+        format!("{model} does not think")
+    } else if let Some(why) = in_the_way(root, target) {
+        format!("{model} does not think {why}")
+    } else if takes_budget(model) && thinking::budget(level, bound).is_none() {
+        format!("{model} has no room to think within {bound} tokens of output")
+    } else {
+        return None;
+    };
+    Some(format!("left out, as {why}: reasoning_effort"))
+}
+
+/// What keeps a wish for thinking from being met, if anything. Providers refuse it beside a call that the model has to make and beside
+/// a chance of the client's own; and a turn of calls that began without the model's thinking must go on without.
+fn in_the_way(root: Value<'_>, target: Target<'_>) -> Option<&'static str> {
     let is_least = |name: &str, least: f64| {
         root.given(name).is_none_or(|it| it.raw().parse::<f64>().is_ok_and(|it| (least..=1.0).contains(&it)))
     };
     let has_chances =
         || !is_least("temperature", 1.0) || !is_least("top_p", TOP_P_THINKING) || root.given("top_k").is_some();
-    if is_forced(root) || !makers::draws_itself(target) && has_chances() {
-        return false;
+    if is_forced(root) {
+        return Some("beside a call that it has to make");
+    }
+    if !makers::draws_itself(target) && has_chances() {
+        return Some("beside a temperature, top_p or top_k of its client's");
     }
     let mut last = None;
     for message in root.get("messages").iter().flat_map(|it| it.items()) {
@@ -472,7 +499,8 @@ fn may_think(root: Value<'_>, target: Target<'_>) -> bool {
             last = Some(message);
         }
     }
-    last.is_none_or(|it| it.given("tool_calls").is_none() || thoughts(it, target).next().is_some())
+    let goes_on = last.is_some_and(|it| it.given("tool_calls").is_some() && thoughts(it, target).next().is_none());
+    goes_on.then_some("in a turn of calls that began without")
 }
 
 /// Whether a call has to be made.

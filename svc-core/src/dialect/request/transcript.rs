@@ -40,7 +40,9 @@ pub(super) fn told<'a>(root: Value<'a>, target: Target<'a>) -> impl Iterator<Ite
 /// What of messages is left out whose loss is told.
 pub(super) fn missed(root: Value<'_>, shape: Dialect, target: Target<'_>) -> Option<&'static str> {
     let mut messages = root.get("messages").into_iter().flat_map(|it| it.items());
-    let is_missed = |it: Value<'_>| is_nameless(it, target) && it.given(NAME).is_some();
+    // The messages shape has no speakers beside its two roles.
+    let is_unknown = |it: Value<'_>| target.dialect == Dialect::Messages && !it.has("role", "tool");
+    let is_missed = |it: Value<'_>| (is_nameless(it, target) || is_unknown(it)) && it.given(NAME).is_some();
     (shape == Dialect::Chat && messages.any(is_missed)).then_some(NAME)
 }
 

@@ -406,3 +406,48 @@ fn claude_models_are_told_one_chance() {
     let both = r#""temperature":0.2,"top_p":0.9"#;
     assert!(told(CHAT, both, claude("glm-5"), "top_p").is_some(), "others take both");
 }
+
+/// Where a wish for thinking is not passed on to a Claude model, what stands in its way is told.
+#[test]
+fn a_wish_for_thinking_that_is_not_met_is_told() {
+    let claude = |model| Target { is_its_own: false, ..target(MESSAGES, model) };
+    let lines = |members: &str, to: Target<'_>| {
+        read(CHAT, &asking(members).replace(r#""max_tokens":9"#, r#""max_tokens":9000"#)).changed(to)
+    };
+    let forced = format!(r#""reasoning_effort":"low","tool_choice":"required",{TOOLS}"#);
+    for (members, why) in [
+        (r#""reasoning_effort":"high","temperature":0.2"#, "does not think beside a temperature"),
+        (&*forced, "does not think beside a call"),
+    ] {
+        let told = lines(members, claude("claude-sonnet-4-5"));
+        assert!(told.len() == 1 && told[0].contains(why) && told[0].ends_with(": reasoning_effort"), "{told:?}");
+    }
+    let effort = r#""reasoning_effort":"high""#;
+    let unthinking = Target { reasoning: false, ..claude("claude-sonnet-4-5") };
+    assert_eq!(lines(effort, unthinking), ["left out, as claude-sonnet-4-5 does not think: reasoning_effort"]);
+    let told = read(CHAT, &asking(effort)).changed(claude("claude-sonnet-4-5"));
+    assert_eq!(
+        told,
+        ["left out, as claude-sonnet-4-5 has no room to think within 9 tokens of output: reasoning_effort"]
+    );
+    for model in ["claude-sonnet-4-5", "claude-opus-4-8"] {
+        assert_eq!(lines(effort, claude(model)).len(), 0, "{model}");
+        assert!(lines(r#""reasoning_effort":"none","tool_choice":"auto""#, claude(model)).is_empty(), "{model}");
+    }
+}
+
+/// Who speaks in a role has no place in the messages shape, and that it is left out is told.
+#[test]
+fn a_name_that_claude_is_not_told_is_missed() {
+    let of = |role: &str| {
+        format!(
+            r#"{{"model":"m","messages":[{{"role":"{role}","name":"ana","content":"x"}},{{"role":"user","content":"y"}}]}}"#
+        )
+    };
+    let claude = Target { is_its_own: false, ..target(MESSAGES, "claude-opus-4-8") };
+    for role in ["user", "assistant", "system"] {
+        let told = read(CHAT, &of(role)).changed(claude);
+        assert_eq!(told, ["left out, as claude-opus-4-8 refuses it: name"], "{role}");
+    }
+    assert!(read(CHAT, &of("user")).changed(target(CHAT, "ours")).is_empty());
+}
