@@ -240,6 +240,12 @@ pub(super) fn second_chance(root: Value<'_>, target: Target<'_>) -> Option<&'sta
     Some(if is_one(temperature) { "temperature" } else { "top_p" })
 }
 
+/// The least effort that a model knows a word for which can be told no less.
+pub(super) fn least_effort(target: Target<'_>) -> &'static str {
+    let is_first = is_makers(target, Dialect::Chat) && numbered(target.model) == Some(THINKS);
+    if is_first { "minimal" } else { "low" }
+}
+
 /// What is told otherwise of a request of the chat shape that stays in it.
 pub(super) fn told_otherwise(root: Value<'_>, target: Target<'_>, faults: &mut Faults) -> Option<Splice> {
     if takes_no_stop(target) && names_some(root, "stop") {

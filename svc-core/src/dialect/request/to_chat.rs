@@ -122,7 +122,8 @@ fn effort(out: &mut Out, root: Value<'_>, target: Target<'_>, faults: &mut Fault
     if !target.reasoning {
         return;
     }
-    if root.get("thinking").is_some_and(|it| it.has("type", "disabled")) && makers::may_not_think(target) {
+    let is_off = root.get("thinking").is_some_and(|it| it.has("type", "disabled"));
+    if is_off && makers::may_not_think(target) {
         return out.name("reasoning_effort").text("none");
     }
     let told = root.get("output_config").and_then(|it| it.text_of("effort"));
@@ -138,6 +139,8 @@ fn effort(out: &mut Out, root: Value<'_>, target: Target<'_>, faults: &mut Fault
         })
     };
     let effort = match told.as_deref() {
+        // In that shape an effort beside thinking that is switched off is of the answer alone.
+        Some("low" | "medium" | "high" | "xhigh" | "max") if is_off => Some(makers::least_effort(target)),
         Some("low") => Some("low"),
         Some("medium") => Some("medium"),
         Some("high" | "xhigh" | "max") => Some("high"),

@@ -451,3 +451,19 @@ fn a_name_that_claude_is_not_told_is_missed() {
     }
     assert!(read(CHAT, &of("user")).changed(target(CHAT, "ours")).is_empty());
 }
+
+/// An effort beside thinking that is switched off is of the answer alone: a model that cannot do without thinking is told the least.
+#[test]
+fn an_effort_without_thinking_is_told_as_the_least() {
+    let off = r#""thinking":{"type":"disabled"},"output_config":{"effort":"high"}"#;
+    for (to, effort) in [
+        (maker("gpt-5.1"), "none"),
+        (maker("gpt-5-mini"), "minimal"),
+        (maker("o3"), "low"),
+        (target(CHAT, "openai/gpt-5"), "low"),
+    ] {
+        assert_eq!(told(MESSAGES, off, to, "reasoning_effort"), Some(format!("\"{effort}\"")), "{}", to.model);
+    }
+    let on = r#""output_config":{"effort":"high"}"#;
+    assert_eq!(told(MESSAGES, on, maker("o3"), "reasoning_effort"), Some("\"high\"".to_owned()));
+}
