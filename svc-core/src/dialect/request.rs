@@ -302,6 +302,7 @@ impl Body {
         if self.dialect == Dialect::Chat {
             first.extend(ids_taken(root, target.host));
             first.extend(makers::renamed(root, target));
+            first.extend(makers::forced(root, target));
         } else {
             first.extend(interjection::told(root, target, faults));
         }

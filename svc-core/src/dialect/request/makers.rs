@@ -240,6 +240,13 @@ pub(super) fn second_chance(root: Value<'_>, target: Target<'_>) -> Option<&'sta
     Some(if is_one(temperature) { "temperature" } else { "top_p" })
 }
 
+/// Mistral's word for a call that has to be made, as all others know it.
+pub(super) fn forced(root: Value<'_>, target: Target<'_>) -> Option<Splice> {
+    let is_others = !target.is_its_own && target.host != Host::Mistral;
+    let choice = root.get("tool_choice").filter(|it| is_others && it.is(MISTRAL_FORCED))?;
+    Some(Splice::over(choice, "\"required\"".to_owned()))
+}
+
 /// The least effort that a model knows a word for which can be told no less.
 pub(super) fn least_effort(target: Target<'_>) -> &'static str {
     let is_first = is_makers(target, Dialect::Chat) && numbered(target.model) == Some(THINKS);
@@ -280,6 +287,8 @@ pub(super) fn renamed(root: Value<'_>, target: Target<'_>) -> Option<Splice> {
 
 /// What is said of what changes the answer where it is not taken.
 pub(super) const UNTELLABLE: &str = "cannot be told to this model: name another, or leave it out";
+/// What Mistral calls it that a call has to be made.
+pub(super) const MISTRAL_FORCED: &str = "any";
 /// What Mistral calls a seed.
 pub(super) const MISTRAL_SEED: &str = "random_seed";
 

@@ -382,7 +382,7 @@ fn tool_choice(out: &mut Out, root: Value<'_>, faults: &mut Faults) {
     let named = choice.and_then(|it| it.get("function")).map(|it| raw_or(it, "name", "\"\""));
     let kind = match choice.as_ref().and_then(|it| it.text()).as_deref() {
         Some("none") => "none",
-        Some("required") => "any",
+        Some("required" | makers::MISTRAL_FORCED) => "any",
         Some("auto") => "auto",
         Some(_) => return faults.lost("tool_choice"),
         None if named.is_some() => "tool",
@@ -505,5 +505,6 @@ fn in_the_way(root: Value<'_>, target: Target<'_>) -> Option<&'static str> {
 
 /// Whether a call has to be made.
 fn is_forced(root: Value<'_>) -> bool {
-    root.given("tool_choice").is_some_and(|it| it.is("required") || it.form() == Form::Object)
+    root.given("tool_choice")
+        .is_some_and(|it| it.is("required") || it.is(makers::MISTRAL_FORCED) || it.form() == Form::Object)
 }

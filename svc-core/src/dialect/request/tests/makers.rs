@@ -436,22 +436,6 @@ fn a_wish_for_thinking_that_is_not_met_is_told() {
     }
 }
 
-/// Who speaks in a role has no place in the messages shape, and that it is left out is told.
-#[test]
-fn a_name_that_claude_is_not_told_is_missed() {
-    let of = |role: &str| {
-        format!(
-            r#"{{"model":"m","messages":[{{"role":"{role}","name":"ana","content":"x"}},{{"role":"user","content":"y"}}]}}"#
-        )
-    };
-    let claude = Target { is_its_own: false, ..target(MESSAGES, "claude-opus-4-8") };
-    for role in ["user", "assistant", "system"] {
-        let told = read(CHAT, &of(role)).changed(claude);
-        assert_eq!(told, ["left out, as claude-opus-4-8 refuses it: name"], "{role}");
-    }
-    assert!(read(CHAT, &of("user")).changed(target(CHAT, "ours")).is_empty());
-}
-
 /// An effort beside thinking that is switched off is of the answer alone: a model that cannot do without thinking is told the least.
 #[test]
 fn an_effort_without_thinking_is_told_as_the_least() {
@@ -466,4 +450,35 @@ fn an_effort_without_thinking_is_told_as_the_least() {
     }
     let on = r#""output_config":{"effort":"high"}"#;
     assert_eq!(told(MESSAGES, on, maker("o3"), "reasoning_effort"), Some("\"high\"".to_owned()));
+}
+
+/// Mistral's word for a call that has to be made is taken for what it says, wherever the call goes; and it is beside no thinking.
+#[test]
+fn a_forced_call_is_known_in_mistrals_word() {
+    let any = format!(r#""tool_choice":"any","reasoning_effort":"high",{TOOLS}"#);
+    let claude = Target { is_its_own: false, ..target(MESSAGES, "claude-opus-4-8") };
+    assert_eq!(told(CHAT, &any, claude, "tool_choice"), Some(r#"{"type":"any"}"#.to_owned()));
+    assert_eq!(told(CHAT, &any, claude, "thinking"), None);
+    let other = Target { is_its_own: false, ..target(CHAT, "ours") };
+    assert_eq!(told(CHAT, &any, other, "tool_choice"), Some("\"required\"".to_owned()));
+    let mistral = Target { host: Host::Mistral, ..other };
+    for to in [mistral, target(CHAT, "ours")] {
+        assert_eq!(told(CHAT, &any, to, "tool_choice"), Some("\"any\"".to_owned()));
+    }
+}
+
+/// Who speaks in a role has no place in the messages shape, and that it is left out is told.
+#[test]
+fn a_name_that_claude_is_not_told_is_missed() {
+    let of = |role: &str| {
+        format!(
+            r#"{{"model":"m","messages":[{{"role":"{role}","name":"ana","content":"x"}},{{"role":"user","content":"y"}}]}}"#
+        )
+    };
+    let claude = Target { is_its_own: false, ..target(MESSAGES, "claude-opus-4-8") };
+    for role in ["user", "assistant", "system"] {
+        let told = read(CHAT, &of(role)).changed(claude);
+        assert_eq!(told, ["left out, as claude-opus-4-8 refuses it: name"], "{role}");
+    }
+    assert!(read(CHAT, &of("user")).changed(target(CHAT, "ours")).is_empty());
 }
