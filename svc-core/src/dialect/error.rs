@@ -31,6 +31,29 @@ const NOT_AT_FAULT: [&str; 8] = [
     "unsupported_country_region_territory",
 ];
 
+/// The code of an error that says of a prompt that it is too long.
+const TOO_LONG: &str = "context_length_exceeded";
+/// What errors say that have no such code, each provider in its own words, in small letters.
+const TOO_LONG_WORDS: [&str; 10] = [
+    TOO_LONG,
+    "prompt is too long",
+    "input is too long",
+    "maximum context length",
+    "maximum prompt length",
+    "exceeds the context window",
+    "exceeds the available context size",
+    "exceeds the model's context",
+    "exceed the configured limit",
+    "input token count",
+];
+
+/// Whether an error says that what goes in is more than the model takes, by its code or its message.
+#[must_use]
+pub fn is_too_long(code: Option<&str>, message: &str) -> bool {
+    let message = message.to_lowercase();
+    code == Some(TOO_LONG) || TOO_LONG_WORDS.iter().any(|it| message.contains(it))
+}
+
 /// A provider's refusal: what may be shown of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProviderError {
@@ -125,7 +148,7 @@ fn fault(error: Value<'_>) -> Option<u16> {
         _ if NOT_AT_FAULT.contains(&&*code) => None,
         "invalid_request_error" => Some(400),
         "request_too_large" => Some(413),
-        _ => (code == "context_length_exceeded").then_some(400),
+        _ => (code == TOO_LONG).then_some(400),
     }
 }
 
@@ -400,6 +423,26 @@ mod tests {
             String::from_utf8(out).unwrap(),
             "data: {\"error\":{\"message\":\"slow\",\"type\":\"tokens\",\"param\":\"messages\",\"code\":\"rate_limit_exceeded\"}}\n\n"
         );
+    }
+
+    /// A prompt that is too long is known in each provider's words, and nothing else is taken for one.
+    #[test]
+    fn a_prompt_that_is_too_long_is_known() {
+        for said in [
+            "prompt is too long: 210000 tokens > 200000 maximum",
+            "This model's maximum context length is 128000 tokens. However, your messages resulted in 130000 tokens.",
+            "Your input exceeds the context window of this model.",
+            "The input token count (1200000) exceeds the maximum number of tokens allowed (1048576).",
+            "Prompt contains 40000 tokens, too large for model with 32768 maximum context length",
+            "This model's maximum prompt length is 131072 but the request contains 140000 tokens.",
+            "the request exceeds the available context size (4096 tokens)",
+        ] {
+            assert!(is_too_long(None, said), "{said}");
+        }
+        assert!(is_too_long(Some("context_length_exceeded"), ""));
+        for said in ["", "max_tokens is too large: 99999", "the string is too long", "maximum context"] {
+            assert!(!is_too_long(Some("invalid_request_error"), said), "{said}");
+        }
     }
 
     /// Whose doing an error is that came with status 200: by its number, else by its type, unless its code says that it is the

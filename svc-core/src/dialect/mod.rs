@@ -26,7 +26,7 @@ mod usage;
 mod write;
 
 pub use answer::{Answer, Unreadable};
-pub use error::{ProviderError, Said, said};
+pub use error::{ProviderError, Said, is_too_long, said};
 pub use finish::Finish;
 pub use names::ClientNames;
 pub use request::{Body, Target};

@@ -12,7 +12,7 @@ pub struct CallDetail {
     pub stopped: Option<&'static str>,
     /// The models that were tried, in order.
     pub attempted: Option<Vec<AttemptedModel>>,
-    /// The provider's own code of what it refuses.
+    /// The provider's own code of what it refuses, or the one by which clients know a prompt that is too long.
     pub code: Option<Box<str>>,
     /// The field of the request that the provider blames.
     pub param: Option<Box<str>>,
@@ -87,6 +87,11 @@ pub struct BudgetOwner {
     /// What may be spent in it, in micros.
     pub allocation: u64,
 }
+
+/// What the messages API begins its message with where a prompt is too long for the model; its clients look for it.
+const TOO_LONG: &str = "prompt is too long";
+/// The code that clients of the chat API look for.
+const CODE_TOO_LONG: &str = "context_length_exceeded";
 
 /// The constructors.
 impl Refusal {
@@ -226,6 +231,20 @@ impl Refusal {
         self.about_call(|it| (it.code, it.param) = (code.map(Into::into), param.map(Into::into)))
     }
 
+    /// The same in the words by which clients of either API know that a conversation has grown too long, and sum it up; `why` says of
+    /// what it is too long.
+    #[must_use]
+    pub fn told_too_long(self, why: &str) -> Self {
+        let message = match why {
+            "" => Cow::Borrowed(TOO_LONG),
+            why if why.to_ascii_lowercase().starts_with(TOO_LONG) => why.to_owned().into(),
+            why => format!("{TOO_LONG}: {why}").into(),
+        };
+        Self { message, ..self }
+            .about_call(|it| it.code = Some(CODE_TOO_LONG.into()))
+            .with(|it| it.fix = Some(table::FIX_TOO_LONG))
+    }
+
     /// 400: the request leaves its conversation to the provider; every fault of it, that among them.
     #[must_use]
     pub fn thread_unsupported(errors: Vec<FieldError>) -> Self {
@@ -250,5 +269,27 @@ impl Refusal {
     #[must_use]
     pub fn call(&self) -> Option<&CallDetail> {
         self.detail.as_deref()?.call.as_deref()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test may panic")]
+    use super::*;
+
+    /// A prompt that is too long is told in the words that clients of either API look for, whoever says so and in whatever status.
+    #[test]
+    fn a_prompt_that_is_too_long_is_told_in_known_words() {
+        let told = |said: &str| Refusal::upstream_rejected(400, said, Vec::new()).told_too_long(said);
+        for (said, message) in [
+            ("Prompt is too long: 9 tokens > 8 maximum", "Prompt is too long: 9 tokens > 8 maximum"),
+            ("maximum context length is 8", "prompt is too long: maximum context length is 8"),
+            ("", "prompt is too long"),
+        ] {
+            let refusal = told(said);
+            assert_eq!((refusal.type_(), refusal.message()), ("upstream_rejected", message));
+            assert_eq!(refusal.call().unwrap().code.as_deref(), Some("context_length_exceeded"));
+            assert!(refusal.fix().unwrap().contains("shorter prompt"));
+        }
     }
 }

@@ -68,6 +68,8 @@ pub(super) const FIX_MEMBER: &str = "Change their role or teams instead; where t
 pub(super) const FIX_LAST_OWNER: &str = "Make another member an owner first.";
 /// The advice where no single change of the policy admits a model.
 pub(super) const FIX_TOGETHER: &str = "Change several constraints together: `rejectedBy` of each of the `candidates` of `POST /v1/route/preview` tells which.";
+/// The advice where a prompt is too long for the models that could answer.
+pub(super) const FIX_TOO_LONG: &str = "Send a shorter prompt, such as one in which the conversation is summed up.";
 
 refusals! {
     // Every route.

@@ -459,6 +459,25 @@ async fn a_conflict_names_what_would_resolve_it() {
     assert_eq!((got.header("x-svc-would-route-to"), got.header("x-svc-routed-to")), (None, None));
 }
 
+/// Where a prompt is too long for every model, it is told in the words that clients of either API know, and `context` is named.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_prompt_too_long_for_every_model_is_told_as_one() {
+    let mut desk = Desk::new().await;
+    desk.enforce().await;
+    let mut body = chat("auto");
+    body["messages"][0]["content"] = json!("word ".repeat(400_000));
+    for path in [CHAT, MESSAGES] {
+        let got = desk.send(path, &[], body.to_string().as_bytes()).await;
+        let error = got.json()["error"].clone();
+        assert_eq!((got.status, &error["type"]), (409, &json!("policy_conflict")), "{error}");
+        assert_eq!(
+            (&error["bindingConstraint"], &error["code"]),
+            (&json!("context"), &json!("context_length_exceeded"))
+        );
+        assert!(error["message"].as_str().unwrap().starts_with("prompt is too long: "), "{error}");
+    }
+}
+
 /// Which model answers, under which law and with which tools of the provider's is policy's where it acts, wherever a request
 /// says otherwise: it is refused, and told what to leave out or to price. A provider of the other shape gets none of it; in
 /// shadow it goes on as it came.

@@ -74,3 +74,27 @@ pub(super) async fn count(
         Ok(Reply::Stream(_)) | Err(_) => Ok(NOW),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use svc_core::refusal::Refusal;
+
+    use super::rejection;
+    use crate::upstream::{Failed, Reason};
+
+    /// What a provider says of a prompt that is too long is told in the words that clients look for.
+    #[test]
+    fn a_prompt_that_is_too_long_is_told_as_one() {
+        let told = |message: &str| -> Refusal {
+            let mut failed = Failed { status: Some(400), ..Failed::sent(Reason::Status) };
+            failed.said.message = Some(message.into());
+            rejection(&failed, Vec::new())
+        };
+        let code = |it: &Refusal| it.call().and_then(|it| it.code.clone());
+        let long = told("This model's maximum context length is 8 tokens");
+        assert_eq!(long.message(), "prompt is too long: This model's maximum context length is 8 tokens");
+        assert_eq!((long.type_(), code(&long).as_deref()), ("upstream_rejected", Some("context_length_exceeded")));
+        let other = told("`messages` is required");
+        assert_eq!((other.message(), code(&other)), ("the provider refused the request: `messages` is required", None));
+    }
+}

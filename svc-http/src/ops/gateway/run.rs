@@ -565,8 +565,9 @@ enum Unsendable {
 pub(super) fn rejection(failed: &Failed, attempted: Vec<AttemptedModel>) -> Refusal {
     let Said { message, code, field, .. } = &failed.said;
     let said = message.as_deref().unwrap_or_default();
-    Refusal::upstream_rejected(failed.fault().unwrap_or(400), said, attempted)
-        .blaming(code.as_deref(), field.as_deref())
+    let refusal = Refusal::upstream_rejected(failed.fault().unwrap_or(400), said, attempted)
+        .blaming(code.as_deref(), field.as_deref());
+    if dialect::is_too_long(code.as_deref(), said) { refusal.told_too_long(said) } else { refusal }
 }
 
 fn told(attempt: &Attempt) -> AttemptedModel {

@@ -1,6 +1,6 @@
 //! Why routing says what it says, in a few sentences for people.
 
-use super::{Candidate, Choice, Constraint, NotServed, Size, yields};
+use super::{Candidate, Change, Choice, Constraint, NotServed, Size, yields};
 use crate::refusal::{Refusal, RelaxationText};
 use crate::state::gateway::routing::Objective;
 
@@ -92,7 +92,14 @@ impl Choice<'_> {
             change: it.change.to_string().into(),
             admits: it.admits.iter().map(|it| it.to_string().into()).collect(),
         });
-        Some(Refusal::policy_conflict(self.binding.map(Constraint::as_str), relaxations.collect()))
+        let refusal = Refusal::policy_conflict(self.binding.map(Constraint::as_str), relaxations.collect());
+        let is_too_long = self.binding == Some(Constraint::Context)
+            && self.relaxations.iter().any(|it| matches!(it.change, Change::Shorten { input: Some(_), .. }));
+        let message = is_too_long.then(|| refusal.message().to_owned());
+        Some(match message {
+            Some(message) => refusal.told_too_long(&message),
+            None => refusal,
+        })
     }
 }
 
