@@ -1,7 +1,9 @@
 //! What a refusal says in a body, in the envelope of each interface.
 
+use std::borrow::Cow;
+
 use serde::Serialize;
-use svc_core::refusal::{AttemptedModel, Kind, Refusal, RelaxationText};
+use svc_core::refusal::{AttemptedModel, BudgetDetail, BudgetOwner, Kind, Refusal, RelaxationText};
 
 use crate::routes::Shape;
 
@@ -12,9 +14,14 @@ pub fn error_body(refusal: &Refusal, shape: Shape, request_id: &str, docs: &str)
     let call = refusal.call();
     let budget = call.and_then(|it| it.budget.as_ref());
     let owner = budget.and_then(|it| it.owner.as_ref());
+    let approval = refusal.approval().map(|(workspace, id)| AskedLink {
+        id,
+        url: format!("{}/w/{workspace}/approvals/{id}", docs.trim_end_matches("/docs/errors")),
+    });
+    let message = message(refusal, budget, approval.as_ref());
     let error = ErrorObject {
         type_,
-        message: refusal.message(),
+        message: &message,
         request_id,
         fix: refusal.fix(),
         docs: format!("{docs}#{type_}"),
@@ -26,10 +33,7 @@ pub fn error_body(refusal: &Refusal, shape: Shape, request_id: &str, docs: &str)
         hold: refusal.hold(),
         old_count: refusal.counts().map(|it| it.0),
         new_count: refusal.counts().map(|it| it.1),
-        approval: refusal.approval().map(|(workspace, id)| AskedLink {
-            id,
-            url: format!("{}/w/{workspace}/approvals/{id}", docs.trim_end_matches("/docs/errors")),
-        }),
+        approval,
         code: call.and_then(|it| it.code.as_deref()),
         param: call.and_then(|it| it.param.as_deref()),
         stopped: call.and_then(|it| it.stopped),
@@ -53,6 +57,24 @@ pub fn error_body(refusal: &Refusal, shape: Shape, request_id: &str, docs: &str)
     };
     // Nothing in it can fail to be written: all of it is text.
     serde_json::to_vec(&envelope).unwrap_or_default()
+}
+
+/// What is said to people. Of a budget most clients show this alone, and whoever reads it is to know which budget it is, who can raise
+/// it, and where.
+fn message<'a>(refusal: &'a Refusal, budget: Option<&BudgetDetail>, approval: Option<&AskedLink<'_>>) -> Cow<'a, str> {
+    let Some(budget) = budget else { return Cow::Borrowed(refusal.message()) };
+    let mut message = format!("{} (`{}`)", refusal.message(), budget.scope);
+    if let Some(BudgetOwner { name, email, .. }) = &budget.owner {
+        let who = name.as_ref().map_or_else(|| email.to_string(), |name| format!("{name} ({email})"));
+        message.push_str("; ");
+        message.push_str(&who);
+        message.push_str(" can raise it");
+        if let Some(AskedLink { url, .. }) = approval {
+            message.push_str(" at ");
+            message.push_str(url);
+        }
+    }
+    message.into()
 }
 
 /// An error as the answer to the JSON-RPC message of this id, which is null where none could be read (JSON-RPC 2.0, part 5).
@@ -290,9 +312,9 @@ struct Fault<'a> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "a test may panic")]
+    #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may panic")]
     use serde_json::{Value, json};
-    use svc_core::refusal::FieldError;
+    use svc_core::refusal::{FieldError, Lack};
 
     use super::*;
 
@@ -334,6 +356,30 @@ mod tests {
             members(&Refusal::idempotency_conflict().with_evidence("evd_1")),
             "docs evidenceRecord fix message requestId type"
         );
+    }
+
+    /// Most clients show the message alone: of a budget it says which one it is, who can raise it, and where.
+    #[test]
+    fn the_message_of_a_budget_says_who_can_raise_it() {
+        let owner = |name: Option<&str>| BudgetOwner {
+            principal: "prn_1".into(),
+            name: name.map(Into::into),
+            email: "ana@example.com".into(),
+            spent: 9,
+            allocation: 9,
+        };
+        let detail = |owner| BudgetDetail { id: "bud_1".into(), scope: "team:tm_1".into(), owner };
+        let message =
+            |refusal: &Refusal| body(refusal, Shape::Messages)["error"]["message"].as_str().unwrap().to_owned();
+        let asked = Refusal::budget_approval(detail(Some(owner(Some("Ana")))), "wsp_1", Some("apv_1"));
+        assert_eq!(
+            message(&asked),
+            "the budget is at its allocation (`team:tm_1`); Ana (ana@example.com) can raise it at https://gate.example/w/wsp_1/approvals/apv_1"
+        );
+        let dry = Refusal::budget_approval(detail(Some(owner(None))), "wsp_1", None::<&str>);
+        assert_eq!(message(&dry), "the budget is at its allocation (`team:tm_1`); ana@example.com can raise it");
+        let over = Refusal::budget_exhausted(detail(None), Lack::Spent, Some(9));
+        assert_eq!(message(&over), "the budget is exhausted (`team:tm_1`)");
     }
 
     /// What speaks JSON-RPC has the members of the error object where JSON-RPC has them, and where all others have them.
