@@ -58,11 +58,14 @@ pub struct StreamOptions {
     pub answers: u32,
     /// The call that it answers: a tool call to which a provider gives no id is named after it.
     pub call: CallId,
+    /// About how many tokens went in, which a stream of the messages shape says at its beginning; at its end it says what the provider
+    /// has counted.
+    pub input: u64,
 }
 
 impl Default for StreamOptions {
     fn default() -> Self {
-        Self { strip_usage: false, created_s: 0, answers: 0, call: CallId::from_bits(0) }
+        Self { strip_usage: false, created_s: 0, answers: 0, call: CallId::from_bits(0), input: 0 }
     }
 }
 
@@ -128,7 +131,7 @@ impl Stream {
         let writer = match (upstream, client) {
             (Dialect::Chat, Dialect::Chat) | (Dialect::Messages, Dialect::Messages) => Writer::Same(Signing::default()),
             (Dialect::Messages, Dialect::Chat) => Writer::Chat(ToChat::new(options)),
-            (Dialect::Chat, Dialect::Messages) => Writer::Messages(ToMessages::new(options.call)),
+            (Dialect::Chat, Dialect::Messages) => Writer::Messages(ToMessages::new(options.call, options.input)),
         };
         Self {
             upstream,

@@ -29,6 +29,8 @@ use crate::value::id::CallId;
 pub(super) struct ToMessages {
     /// The call that this answers.
     call: CallId,
+    /// About how many tokens went in: a provider of the chat shape tells at the end alone how many there were.
+    input: u64,
     /// What the client goes by.
     names: ClientNames,
     /// Whose answer it is.
@@ -83,9 +85,10 @@ struct Piece<'a> {
 }
 
 impl ToMessages {
-    pub(super) fn new(call: CallId) -> Self {
+    pub(super) fn new(call: CallId, input: u64) -> Self {
         Self {
             call,
+            input,
             names: ClientNames::default(),
             provider: Box::default(),
             id: None,
@@ -168,6 +171,7 @@ impl ToMessages {
         if std::mem::replace(&mut self.started, true) {
             return;
         }
+        let usage = Usage { input: self.input, ..Usage::default() };
         let (id, model) = (self.id.as_deref().unwrap_or("\"msg_0\""), self.model.as_deref().unwrap_or("\"\""));
         event(out, "message_start", |out| {
             out.name("message").object(|out| {
@@ -178,7 +182,7 @@ impl ToMessages {
                 out.name("content").list(|_| {});
                 out.name("stop_reason").null();
                 out.name("stop_sequence").null();
-                usage::write_messages(out.name("usage"), &Usage::default());
+                usage::write_messages(out.name("usage"), &usage);
             });
         });
     }

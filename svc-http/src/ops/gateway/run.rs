@@ -13,7 +13,7 @@ use svc_core::rules::gateway::admit::{Admitted, Place};
 use svc_core::rules::gateway::finish::Tried;
 use svc_core::rules::gateway::payer::{CallKey, may_call};
 use svc_core::rules::gateway::retry::{Retry, RetryCall};
-use svc_core::state::gateway::{Attempt, Call as CallRow, CallEnd, Demand, Model, Upstream, Usage};
+use svc_core::state::gateway::{Attempt, Call as CallRow, CallEnd, Demand, Model, Upstream, Usage, likely_input};
 use svc_core::state::people::DataLoss;
 use svc_core::value::id::HoldId;
 use svc_store::Gate;
@@ -338,6 +338,7 @@ impl Run {
                     created_s: self.created_s(),
                     answers: self.demand.answers,
                     call: self.admitted.call.id,
+                    input: self.admitted.at(place).map_or(0, |(_, model)| likely_input(model, &self.demand)),
                 };
                 let stream = Stream::new(target.dialect(), self.demand.dialect, options)
                     .hiding(target.secrets())

@@ -77,3 +77,23 @@ fn a_usage_without_a_reason_to_stop_is_not_the_whole() {
         assert_eq!(of(it.usage), Some((30, 70)));
     }
 }
+
+/// What a stream of a chat model says at its beginning of what went in is an estimate, as its provider tells it at the end alone; there
+/// stands the provider's own figure.
+#[test]
+fn a_beginning_says_about_how_much_went_in() {
+    let text = [
+        &chat_chunk(r#"{"role":"assistant","content":"a"}"#, "null"),
+        &*chat_chunk("{}", "\"stop\""),
+        CHAT_USAGE,
+        DONE,
+    ]
+    .concat();
+    let mut stream = Stream::new(CHAT, MESSAGES, StreamOptions { answers: 1, input: 77, ..StreamOptions::default() });
+    let mut out = Vec::new();
+    stream.push(text.as_bytes(), &mut out).unwrap();
+    assert_eq!(stream.end(&mut out), Ending::Clean);
+    let out = String::from_utf8(out).unwrap();
+    let counted: Vec<&str> = out.split("\"input_tokens\":").skip(1).map(|it| it.split(',').next().unwrap()).collect();
+    assert_eq!(counted, ["77", "20"], "{out}");
+}
