@@ -5,7 +5,7 @@ use std::ops::Range;
 use http::{HeaderValue, Method, Uri};
 use svc_core::refusal::Refusal;
 
-use crate::routes::{self, Content, Route};
+use crate::routes::{self, Content, GatewayOp, Op, Route, RoutingOp};
 
 /// The route table, ready for matching.
 #[derive(Debug)]
@@ -60,6 +60,36 @@ const ID_LEFT_OUT_COST: usize = 2;
 const VERSION_LEFT_OUT_COST: usize = 1;
 /// The most edits that a segment too many or too few counts for.
 const SEGMENT_COST_MAX: usize = 4;
+/// What stands before the paths of the APIs of models.
+const MODEL_BASES: [&str; 3] = ["anthropic", "openai", "v1"];
+/// What follows there, whichever of it is served.
+const MODEL_WORDS: [&str; 22] = [
+    "assistants",
+    "audio",
+    "batches",
+    "chat",
+    "complete",
+    "completions",
+    "conversations",
+    "embeddings",
+    "files",
+    "fine_tuning",
+    "images",
+    "messages",
+    "model",
+    "models",
+    "moderations",
+    "realtime",
+    "rerank",
+    RESPONSES,
+    "threads",
+    "uploads",
+    "vector_stores",
+    "videos",
+];
+/// The one whose requests have another shape, and what of the others a client that speaks it is switched to.
+const RESPONSES: &str = "responses";
+const INSTEAD_OF_RESPONSES: &str = "POST /v1/chat/completions";
 /// Edits that another method counts for.
 const METHOD_COST: usize = 3;
 
@@ -97,7 +127,7 @@ impl Router {
     /// [`Unmatched`]: 405 where the path is served with other methods, else 404 with the nearest route.
     pub fn find(&self, method: &Method, path: &str) -> Result<Matched, Box<Unmatched>> {
         let Ok(found) = self.paths.at(path) else {
-            let refusal = Refusal::route_not_found(nearest(method, path).as_deref());
+            let refusal = missing(method, path);
             return Err(Box::new(Unmatched { refusal, allow: None }));
         };
         let head = method == Method::HEAD;
@@ -131,6 +161,30 @@ impl Router {
     }
 }
 
+/// What is said of a path that no route has.
+fn missing(method: &Method, path: &str) -> Refusal {
+    if of_model_apis(path).is_some_and(|it| it.eq_ignore_ascii_case(RESPONSES)) {
+        return Refusal::no_responses(INSTEAD_OF_RESPONSES);
+    }
+    Refusal::route_not_found(nearest(method, path).as_deref())
+}
+
+/// The word by which a path is one of the APIs of models, whatever stands before it.
+fn of_model_apis(path: &str) -> Option<&str> {
+    let is_base = |it: &&str| it.is_empty() || MODEL_BASES.iter().any(|base| it.eq_ignore_ascii_case(base));
+    let mut words = path.split('/').take(NEAREST_SEGMENTS_MAX).skip_while(is_base);
+    words.next().filter(|it| MODEL_WORDS.iter().any(|word| it.eq_ignore_ascii_case(word)))
+}
+
+/// Whether a route is one of those APIs'.
+const fn speaks_model_apis(op: Op) -> bool {
+    matches!(
+        op,
+        Op::Gateway(GatewayOp::Chat | GatewayOp::Messages | GatewayOp::CountTokens)
+            | Op::Routing(RoutingOp::ChatModels | RoutingOp::MessagesModels)
+    )
+}
+
 /// `METHOD /path` of the route that was probably meant, whatever case it was written in. There is always one, as an answer
 /// without it would leave its reader with nothing to try; only a path too long to be compared has none.
 fn nearest(method: &Method, path: &str) -> Option<String> {
@@ -140,7 +194,10 @@ fn nearest(method: &Method, path: &str) -> Option<String> {
     let path = path.to_ascii_lowercase();
     let sent: Vec<&str> = path.split('/').take(NEAREST_SEGMENTS_MAX).collect();
     let wanted = if *method == Method::HEAD { &Method::GET } else { method };
-    let route = routes::all().min_by_key(|it| {
+    // A client that misses a part of such an API has no use for what bears another's name.
+    let of_models = of_model_apis(&path).is_some();
+    let known = routes::all().filter(|it| !of_models || speaks_model_apis(it.op));
+    let route = known.min_by_key(|it| {
         let edits = distance(&sent, it.path);
         edits.saturating_add(if it.method == *wanted { 0 } else { METHOD_COST })
     })?;
@@ -200,7 +257,6 @@ mod tests {
     use svc_core::refusal::Kind;
 
     use super::*;
-    use crate::routes::Op;
 
     fn router() -> Router {
         Router::new().unwrap()
@@ -323,6 +379,43 @@ mod tests {
             (Method::GET, "/oauth/authorise", "GET /oauth/authorize"),
         ] {
             assert_eq!(meant(method, path).as_deref(), Some(route), "{path}");
+        }
+    }
+
+    /// Whoever misses a part of an API of models is told of what is served of those, and of nothing that bears another's name.
+    #[test]
+    fn a_part_of_an_api_of_models_names_one_that_is_served() {
+        let served = [
+            "POST /v1/chat/completions",
+            "POST /anthropic/v1/messages",
+            "POST /anthropic/v1/messages/count_tokens",
+            "GET /v1/models",
+            "GET /anthropic/v1/models",
+        ];
+        for path in [
+            "/v1/embeddings",
+            "/v1/completions",
+            "/v1/audio/speech",
+            "/v1/files",
+            "/anthropic/v1/messages/batches",
+            "/v1/rerank",
+        ] {
+            let named = meant(Method::POST, path).unwrap();
+            assert!(served.contains(&&*named), "{path}: {named}");
+        }
+        for (method, path, route) in [
+            (Method::POST, "/v1/messages", "POST /anthropic/v1/messages"),
+            (Method::POST, "/chat/completions", "POST /v1/chat/completions"),
+            (Method::POST, "/v1/v1/chat/completions", "POST /v1/chat/completions"),
+            (Method::POST, "/anthropic/v1/v1/messages", "POST /anthropic/v1/messages"),
+            (Method::GET, "/models", "GET /v1/models"),
+        ] {
+            assert_eq!(meant(method, path).as_deref(), Some(route), "{path}");
+        }
+        for path in ["/v1/responses", "/v1/responses/resp_1", "/responses", "/V1/Responses/resp_1/input_items"] {
+            let refusal = router().find(&Method::POST, path).unwrap_err().refusal;
+            assert_eq!(refusal.nearest(), Some("POST /v1/chat/completions"), "{path}");
+            assert!(refusal.fix().unwrap().contains("Switch the client to chat completions"), "{path}");
         }
     }
 

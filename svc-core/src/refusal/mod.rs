@@ -207,6 +207,12 @@ impl Refusal {
         Self::plain(Kind::RouteNotFound).maybe_nearest(nearest)
     }
 
+    /// 404: no route, as the client speaks an API of models that this service does not; `nearest` is the route of one that it does.
+    #[must_use]
+    pub fn no_responses(nearest: &str) -> Self {
+        Self::route_not_found(Some(nearest)).with(|it| it.fix = Some(table::FIX_RESPONSES))
+    }
+
     /// 405: the path is served with other methods, which the `allow` header lists.
     #[must_use]
     pub fn method_not_allowed() -> Self {

@@ -70,6 +70,8 @@ pub(super) const FIX_LAST_OWNER: &str = "Make another member an owner first.";
 pub(super) const FIX_TOGETHER: &str = "Change several constraints together: `rejectedBy` of each of the `candidates` of `POST /v1/route/preview` tells which.";
 /// The advice where a prompt is too long for the models that could answer.
 pub(super) const FIX_TOO_LONG: &str = "Send a shorter prompt, such as one in which the conversation is summed up.";
+/// The advice where a client speaks the third of the model APIs.
+pub(super) const FIX_RESPONSES: &str = "Switch the client to chat completions (`POST /v1/chat/completions`) or messages (`POST /anthropic/v1/messages`): svc speaks these, and not the Responses API.";
 
 refusals! {
     // Every route.
