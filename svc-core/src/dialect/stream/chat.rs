@@ -117,10 +117,8 @@ impl ToChat {
         let created = self.options.created_s;
         self.head =
             Some(format!("\"id\":{id},\"object\":\"chat.completion.chunk\",\"created\":{created},\"model\":{model}"));
-        self.chunk(out, |it| {
-            it.name("role").text("assistant");
-            it.name("content").text("");
-        });
+        // A content that is there, be it empty, is a text to clients: what calls alone have none. It comes with the first piece.
+        self.chunk(out, |it| it.name("role").text("assistant"));
     }
 
     /// One chunk of the answer.

@@ -97,3 +97,27 @@ fn a_beginning_says_about_how_much_went_in() {
     let counted: Vec<&str> = out.split("\"input_tokens\":").skip(1).map(|it| it.split(',').next().unwrap()).collect();
     assert_eq!(counted, ["77", "20"], "{out}");
 }
+
+/// What begins a stream of the chat shape is the role alone: a client takes a content that is there for a text, and an answer of calls
+/// has none.
+#[test]
+fn an_answer_of_calls_alone_has_no_content() {
+    let start = messages_event("message_start", r#","message":{"id":"m","model":"m-1"}"#);
+    let block = |it: &str| messages_event("content_block_start", &format!(r#","index":0,"content_block":{it}"#));
+    let end = [
+        messages_event("content_block_stop", r#","index":0"#),
+        messages_event("message_delta", r#","delta":{"stop_reason":"end_turn"},"usage":{"output_tokens":1}"#),
+        messages_event("message_stop", ""),
+    ]
+    .concat();
+    let called = [&*start, &block(r#"{"type":"tool_use","id":"t","name":"f","input":{}}"#), &end].concat();
+    let (out, ending, _) = run(MESSAGES, CHAT, true, called.as_bytes(), 4_096);
+    assert_eq!(
+        (ending, out.matches("\"role\":\"assistant\"").count(), out.contains("content")),
+        (Ending::Clean, 1, false),
+        "{out}"
+    );
+    let said = [&*start, &block(r#"{"type":"text","text":"hi"}"#), &end].concat();
+    let (out, _, _) = run(MESSAGES, CHAT, true, said.as_bytes(), 4_096);
+    assert_eq!(out.matches("\"content\":\"hi\"").count(), 1, "{out}");
+}
