@@ -65,7 +65,7 @@ fn route(api: Api, path: &str, heard: &Heard, body: &Value, name: &str, wish: &W
             if !body.is_object() {
                 return Err(error(api, 400, "We could not parse the JSON body of your request."));
             }
-            let asked = asked::read(api, body).map_err(refused)?;
+            let asked = asked::read(api, body, heard.header("anthropic-beta").unwrap_or_default()).map_err(refused)?;
             let said = say(&asked, name, wish);
             Ok(speak(api, said, &asked, wish))
         }

@@ -52,11 +52,16 @@ pub(super) enum Cache {
     Long,
 }
 
-/// Reads a request.
+/// The beta of messages with the role `system`.
+const SYSTEM_WITHIN: &str = "mid-conversation-system-";
+/// What the API says without it.
+const UNEXPECTED_SYSTEM: &str = "messages: Unexpected role \"system\". The Messages API accepts a top-level `system` parameter, not \"system\" as an input message role.";
+
+/// Reads a request; `betas` are what of the API it asks for that is new.
 ///
 /// # Errors
 /// A sentence on what the API would refuse.
-pub(super) fn read(api: Api, body: &Value) -> Result<Asked, String> {
+pub(super) fn read(api: Api, body: &Value, betas: &str) -> Result<Asked, String> {
     let members = body.as_object().ok_or("the body has to be a JSON object")?;
     if text(body, "model").is_none_or(str::is_empty) {
         return Err("you must provide a model parameter".to_owned());
@@ -67,7 +72,7 @@ pub(super) fn read(api: Api, body: &Value) -> Result<Asked, String> {
     }
     match api {
         Api::Chat => check_chat(messages)?,
-        Api::Messages => check_messages(messages)?,
+        Api::Messages => check_messages(messages, betas.contains(SYSTEM_WITHIN))?,
     }
     let tools = tools(api, body)?;
     let last = last_words(messages);
@@ -156,11 +161,14 @@ fn check_chat(messages: &[Value]) -> Result<(), String> {
     }
 }
 
-fn check_messages(messages: &[Value]) -> Result<(), String> {
+fn check_messages(messages: &[Value], takes_system: bool) -> Result<(), String> {
     let mut open: BTreeSet<&str> = BTreeSet::new();
     for message in messages {
         let role = text(message, "role").unwrap_or_default();
-        if !["user", "assistant"].contains(&role) {
+        if role == "system" && !takes_system {
+            return Err(UNEXPECTED_SYSTEM.to_owned());
+        }
+        if !["user", "assistant", "system"].contains(&role) {
             return Err(format!("messages: Unexpected role \"{role}\""));
         }
         let blocks = list(message, "content");

@@ -19,7 +19,7 @@ pub(super) fn whole(said: &Said, wish: &Wish) -> Value {
         content.push(json!({ "type": "thinking", "thinking": said.thinking.whole(), "signature": SIGNATURE }));
     }
     for text in said.choices.iter().filter(|it| it.len() > 0) {
-        content.push(json!({ "type": "text", "text": text.whole(), "citations": null }));
+        content.push(json!({ "type": "text", "text": text.whole() }));
     }
     content.extend(said.calls.iter().map(|it| called(it, it.arguments.clone())));
     message(said, content, Some(reason(said.finish)), usage(&said.tokens, wish))
@@ -115,7 +115,7 @@ pub(super) fn stream(said: Said, wish: &Wish) -> Frames {
     for text in said.choices.into_iter().filter(|it| it.len() > 0) {
         let at = index;
         let pieces = (0..text.len()).map(move |it| delta(at, json!({ "type": "text_delta", "text": text.piece(it) })));
-        let block = json!({ "type": "text", "text": "", "citations": null });
+        let block = json!({ "type": "text", "text": "" });
         frames = Box::new(frames.chain([start(at, block)]).chain(pieces).chain([stop(at)]));
         index += 1;
     }

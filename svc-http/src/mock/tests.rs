@@ -320,6 +320,22 @@ async fn what_came_is_remembered() {
     assert_eq!(ask(&mock, CHAT, "", &json!({ "model": "m", "messages": [] }).to_string()).await.status, 400);
 }
 
+/// A system text between turns is taken where its beta is asked for, and else refused in the API's own words; a text has no citations
+/// where it cites nothing.
+#[tokio::test]
+async fn system_texts_within_are_taken_by_their_beta() {
+    let mock = start();
+    let within = json!({ "messages": [{ "role": "user", "content": "a" }, { "role": "system", "content": "b" }] });
+    let body = messages("m", within);
+    let refused = ask(&mock, MESSAGES, "", &body).await;
+    let told = refused.json()["error"]["message"].as_str().unwrap().to_owned();
+    assert!(refused.status == 400 && told.ends_with("not \"system\" as an input message role."), "{told}");
+    let taken = ask(&mock, MESSAGES, "anthropic-beta: a,mid-conversation-system-2026-04-07\r\n", &body).await;
+    assert!(taken.status == 200 && !taken.text().contains("citations"), "{}", taken.text());
+    let streamed = ask(&mock, MESSAGES, "", &messages("m", json!({ "stream": true }))).await;
+    assert!(streamed.status == 200 && !streamed.text().contains("citations"), "{}", streamed.text());
+}
+
 /// The page has the table of knobs. `UPDATE_EXPECTED=1` writes it.
 #[test]
 fn the_documentation_has_the_table_of_knobs() {
