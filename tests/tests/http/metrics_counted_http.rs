@@ -14,7 +14,7 @@ use std::time::Duration;
 use serde_json::json;
 use svc_core::value::Span;
 use svc_core::value::link::Index;
-use svc_tests::client::{PATIENCE, bearer, until};
+use svc_tests::client::{PATIENCE, bearer, request, until};
 use svc_tests::desk::{CHAT, Desk, Hand, chat, header_of, streamed};
 use svc_tests::oauth::HOST;
 use svc_tests::receiver::{self, Receiver};
@@ -332,13 +332,15 @@ async fn who_is_turned_away_is_counted() {
     let provider = Hand::new();
     let id = desk.upstream("hand", "messages", &provider.url()).await;
     desk.model(&id, "large-1", 80, 3, 15).await;
-    let has_a_place = desk.begin(CHAT, &[], &streamed("hand/large-1")).await;
+    let (key, body) = (bearer(&desk.key), streamed("hand/large-1").to_string());
+    let headers = [("host", HOST), ("authorization", &*key)];
+    desk.client.send(&request("POST", CHAT, &headers, body.as_bytes())).await;
     let asked = provider.asked().await;
     let mut has_none = desk.begin(CHAT, &[], &streamed("hand/large-1")).await;
     let heard = until(&mut has_none, "\r\n\r\n").await;
     assert!(heard.starts_with("HTTP/1.1 503"), "{heard}");
     let text = read(&desk.site).await;
     assert_eq!(sample(&text, "svc_refusals_total", &[r#"type="not_ready""#]), 1.0);
-    drop(has_a_place);
+    drop(desk);
     asked.let_go().await;
 }

@@ -90,7 +90,8 @@ async fn what_happens_is_counted() {
     let text = read(&site).await;
     is_what_happened(&text, cost, &used);
     documented(&text);
-    for secret in ["planted", "Shop", "shop.example", "sk-", "ask_", "owner@"] {
+    // Types of errors have `task_` in them.
+    for secret in ["planted", "Shop", "shop.example", "sk-", &key[..12], &agent.key[..12], "owner@"] {
         assert!(!text.contains(secret), "{secret} in\n{text}");
     }
     site.stop().await;
