@@ -320,6 +320,11 @@ impl StoreError {
         }
     }
 
+    /// Whether it is what one row holds that was the matter, and others can be read.
+    pub(crate) const fn is_of_a_row(&self) -> bool {
+        matches!(self, Self::Undecodable(_) | Self::Malformed(_))
+    }
+
     /// A file error.
     pub(crate) fn file(path: impl Into<PathBuf>, doing: &'static str, cause: std::io::Error) -> Self {
         Self::File { path: path.into(), doing, cause: Arc::new(cause) }

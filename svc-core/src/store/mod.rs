@@ -134,6 +134,33 @@ pub struct Found {
     pub row: Loaded,
 }
 
+/// One entry of an index, and its row where that can be understood.
+#[derive(Clone, Debug)]
+pub struct Listed<E> {
+    /// Its order in the index.
+    pub order: u128,
+    /// The row's key.
+    pub key: Key,
+    /// The row.
+    pub row: Result<Loaded, E>,
+}
+
+impl<E> From<Found> for Listed<E> {
+    fn from(found: Found) -> Self {
+        Self { order: found.order, key: found.row.key, row: Ok(found.row) }
+    }
+}
+
+impl<E> Listed<E> {
+    /// The entry as a scan gives it.
+    ///
+    /// # Errors
+    /// Why its row could not be understood.
+    pub fn found(self) -> Result<Found, E> {
+        self.row.map(|row| Found { order: self.order, row })
+    }
+}
+
 /// Keyed, stamped, batched storage. One value is one session, hence `&mut self`.
 pub trait Store {
     /// What can go wrong, for the log.
@@ -159,6 +186,15 @@ pub trait Store {
     /// # Errors
     /// Nothing could be read, or a row could not be understood.
     fn scan(&mut self, range: &Range) -> Result<Vec<Found>, Self::Error>;
+
+    /// As [`scan`](Self::scan), but that a row that cannot be understood is told in its place, so that nothing behind it waits for it. A
+    /// store of which each row can be understood, or none, has nothing to add.
+    ///
+    /// # Errors
+    /// Nothing could be read.
+    fn scan_each(&mut self, range: &Range) -> Result<Vec<Listed<Self::Error>>, Self::Error> {
+        Ok(self.scan(range)?.into_iter().map(Listed::from).collect())
+    }
 
     /// Gives back what a `Conflict` kept: called when the same work will not be tried again.
     fn release(&mut self) {}

@@ -481,6 +481,13 @@ fn load_one<S: Store>(store: &mut S, key: Key) -> Loaded {
 /// What an index lists; each row found has to be the one that its key gives.
 fn scan<S: Store>(store: &mut S, range: &Range) -> Vec<Entry> {
     let found = store.scan(range).unwrap_or_else(|error| panic!("a scan of {range:?} failed: {error:?}"));
+    let each = store.scan_each(range).unwrap_or_else(|error| panic!("a scan of {range:?} failed: {error:?}"));
+    let each: Vec<_> = each.into_iter().map(|it| (it.order, it.key, it.row.is_ok())).collect();
+    same(
+        "a scan that tells each row for itself finds the same",
+        &each,
+        &found.iter().map(|it| (it.order, it.row.key, true)).collect(),
+    );
     let keys: Vec<Key> = found.iter().map(|it| it.row.key).collect();
     let loaded: BTreeMap<Key, Loaded> = load(store, &keys).into_iter().map(|row| (row.key, row)).collect();
     for it in &found {

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::dice::Dice;
-use crate::store::{Commit, CommitError, Committed, Found, Key, Loaded, Range, Store};
+use crate::store::{Commit, CommitError, Committed, Found, Key, Listed, Loaded, Range, Store};
 
 /// What is made to go wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -163,6 +163,15 @@ impl<S: Store> Store for Faulty<S> {
             Some(Fault::Lost) => Err(FaultError::Made(Fault::Lost)),
             _ => self.inner.scan(range).map_err(FaultError::Store),
         }
+    }
+
+    fn scan_each(&mut self, range: &Range) -> Result<Vec<Listed<Self::Error>>, Self::Error> {
+        if let Some(Fault::Lost) = (self.plan)(Operation::Scan) {
+            return Err(FaultError::Made(Fault::Lost));
+        }
+        let listed = self.inner.scan_each(range).map_err(FaultError::Store)?;
+        let of = |it: Listed<S::Error>| Listed { order: it.order, key: it.key, row: it.row.map_err(FaultError::Store) };
+        Ok(listed.into_iter().map(of).collect())
     }
 
     fn release(&mut self) {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use svc_core::store::{Commit, Found, Key, Loaded, Range, Record, Stamp, Table, Undecodable, Write};
+use svc_core::store::{Commit, Key, Listed, Loaded, Range, Record, Stamp, Table, Undecodable, Write};
 use svc_core::value::Id as _;
 use svc_core::value::id::WorkspaceId;
 use svc_core::value::link::{Link, Order};
@@ -290,14 +290,20 @@ pub(super) fn loaded(keys: &[Key], rows: &[Row]) -> Result<Vec<Loaded>, StoreErr
 }
 
 /// The rows of a listing, in order.
-pub(super) fn listed(rows: &[Row]) -> Result<Vec<Found>, StoreError> {
+pub(super) fn listed(rows: &[Row]) -> Result<Vec<Listed<StoreError>>, StoreError> {
     let found = rows.iter().map(|row| {
         let order = narrow(column::<&[u8]>(row, 0)?)?;
         let name: &str = column(row, 1)?;
         let table = Table::ALL.iter().find(|it| it.name() == name).copied().ok_or(ENTRY)?;
         let key = Key::decode(table, column::<&[u8]>(row, 2)?).ok_or(ENTRY)?;
         let stamp = stamp_of(column(row, 3)?)?;
-        Ok(Found { order, row: Loaded { key, stamp, record: Some(record(table, row, 4)?) } })
+        let row = match record(table, row, 4) {
+            Ok(record) => Ok(Loaded { key, stamp, record: Some(record) }),
+            // One that cannot be understood is its entry's own trouble.
+            Err(error) if error.is_of_a_row() => Err(error),
+            Err(error) => return Err(error),
+        };
+        Ok(Listed { order, key, row })
     });
     found.collect()
 }

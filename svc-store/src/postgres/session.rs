@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Waker};
 
-use svc_core::store::{Commit, CommitError, Committed, Found, Key, Loaded, Range, Store};
+use svc_core::store::{Commit, CommitError, Committed, Found, Key, Listed, Loaded, Range, Store};
 use tokio_postgres::{Error, Row};
 
 use super::Shared;
@@ -283,6 +283,10 @@ impl Store for PostgresSession {
     }
 
     fn scan(&mut self, range: &Range) -> Result<Vec<Found>, StoreError> {
+        self.scan_each(range)?.into_iter().map(Listed::found).collect()
+    }
+
+    fn scan_each(&mut self, range: &Range) -> Result<Vec<Listed<StoreError>>, StoreError> {
         let rows = self.read(Question::List(Listing::of(range)))?;
         listed(&rows)
     }

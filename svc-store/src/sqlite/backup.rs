@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rusqlite::backup::{Backup, StepResult};
 use rusqlite::{Connection, InterruptHandle, OpenFlags};
-use svc_core::store::{Commit, CommitError, Committed, Found, Key, Loaded, Range, Store};
+use svc_core::store::{Commit, CommitError, Committed, Found, Key, Listed, Loaded, Range, Store};
 
 use super::errors::database;
 use super::redo::Redo;
@@ -226,7 +226,7 @@ impl Store for Copy<'_> {
     }
 
     fn scan(&mut self, range: &Range) -> Result<Vec<Found>, StoreError> {
-        scan::list(self.conn, &mut self.redo, range)
+        scan::list(self.conn, &mut self.redo, range)?.into_iter().map(Listed::found).collect()
     }
 }
 

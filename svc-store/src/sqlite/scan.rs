@@ -1,7 +1,7 @@
 //! Lists: an index may lie in several tables, each asked for its first entries and then merged.
 
 use rusqlite::Connection;
-use svc_core::store::{Found, Key, Loaded, Range, Table};
+use svc_core::store::{Key, Listed, Loaded, Range, Table};
 
 use super::errors::database;
 use super::redo::Redo;
@@ -10,7 +10,9 @@ use super::session::{load_row, read_row};
 use super::statements::{Ordered, Tied, Wide, listing};
 use crate::error::StoreError;
 
-pub(super) fn list(conn: &Connection, redo: &mut Redo, range: &Range) -> Result<Vec<Found>, StoreError> {
+type Entry = Listed<StoreError>;
+
+pub(super) fn list(conn: &Connection, redo: &mut Redo, range: &Range) -> Result<Vec<Entry>, StoreError> {
     let mut found = Vec::new();
     for table in Table::ALL.iter().filter(|table| table.indexes().contains(&range.index)) {
         if is_listed_apart(range.index) {
@@ -20,7 +22,7 @@ pub(super) fn list(conn: &Connection, redo: &mut Redo, range: &Range) -> Result<
         }
     }
     found.sort_by(|a, b| {
-        let order = (a.order, a.row.key).cmp(&(b.order, b.row.key));
+        let order = (a.order, a.key).cmp(&(b.order, b.key));
         if range.newest_first { order.reverse() } else { order }
     });
     found.truncate(range.limit);
@@ -33,7 +35,7 @@ fn apart(
     redo: &mut Redo,
     table: Table,
     range: &Range,
-    found: &mut Vec<Found>,
+    found: &mut Vec<Entry>,
 ) -> Result<(), StoreError> {
     let waiting = redo.listed(conn, range)?;
     // Entries that have left are still in the table: the list is read further by as many.
@@ -42,15 +44,15 @@ fn apart(
     found.retain(|it| !waiting.left.contains(&it.order) && !waiting.came.contains(&it.order));
     for order in waiting.came {
         let key = Key::decode(table, &order.to_be_bytes()).ok_or(MALFORMED)?;
-        let row = load_row(conn, redo, key)?;
-        if row.record.is_some() {
-            found.push(Found { order, row });
+        let row = told(load_row(conn, redo, key))?;
+        if row.as_ref().map_or(true, |it| it.record.is_some()) {
+            found.push(Entry { order, key, row });
         }
     }
     Ok(())
 }
 
-fn of_table(conn: &Connection, table: Table, range: &Range, found: &mut Vec<Found>) -> Result<(), StoreError> {
+fn of_table(conn: &Connection, table: Table, range: &Range, found: &mut Vec<Entry>) -> Result<(), StoreError> {
     let tied = match &range.after {
         None => Tied::NothingSeen,
         Some((_, key)) if key.table() == table => Tied::ByKey,
@@ -74,10 +76,18 @@ fn of_table(conn: &Connection, table: Table, range: &Range, found: &mut Vec<Foun
         let order = Wide::read(row.get_ref(0).map_err(database)?).ok_or(MALFORMED)?;
         let key = row.get_ref(1).map_err(database)?.as_blob().ok().and_then(|bytes| Key::decode(table, bytes));
         let key = key.ok_or(MALFORMED)?;
-        let (stamp, record) = read_row(table, row, 2)?;
-        found.push(Found { order, row: Loaded { key, stamp, record: Some(record) } });
+        let row = read_row(table, row, 2).map(|(stamp, record)| Loaded { key, stamp, record: Some(record) });
+        found.push(Entry { order, key, row: told(row)? });
     }
     Ok(())
+}
+
+/// A row as its entry tells it: one that cannot be understood is that entry's own trouble.
+fn told(row: Result<Loaded, StoreError>) -> Result<Result<Loaded, StoreError>, StoreError> {
+    match row {
+        Err(error) if !error.is_of_a_row() => Err(error),
+        row => Ok(row),
+    }
 }
 
 const MALFORMED: StoreError = StoreError::Malformed("an index entry is not what its table holds");

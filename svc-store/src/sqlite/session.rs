@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use rusqlite::Connection;
 use rusqlite::types::ValueRef;
-use svc_core::store::{Commit, CommitError, Committed, Found, Key, Loaded, Range, Record, Stamp, Store, Table};
+use svc_core::store::{Commit, CommitError, Committed, Found, Key, Listed, Loaded, Range, Record, Stamp, Store, Table};
 
 use super::checkpoint::Checkpoints;
 use super::errors::database;
@@ -148,6 +148,10 @@ impl Store for SqliteSession {
     }
 
     fn scan(&mut self, range: &Range) -> Result<Vec<Found>, StoreError> {
+        self.scan_each(range)?.into_iter().map(Listed::found).collect()
+    }
+
+    fn scan_each(&mut self, range: &Range) -> Result<Vec<Listed<StoreError>>, StoreError> {
         self.at_one_moment(|conn, redo, _| super::scan::list(conn, redo, range))
     }
 
