@@ -20,7 +20,7 @@ use crate::state::gate::{Agent, JOB_KEPT, OPEN_MAX, REPLAY_KEPT, Sweep};
 use crate::store::{Clock, CommitError, Committed, Found, Key, Range, Record, Store, all_answered};
 use crate::turn::{Finished, Reads, Rows, Step, Turn, read};
 use crate::value::digest::RefreshId;
-use crate::value::id::{ActionId, ConnectionId, DeliveryId, PrincipalId, WorkspaceId, ulid_bits};
+use crate::value::id::{ActionId, ConnectionId, DeliveryId, EvidenceId, PrincipalId, WorkspaceId, ulid_bits};
 use crate::value::link::{Index, SHARDS, instant_order};
 use crate::value::seed::Seed;
 use crate::value::{Id, Span, Timestamp};
@@ -357,15 +357,7 @@ impl Follow {
                 let actions = actions_of(page);
                 let mut disclosures = Vec::new();
                 for action in &actions {
-                    let about = Disclosure::about(&action.to_string());
-                    let found = scan(&Range::all(Index::PersonalOf, about, SWEPT_MAX))?;
-                    disclosures.extend(
-                        found.iter().filter_map(
-                            |it| {
-                                if let Key::Disclosure(id) = it.row.key { Some(id) } else { None }
-                            },
-                        ),
-                    );
+                    disclosures.extend(disclosed_of(*action, scan)?);
                 }
                 if actions.is_empty() {
                     vec![]
@@ -398,6 +390,24 @@ impl Follow {
 
 fn actions_of(page: &[Found]) -> Vec<ActionId> {
     page.iter().filter_map(|it| if let Key::Action(id) = it.row.key { Some(id) } else { None }).collect()
+}
+
+/// All disclosures of an action: nobody looks at it again once it was swept.
+fn disclosed_of<E>(
+    action: ActionId,
+    scan: &mut impl FnMut(&Range) -> Result<Vec<Found>, E>,
+) -> Result<Vec<EvidenceId>, E> {
+    let mut range = Range::all(Index::PersonalOf, Disclosure::about(&action.to_string()), SWEPT_MAX);
+    let mut disclosed = Vec::new();
+    loop {
+        let page = scan(&range)?;
+        disclosed
+            .extend(page.iter().filter_map(|it| if let Key::Disclosure(id) = it.row.key { Some(id) } else { None }));
+        match page.last() {
+            Some(last) if page.len() == range.limit => range.after = Some((last.order, last.row.key)),
+            _ => return Ok(disclosed),
+        }
+    }
 }
 
 fn token_of(found: &Found) -> Option<RefreshId> {

@@ -8,16 +8,17 @@ use svc_core::rules::evidence::sweep::{SweepClosed, SweepOld};
 use svc_core::rules::gate::Caller;
 use svc_core::rules::gate::callback::RegisterCallback;
 use svc_core::state::edge::{Job, JobState};
+use svc_core::state::evidence::Disclosure;
 use svc_core::state::gate::{Action, Details, OutcomeStatus, Payload, Replay, Request, State, Sweep};
 use svc_core::state::people::Settings;
-use svc_core::store::{Key, Record, Row};
+use svc_core::store::{Commit, Committed, Key, Record, Row, Stamp, Store as _, Write};
 use svc_core::testing::FakeClock;
 use svc_core::testing::world::{World, key, payment, request};
-use svc_core::value::Span;
-use svc_core::value::id::ActionId;
+use svc_core::value::id::{ActionId, EvidenceId};
 use svc_core::value::json::Json;
 use svc_core::value::seed::Seed;
 use svc_core::value::text::UrlText;
+use svc_core::value::{Id as _, Span};
 
 use super::{PAY, fast, with};
 
@@ -85,6 +86,33 @@ fn old_actions_lose_what_is_personal() {
     days(&mut world, 20);
     assert!(world.row::<Action>(young).erased);
     world.audit().assert_clean("after actions were swept");
+}
+
+/// Of an action all texts go, however many there are: nobody looks at it again.
+#[test]
+fn an_old_action_loses_all_its_texts() {
+    let (mut world, agent) = keeping(30);
+    let old = world.authorize(&agent, payment(100, "EUR", "a.example")).id();
+    world.settle(&agent, old, OutcomeStatus::Completed, None);
+    let about = |world: &mut World| {
+        let rows = world.rows();
+        let of = |it: &Record| matches!(it, Record::Disclosure(it) if *it.subject == *old.to_string());
+        rows.iter().filter(|(.., it)| of(it)).count()
+    };
+    for bits in 1..=300 {
+        let entry = EvidenceId::from_bits(bits);
+        let (workspace, subject, salt) = (agent.workspace, old.to_string().into(), [7; 16]);
+        let texts = vec![("note".into(), "about a person".into())];
+        let record = Disclosure::wrap(Arc::new(Disclosure { entry, workspace, subject, by: None, salt, texts }));
+        let (key, link) = (record.key(), record.links());
+        let write = Write { key, record: Some(record), unlink: Vec::new(), link };
+        let done = world.engine().store().commit(&Commit { checks: vec![(key, Stamp::ABSENT)], writes: vec![write] });
+        assert!(matches!(done, Ok(Committed::Applied(_))));
+    }
+    assert!(about(&mut world) >= 300);
+    days(&mut world, 32);
+    assert!(world.row::<Action>(old).erased);
+    assert_eq!(about(&mut world), 0);
 }
 
 /// What has become old while no server ran goes with the first sweep after, which is an hour later and not a day.
