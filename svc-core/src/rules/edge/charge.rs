@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use super::receive::Done;
-use crate::refusal::Kind;
+use crate::refusal::{Kind, Refusal};
 use crate::rules::gate::release::release_as;
 use crate::rules::gate::settle::{Told, overrule, settle_as};
 use crate::rules::gate::verify::{Charge, Unnamed, Verify, verify_as};
@@ -127,17 +127,17 @@ pub(super) fn settle(
 ) -> Result<Done, Halt> {
     let Some(action) = owned(scope, workspace, id)? else { return Ok(Done::of(NOT_FOUND, None)) };
     let told = Told { status: OutcomeStatus::Completed, amount: Some(amount) };
-    let outcome = match settle_as(scope, &action, told, by) {
+    let outcome = match scope.attempt(|scope| settle_as(scope, &action, told, by))? {
         Ok(view) if view.action.incident.is_some() => "over_settlement",
         Ok(_) => "settled",
-        Err(Halt::Refuse(why)) if why.kind() == Kind::AlreadySettled => {
+        Err(why) if why.kind() == Kind::AlreadySettled => {
             if overrule(scope, &action, amount)?.is_some() {
                 "over_settlement"
             } else {
                 Kind::AlreadySettled.row().type_
             }
         }
-        Err(halt) => refused(halt)?,
+        Err(why) => refused(why)?,
     };
     Ok(Done { amount: Some(amount), ..Done::of(outcome, Some(id)) })
 }
@@ -146,17 +146,16 @@ pub(super) fn settle(
 /// action, it keeps nothing.
 pub(super) fn reverse(scope: &mut Scope<'_>, workspace: WorkspaceId, id: ActionId, by: Actor) -> Result<Done, Halt> {
     let Some(action) = owned(scope, workspace, id)? else { return Ok(Done::of(NOT_FOUND, None)) };
-    let reversed = Action::clone(&action).reverse(scope.now()).map_err(Halt::from);
-    let outcome = match reversed {
+    let outcome = match Action::clone(&action).reverse(scope.now()) {
         Ok(Some(reversed)) => {
             scope.put(reversed);
             "reversed"
         }
-        Ok(None) => match release_as(scope, &action, (by, None), None) {
+        Ok(None) => match scope.attempt(|scope| release_as(scope, &action, (by, None), None))? {
             Ok(_) => "released",
-            Err(halt) => refused(halt)?,
+            Err(why) => refused(why)?,
         },
-        Err(halt) => refused(halt)?,
+        Err(why) => refused(why)?,
     };
     Ok(Done::of(outcome, Some(id)))
 }
@@ -167,10 +166,6 @@ fn owned(scope: &mut Scope<'_>, workspace: WorkspaceId, id: ActionId) -> Result<
 
 /// What is told where the action's state does not allow what the issuer says of it: its sender cannot do anything about it, and a
 /// refusal would have it sent again. All else stops the command.
-fn refused(halt: Halt) -> Result<&'static str, Halt> {
-    match halt {
-        Halt::Refuse(why) if STATES.contains(&why.kind()) => Ok(why.kind().row().type_),
-        Halt::Refuse(why) => Err(why.into()),
-        Halt::Load => Err(Halt::Load),
-    }
+fn refused(why: Refusal) -> Result<&'static str, Halt> {
+    if STATES.contains(&why.kind()) { Ok(why.kind().row().type_) } else { Err(why.into()) }
 }
