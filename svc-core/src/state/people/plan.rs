@@ -96,16 +96,6 @@ impl Plans {
             Plan::Enterprise => &self.enterprise,
         }
     }
-
-    /// The same, to be changed.
-    pub const fn of_mut(&mut self, plan: Plan) -> &mut Allowance {
-        match plan {
-            Plan::SelfHosted => &mut self.self_hosted,
-            Plan::Free => &mut self.free,
-            Plan::Team => &mut self.team,
-            Plan::Enterprise => &mut self.enterprise,
-        }
-    }
 }
 
 #[cfg(test)]
