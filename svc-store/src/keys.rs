@@ -1,6 +1,7 @@
 //! The service's signing keys: made once, sealed into their rows, opened when a gate starts, and followed by others while it
 //! runs.
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock};
 
@@ -167,16 +168,30 @@ fn fresh(
     })
 }
 
+/// Generations of each use that are asked for at once: mostly all that there are, as each second they are looked for.
+const AT_ONCE: u32 = 8;
+
 /// Every signing key that the store has: of each use the generations from 0 without gaps.
 pub(crate) fn stored(load: &mut Load<'_>) -> Result<Vec<SigningKey>, StoreError> {
-    let mut rows = Vec::new();
+    let (mut found, mut asked, mut from) = (HashMap::new(), Purpose::ALL.to_vec(), 0_u32);
+    while !asked.is_empty() {
+        let generations = from..from.saturating_add(AT_ONCE);
+        let uses = asked
+            .iter()
+            .flat_map(|purpose| generations.clone().map(|it| SigningUse { purpose: *purpose, generation: it }));
+        let keys: Vec<Key> = uses.map(SigningKey::key).collect();
+        let rows = load(&keys)?;
+        let rows = rows.iter().filter_map(|it| it.record.as_ref().and_then(SigningKey::peel));
+        found.extend(rows.map(|row| (row.id, SigningKey::clone(row))));
+        let all = |purpose: Purpose| {
+            generations.clone().all(|it| found.contains_key(&SigningUse { purpose, generation: it }))
+        };
+        asked.retain(|purpose| !generations.is_empty() && all(*purpose));
+        from = generations.end;
+    }
+    let mut rows = Vec::with_capacity(found.len());
     for purpose in Purpose::ALL {
-        for generation in 0..=u32::MAX {
-            let loaded = load(&[SigningKey::key(SigningUse { purpose, generation })])?;
-            let record = loaded.into_iter().find_map(|row| row.record);
-            let Some(row) = record.as_ref().and_then(SigningKey::peel) else { break };
-            rows.push(SigningKey::clone(row));
-        }
+        rows.extend((0..=u32::MAX).map_while(|generation| found.remove(&SigningUse { purpose, generation })));
     }
     Ok(rows)
 }
@@ -295,5 +310,43 @@ impl Signer for KeyRing {
                 tracing::error!(error = with_causes(&error), "a signing key cannot be opened");
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test may panic")]
+    use svc_core::store::MemoryStore;
+
+    use super::*;
+
+    /// However many generations there are, they are read in a few loads, in order, and up to the first that is not there.
+    #[test]
+    fn keys_are_read_a_few_loads_at_once() {
+        let directory = tempfile::tempdir().unwrap();
+        let (master, mut store) = (MasterKey::make(directory.path()).unwrap(), MemoryStore::new());
+        let now = Timestamp::from_millis(1_000);
+        let mut counts = Vec::new();
+        for generations in [0, 3, AT_ONCE, AT_ONCE + 1] {
+            for purpose in Purpose::ALL {
+                for generation in 0..generations {
+                    keep(&mut store, fresh(&master, SigningUse { purpose, generation }, now, now).unwrap()).unwrap();
+                }
+                // Behind a gap nobody looks.
+                let behind = SigningUse { purpose, generation: generations + 1 };
+                if generations == AT_ONCE + 1 {
+                    keep(&mut store, fresh(&master, behind, now, now).unwrap()).unwrap();
+                }
+            }
+            let mut loads = 0;
+            let rows = stored(&mut |keys| {
+                loads += 1;
+                store.load(keys).map_err(StoreError::of)
+            });
+            let all = Purpose::ALL.iter().flat_map(|purpose| (0..generations).map(move |it| (*purpose, it)));
+            assert!(rows.unwrap().iter().map(|it| (it.id.purpose, it.id.generation)).eq(all), "{generations}");
+            counts.push(loads);
+        }
+        assert_eq!(counts, [1, 1, 2, 2]);
     }
 }
