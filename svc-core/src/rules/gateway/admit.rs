@@ -338,6 +338,7 @@ impl Policy<'_> {
             usage: crate::state::gateway::Usage::default(),
             cost: MicroUsd::ZERO,
             unpriced: false,
+            follows: false,
             cheapest: cheapest(rivals, first.multiplier),
             token_prices: first.model.prices.as_ref().map(|it| it.tokens),
             data_loss: asked.findings.clone(),

@@ -136,7 +136,7 @@ pub fn finish_call(scope: &mut Scope<'_>, asked: &FinishCall) -> Result<Arc<Call
         next.cost = call.cost.plus(new.cost);
         budgeting::settle(scope, &call, new.cost)?;
         add_to_task(scope, &next, next.cost, asked.end)?;
-        super::rollup::add(scope, &next, demand, estimated)?;
+        super::rollup::add(scope, &mut next, demand, estimated)?;
     }
     scope.put(next.clone());
     Ok(Arc::new(next))
@@ -171,7 +171,7 @@ pub fn lapse_call(scope: &mut Scope<'_>, id: CallId) -> Result<Option<Arc<Call>>
     };
     budgeting::settle(scope, &call, cost)?;
     add_to_task(scope, &next, next.cost, CallEnd::Lapsed)?;
-    super::rollup::add(scope, &next, None, true)?;
+    super::rollup::add(scope, &mut next, None, true)?;
     tell_lapse(scope, &next, *lapses_at);
     scope.put(next.clone());
     Ok(Some(Arc::new(next)))

@@ -29,11 +29,17 @@ struct Beside {
     first: bool,
 }
 
-/// Adds a call that has ended to its day. `estimated` is whether what its last try used is an estimate.
+/// Adds a call that has ended to its day, and notes in it whether it is the first of its task. `estimated` is whether what its last
+/// try used is an estimate.
 ///
 /// # Errors
 /// [`Halt::Load`], or `internal` where the workspace is not there.
-pub(super) fn add(scope: &mut Scope<'_>, call: &Call, demand: Option<&Demand>, estimated: bool) -> Result<(), Halt> {
+pub(super) fn add(
+    scope: &mut Scope<'_>,
+    call: &mut Call,
+    demand: Option<&Demand>,
+    estimated: bool,
+) -> Result<(), Halt> {
     if matches!(call.state, CallState::Ended { end: CallEnd::Refused, .. }) && call.cost == MicroUsd::ZERO {
         return Ok(());
     }
@@ -43,6 +49,7 @@ pub(super) fn add(scope: &mut Scope<'_>, call: &Call, demand: Option<&Demand>, e
     let repeated = demand.is_some_and(|it| cell.repeats(&it.digest, is_whole(call)));
     // Not by how many calls the task has: others of them may run, and one that was refused counts nowhere.
     let first = task.as_ref().is_none_or(|it| it.uncounted);
+    call.follows = !first;
     let beside = Beside { estimated, left_over: MicroUsd::ZERO, repeated, first };
     cell.add_call(&facts(call, beside));
     scope.put(cell);
@@ -69,9 +76,9 @@ pub(super) fn correct(
     // Those that the lapsed call had are counted already.
     add_attempts(scope, call, lapsed.attempts.len())?;
     let mut cell = cell_of(scope, lapsed)?;
-    let task = scope.get::<Task>(Task::key_of(call.workspace, &call.task))?;
     let repeated = demand.is_some_and(|it| cell.repeats(&it.digest, is_whole(call)));
-    let first = task.as_ref().is_none_or(|it| it.calls <= 1);
+    // As it was counted: others of its task may have come since.
+    let first = !lapsed.follows;
     let charged = Call { cost: lapsed.cost.plus(more), ..call.clone() };
     let before = Beside { estimated: true, left_over: MicroUsd::ZERO, repeated: false, first };
     let beside = Beside { estimated, left_over: charged.cost.less(call.cost), repeated, first };

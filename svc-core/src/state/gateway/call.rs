@@ -55,6 +55,10 @@ pub struct Call {
     /// Whether something that it used has no price: then `cost` is less than it came to, never free.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub unpriced: bool,
+    /// Whether it was not the first of its task, where that is known: of one that has ended. Rows of an older release do not say, and
+    /// then nothing counts as missed in a cache for it.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub follows: bool,
     /// The least that it could have cost at a model that does as well at its class, by its worst case; none that has failed it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cheapest: Option<MicroUsd>,
