@@ -112,6 +112,9 @@ pub struct CallBudget {
     pub id: BudgetId,
     /// When the period began in which the call was admitted.
     pub period: Timestamp,
+    /// Of which generation that period was; 0 in rows of an older release.
+    #[serde(default, skip_serializing_if = "super::budget::is_first")]
+    pub generation: u32,
     /// Whether what the call holds passes the budget's `stop`, as it may in shadow alone.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub past_stop: bool,

@@ -28,6 +28,10 @@ pub struct BudgetUse {
     pub budget: BudgetId,
     /// When the running period began.
     pub start: Timestamp,
+    /// How often a period has begun since the budget was made: one that is begun anew, as after a clock was ahead, has the start of
+    /// the one before it. 0 in rows of an older release.
+    #[serde(default, skip_serializing_if = "is_first")]
+    pub generation: u32,
     /// When it ends; absent where it never does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub end: Option<Timestamp>,
@@ -49,6 +53,12 @@ pub struct BudgetUse {
     /// The latest approval that was asked for in this period.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asked: Option<ApprovalId>,
+}
+
+/// Whether a period is of the first generation.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands a reference")]
+pub(in crate::state::gateway) const fn is_first(generation: &u32) -> bool {
+    *generation == 0
 }
 
 /// Read by its budget's id alone.
@@ -130,13 +140,14 @@ pub struct Admission {
 }
 
 impl BudgetUse {
-    /// How a budget begins the period that `now` lies in.
+    /// How a budget that nothing was spent of yet begins the period that `now` lies in.
     #[must_use]
     pub fn begin(budget: &Budget, now: Timestamp, settings: &Settings) -> Self {
         let (start, end) = budget.period.bounds(now, budget.created_at, settings);
         Self {
             budget: budget.id,
             start,
+            generation: 0,
             end,
             spent: MicroUsd::ZERO,
             reserved: MicroUsd::ZERO,
@@ -153,13 +164,18 @@ impl BudgetUse {
     #[must_use]
     pub fn at(&self, budget: &Budget, now: Timestamp, settings: &Settings) -> Self {
         match self.end {
-            Some(_) if self.start.is_ahead_of(now) => Self::begin(budget, now, settings),
+            Some(_) if self.start.is_ahead_of(now) => self.anew(budget, now, settings),
             Some(end) if now >= end => {
-                let begun = Self::begin(budget, now, settings);
+                let begun = self.anew(budget, now, settings);
                 Self { start: begun.start.max(end), ..begun }
             }
             Some(_) | None => self.clone(),
         }
+    }
+
+    /// The period that `now` lies in, of another generation than this one.
+    fn anew(&self, budget: &Budget, now: Timestamp, settings: &Settings) -> Self {
+        Self { generation: self.generation.saturating_add(1), ..Self::begin(budget, now, settings) }
     }
 
     /// What may be spent in this period: the budget's amount, or what a person has raised it to where that is more.
@@ -215,13 +231,13 @@ impl BudgetUse {
     pub fn reserve(&mut self, micros: MicroUsd) -> CallBudget {
         self.reserved = self.reserved.plus(micros);
         self.open = self.open.saturating_add(1);
-        CallBudget { id: self.budget, period: self.start, past_stop: false }
+        CallBudget { id: self.budget, period: self.start, generation: self.generation, past_stop: false }
     }
 
     /// A call has come to its end, or lapsed and is charged its estimate: its cost replaces what it reserved. Whether it was
     /// a call of this period; one of another changes nothing.
     pub fn settle(&mut self, call: &CallBudget, reserved: MicroUsd, cost: MicroUsd) -> bool {
-        if call.id != self.budget || call.period != self.start {
+        if (call.id, call.period, call.generation) != (self.budget, self.start, self.generation) {
             return false;
         }
         self.reserved = self.reserved.less(reserved);

@@ -101,7 +101,7 @@ fn a_period_that_is_yet_to_come_does_not_run() {
     let held = ahead.reserve(micros(1_200));
     assert!(ahead.admit(&budget, micros(1), Mode::Enforce).refuses);
     let mut running = ahead.at(&budget, noon(), &settings);
-    assert_eq!(running, BudgetUse::begin(&budget, noon(), &settings));
+    assert_eq!(running, BudgetUse { generation: 2, ..BudgetUse::begin(&budget, noon(), &settings) });
     let said = running.admit(&budget, micros(1_000), Mode::Enforce);
     assert!(!said.refuses && said.retry_after_s(noon()).unwrap() < 86_400, "{said:?}");
     assert!(!running.settle(&held, micros(1_200), micros(1_200)), "it was no call of this period");
@@ -111,6 +111,26 @@ fn a_period_that_is_yet_to_come_does_not_run() {
         next,
         "by another node's clock it runs"
     );
+}
+
+/// A period that is begun anew, after a clock was ahead, starts when the one of before did: what is told of a call of that one is none
+/// of its calls. Rows of an older release say nothing of it.
+#[test]
+fn a_period_that_is_begun_anew_is_another_one() {
+    let (budget, settings) = (of_key(1_000), Settings::default());
+    let mut before = BudgetUse::begin(&budget, noon(), &settings);
+    let held = before.reserve(micros(400));
+    let ahead = before.at(&budget, noon().plus(Span::hours(24 * 3_653)), &settings);
+    let mut running = ahead.at(&budget, noon(), &settings);
+    assert_eq!(running.start, before.start);
+    let own = running.reserve(micros(400));
+    assert!(!running.settle(&held, micros(400), micros(9)));
+    assert_eq!((running.spent, running.reserved, running.open), (MicroUsd::ZERO, micros(400), 1));
+    assert!(running.settle(&own, micros(400), micros(9)));
+    let stored = serde_json::to_string(&(&before, &held)).unwrap();
+    assert!(!stored.contains("generation"), "{stored}");
+    let (mut old, held): (BudgetUse, CallBudget) = serde_json::from_str(&stored).unwrap();
+    assert!(old.settle(&held, micros(400), micros(9)));
 }
 
 /// Where none of it was used, the period that runs is that of the zone before as well: no budget is there twice in it.
