@@ -256,9 +256,11 @@ impl<D: Decide> Turn<D> {
     }
 
     /// Whether a permitting decision rests on a row that is not there and that it does not write. A locking read of an
-    /// absent row protects nothing on some databases, so what was absent could be written by another node meanwhile.
+    /// absent row protects nothing on some databases, nor does deleting one, so what was absent could be written by another node
+    /// meanwhile.
     fn found_absent(&mut self, run: &scope::Run) -> bool {
-        let found = run.absent.iter().any(|key| run.puts.get(key).is_none() && !run.spared.contains(key));
+        let writes = |key| matches!(run.puts.get(key), Some(Some(_)));
+        let found = run.absent.iter().any(|key| !writes(key) && !run.spared.contains(key));
         self.unsound = self.unsound.or_else(|| found.then_some("a permitting decision rests on an absent row"));
         found
     }

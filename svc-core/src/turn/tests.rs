@@ -296,6 +296,12 @@ fn a_permission_on_an_absent_row_is_stopped() {
         let _ = scope.get::<Roster>(at(1))?;
         Ok(Said { permits: true, number: 0 })
     }));
+    // Deleting what is not there holds nobody off who writes it.
+    is_stopped(toy(|scope| {
+        let _ = scope.get::<Roster>(at(1))?;
+        scope.delete::<Roster>(at(1));
+        Ok(Said { permits: true, number: 0 })
+    }));
     let mut store = MemoryStore::new();
     let no = toy(|scope| scope.get::<Roster>(at(1)).map(|_| said(5)));
     let run = drive(&mut store, turn(vec![no, add_one(1)], Rows::default()));

@@ -89,11 +89,12 @@ pub(super) fn note(scope: &mut Scope<'_>, activity: &mut Activity, tool: bool) -
             break;
         }
         let id = BlockId { owner: sealed.id.owner, number: line.first };
-        let dead = scope.get::<Block>(id)?.is_none_or(|block| block.at.last().is_none_or(|at| *at <= since));
-        if !dead {
-            break;
+        if let Some(block) = scope.get_if_any::<Block>(id)? {
+            if block.at.last().is_some_and(|at| *at > since) {
+                break;
+            }
+            scope.delete::<Block>(id);
         }
-        scope.delete::<Block>(id);
         line.first = line.first.saturating_add(1);
     }
     scope.put(sealed);
