@@ -186,6 +186,20 @@ fn a_duplicate_is_found_in_a_block() {
     assert_eq!(ask(&mut world, &agent, payment(41, "EUR", "shop.example")).0, Verb::Allow);
 }
 
+/// Where a payee was paid more often within ten minutes than is looked through, the next payment passes for one of those, whatever it
+/// comes to: a person is asked. Ten minutes later nothing is left of it.
+#[test]
+fn beyond_two_thousand_payments_each_may_be_a_duplicate() {
+    let (mut world, agent) = calm(&[PAY]);
+    let mut amounts = 1..;
+    let mut next = |world: &mut World| ask(world, &agent, payment(amounts.next().unwrap(), "EUR", "shop.example"));
+    let allowed = (0..2_200).position(|_| next(&mut world).0 != Verb::Allow);
+    assert!(allowed.is_some_and(|it| (2_048..2_100).contains(&it)), "{allowed:?}");
+    assert_eq!(next(&mut world), (Verb::Ask, vec![Code::PossibleDuplicate]));
+    world.advance(Span::minutes(10));
+    assert_eq!(next(&mut world).0, Verb::Allow);
+}
+
 /// A mandate may say that duplicates are noted only; so does the tier `trusted`.
 #[test]
 fn a_duplicate_may_be_noted_only() {

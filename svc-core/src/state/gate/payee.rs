@@ -2,7 +2,8 @@
 //! possible duplicates are seen by.
 //!
 //! Payments are numbered from 0. The newest lie in the row, older ones in sealed blocks, dead ones nowhere, so that
-//! neither the row nor a decision grows with the past.
+//! the row does not grow with the past. Nor does a decision but for the payments of [`DUPLICATE_WINDOW`], which are looked through
+//! one by one: two thousand of them at most, and beyond that the payment passes for one that is there already.
 
 use serde::{Deserialize, Serialize};
 
