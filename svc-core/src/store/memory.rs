@@ -1,6 +1,7 @@
 //! The reference store: rows in a map, and the lists of each index in order. Tests and embedders without a disk use it;
 //! what it does is what every store has to do.
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Bound;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -106,8 +107,12 @@ impl Store for MemoryStore {
         for write in &commit.writes {
             let before = if write.unlink.is_empty() { Stamp::ABSENT } else { inner.stamp(&write.key) };
             for link in &write.unlink {
-                if let Some(list) = inner.links.get_mut(&(link.index, link.prefix)) {
-                    list.remove(&(Inner::place(*link, before), Some(write.key)));
+                if let Entry::Occupied(mut list) = inner.links.entry((link.index, link.prefix)) {
+                    list.get_mut().remove(&(Inner::place(*link, before), Some(write.key)));
+                    // Most lists are of a thing that comes to its end, and there is no end to them.
+                    if list.get().is_empty() {
+                        list.remove();
+                    }
                 }
             }
             for link in &write.link {
@@ -146,5 +151,34 @@ impl Store for MemoryStore {
         } else {
             listed.filter_map(found).take(range.limit).collect()
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test may panic")]
+    use super::*;
+    use crate::store::Write;
+    use crate::testing::sample;
+
+    /// A list that nothing is on any more takes no place.
+    #[test]
+    fn a_list_goes_with_its_last_entry() {
+        let mut store = MemoryStore::new();
+        let mut write = |stamp, record: Option<Record>, row: &Record| {
+            let (key, links) = (row.key(), row.links());
+            let (unlink, link) = if record.is_some() { (vec![], links) } else { (links, vec![]) };
+            let commit = Commit { checks: vec![(key, stamp)], writes: vec![Write { key, record, unlink, link }] };
+            let Committed::Applied(stamp) = store.commit(&commit).unwrap() else { return Stamp::ABSENT };
+            stamp
+        };
+        let rows = sample::rows();
+        for row in &rows {
+            let stamp = write(Stamp::ABSENT, Some(row.clone()), row);
+            assert_ne!(stamp, Stamp::ABSENT);
+            assert_ne!(write(stamp, None, row), Stamp::ABSENT);
+        }
+        assert!(rows.iter().any(|it| !it.links().is_empty()));
+        assert!(store.is_empty() && store.lock().links.is_empty());
     }
 }
