@@ -105,6 +105,14 @@ macro_rules! commands {
         #[derive(Clone, Debug)]
         pub enum Command { $($(#[$doc])* $name($name),)* }
 
+        impl Command {
+            /// What it is called, for the log.
+            #[must_use]
+            pub const fn name(&self) -> &'static str {
+                match self { $(Self::$name(_) => stringify!($name),)* }
+            }
+        }
+
         impl Decide for Command {
             type Reply = Reply;
 

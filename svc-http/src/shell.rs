@@ -219,7 +219,8 @@ impl<S: Service> Shell<S> {
     pub(crate) fn unread(&self, refusal: &Refusal, request_id: &str) {
         let (status, took) = (refusal.status(), Duration::ZERO);
         self.service.answered(None, status, Some(refusal.kind()), took);
-        log::request(&RequestLine { method: "-", route: None, status, took, request_id, refused: None, call: None });
+        let refused = Some(refusal.type_());
+        log::request(&RequestLine { method: "-", route: None, status, took, request_id, refused, call: None });
     }
 
     /// The request's way through the order of refusals.

@@ -90,6 +90,30 @@ impl Following {
         }
     }
 
+    /// Whether one pass does but a part of what takes many commands.
+    pub(crate) const fn goes_by_steps(&self) -> bool {
+        self.pages != usize::MAX
+    }
+
+    /// Notes that what was to be done for a due row could not be: it is not tried again at every pass.
+    pub(crate) fn rest(&mut self, core: &Core, row: (u128, Key)) {
+        self.seen.insert(row, Progress::Rests(core.clock.now().plus(RESTS)));
+    }
+
+    /// The same of a due row that cannot be read, where it does not rest; whether it is to be told of now.
+    pub(crate) fn rests_anew(&mut self, core: &Core, row: (u128, Key)) -> bool {
+        match self.rows.remove(&row) {
+            Some(rests @ Progress::Rests(until)) if core.clock.now() < until => {
+                self.seen.insert(row, rests);
+                false
+            }
+            _ => {
+                self.rest(core, row);
+                true
+            }
+        }
+    }
+
     /// Does what follows for a due row, as far as one pass goes.
     ///
     /// # Errors
@@ -252,8 +276,8 @@ mod tests {
     use svc_core::rules::people::by::By;
     use svc_core::rules::read::get_action;
     use svc_core::state::gate::{Agent, Status, Sweep, Verb};
-    use svc_core::state::people::{Role, Selector, Settings as WorkspaceSettings};
-    use svc_core::store::{Clock as _, MemoryStore, Store};
+    use svc_core::state::people::{Hold, HoldTask, HoldWork, Role, Selector, Settings as WorkspaceSettings};
+    use svc_core::store::{Clock as _, Commit, Committed, MemoryStore, Row as _, Store, Write};
     use svc_core::testing::FakeClock;
     use svc_core::testing::fault::{Fault, Faulty, Operation};
     use svc_core::testing::people::{sign_in, sign_in_owner};
@@ -431,5 +455,68 @@ mod tests {
         clock.advance(RESTS);
         assert!(tried(&mut following));
         assert!(!follows());
+    }
+
+    /// A timer that fails is tried again after a rest, not at every pass.
+    #[test]
+    fn a_timer_that_fails_rests() {
+        let (gate, rejects, agent, clock) = site();
+        let pays = gate.execute(Authorize::new(agent, payment(100, "EUR", "a.example"), [7; 16])).unwrap();
+        gate.tick().unwrap();
+        clock.advance(Span::hours(24 * 3));
+        let mut following = Following::default();
+        let tried = |following: &mut Following| {
+            let before = rejects.commits.load(Ordering::SeqCst);
+            assert!(!pass(gate.core(), following).unwrap().more);
+            rejects.commits.load(Ordering::SeqCst) - before
+        };
+        rejects.on.store(true, Ordering::SeqCst);
+        assert!(tried(&mut following) > 0);
+        assert_eq!(tried(&mut following), 0);
+        clock.advance(RESTS);
+        assert!(tried(&mut following) > 0);
+        rejects.on.store(false, Ordering::SeqCst);
+        clock.advance(RESTS);
+        assert!(tried(&mut following) > 0);
+        let seen = gate.read(|scope| get_action(scope, &agent, pays.id())).unwrap();
+        assert_eq!(seen.status(), Status::Lapsed);
+    }
+
+    /// What a hold does to very many agents is done a step a pass, so that nothing else that is due waits for all of it.
+    #[test]
+    fn a_hold_goes_a_step_a_pass() {
+        let (gate, mut rejects, agent, clock) = site();
+        let freeze = FleetRequest {
+            workspace: agent.workspace,
+            by: By::Program,
+            selector: Selector::everyone(),
+            reason: Note::parse("odd").unwrap(),
+            confirm: Some(1),
+            seen: None,
+        };
+        let Fleet::Frozen(halted) = gate.freeze_fleet(&freeze).unwrap() else { panic!("the agents are counted") };
+        let id = halted.hold.unwrap();
+        gate.tick().unwrap();
+        let key = Hold::key(id);
+        let loaded = rejects.store.load(&[key]).unwrap().remove(0);
+        let before = loaded.record.unwrap();
+        let mut hold = Hold::clone(Hold::peel(&before).unwrap());
+        let work = HoldWork::new(HoldTask::Void, clock.now(), None);
+        hold.work = Some(work.clone());
+        hold.then = vec![work.clone(), work];
+        let record = Hold::wrap(Arc::new(hold));
+        let (unlink, link) = (before.links(), record.links());
+        let write = Write { key, record: Some(record), unlink, link };
+        let done = rejects.store.commit(&Commit { checks: vec![(key, loaded.stamp)], writes: vec![write] }).unwrap();
+        assert!(matches!(done, Committed::Applied(_)));
+        clock.advance(Span::minutes(1));
+        let left = || gate.read(|scope| scope.get::<Hold>(id)).unwrap().unwrap().steps_left();
+        let mut following = Following::default();
+        let mut seen = vec![left()];
+        while pass(gate.core(), &mut following).unwrap().more {
+            seen.push(left());
+            assert!(seen.len() < 10, "{seen:?}");
+        }
+        assert_eq!((seen, left()), (vec![3, 2, 1], 0));
     }
 }

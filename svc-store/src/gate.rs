@@ -446,7 +446,8 @@ impl Gate {
     /// # Errors
     /// The store does not answer or the queue is full; what is left is still due.
     pub fn tick(&self) -> Result<Option<Timestamp>, Failure<StoreError>> {
-        timers::pass(self.core(), &mut Following::without_end()).map(|pass| pass.next)
+        let pass = timers::pass(self.core(), &mut Following::without_end())?;
+        pass.trouble.map_or(Ok(pass.next), Err)
     }
 
     /// Gives the workspace's waiting ledger records their places now, and waits for it.

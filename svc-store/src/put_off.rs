@@ -2,27 +2,25 @@
 //! who looks for what is due finds them, so they are looked for once. A server by whose clock time has gone back decides nothing until it
 //! is started again ([`Newest`](crate::newest::Newest)), so that once is enough.
 //!
-//! **Invariant:** nothing is decided here. A scan finds keys; the commands read them again and decide.
+//! **Invariant:** nothing is decided here. A scan finds keys; the commands read them again and decide. It counts as looked for once every
+//! list was read to its end; a row that cannot be read is told of and left out.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use svc_core::command::{Command, Wake};
 use svc_core::engine::Failure;
 use svc_core::state::edge::LEASE;
-use svc_core::store::{Found, Key, Range, Record};
+use svc_core::store::{Key, Loaded, Range, Record};
 use svc_core::value::Timestamp;
 use svc_core::value::link::{Index, SHARDS, instant_order};
 
 use crate::error::StoreError;
 use crate::gate::Core;
 use crate::lasting::with_causes;
-use crate::timers::{run, scan};
+use crate::timers::{run, scan_each};
 
 /// Rows that are looked at at once.
 const PAGE: usize = 256;
-/// Pages of one shard's calls that are looked through, the furthest ahead first: those are the ones that were put off the most.
-const PAGES_MAX: usize = 256;
-
 /// Whether it was looked for.
 #[derive(Debug, Default)]
 pub(crate) struct PutOff(AtomicBool);
@@ -36,35 +34,25 @@ impl PutOff {
         if self.0.load(Ordering::Acquire) {
             return Ok(());
         }
-        readable(sweeps(core))?;
-        (0..SHARDS).try_for_each(|shard| readable(calls(core, shard)))?;
+        sweeps(core)?;
+        (0..SHARDS).try_for_each(|shard| calls(core, shard))?;
         self.0.store(true, Ordering::Release);
         Ok(())
-    }
-}
-
-/// A row that cannot be read cannot be read the next time either: nothing that is due waits for it.
-fn readable(looked: Result<(), Failure<StoreError>>) -> Result<(), Failure<StoreError>> {
-    match looked {
-        Err(failure @ Failure::Load(StoreError::Undecodable(_))) => {
-            tracing::error!(error = with_causes(&failure), "what was put off could not be looked for");
-            Ok(())
-        }
-        looked => looked,
     }
 }
 
 fn sweeps(core: &Core) -> Result<(), Failure<StoreError>> {
     let mut range = Range::all(Index::Workspaces, 0, PAGE);
     loop {
-        let page = scan(core, &range)?;
-        let keys: Vec<Key> = page.iter().filter_map(|it| sweep_of(&it.row.key)).collect();
-        let rows = core.readers.open().and_then(|mut reader| reader.load(&keys)).map_err(Failure::Load)?;
+        // Which workspaces there are their keys tell: none waits for one that cannot be read.
+        let page = scan_each(core, &range)?;
+        let keys: Vec<Key> = page.iter().filter_map(|it| sweep_of(&it.key)).collect();
+        let rows = readable(core, &keys)?;
         let now = core.clock.now();
         let off = rows.iter().filter(|it| matches!(&it.record, Some(Record::Sweep(sweep)) if sweep.is_put_off(now)));
         bring_forward(core, off.map(|it| it.key).collect())?;
         match page.last() {
-            Some(last) if page.len() == PAGE => range.after = Some((last.order, last.row.key)),
+            Some(last) if page.len() == PAGE => range.after = Some((last.order, last.key)),
             _ => return Ok(()),
         }
     }
@@ -74,24 +62,53 @@ const fn sweep_of(workspace: &Key) -> Option<Key> {
     if let Key::Workspace(id) = workspace { Some(Key::Sweep(*id)) } else { None }
 }
 
+/// Those of some rows that can be read. One that cannot be cannot be the next time either: nothing that is due waits for it.
+fn readable(core: &Core, keys: &[Key]) -> Result<Vec<Loaded>, Failure<StoreError>> {
+    let mut reader = core.readers.open().map_err(Failure::Load)?;
+    match reader.load(keys) {
+        Err(error) if error.is_of_a_row() => {}
+        loaded => return loaded.map_err(Failure::Load),
+    }
+    let mut rows = Vec::with_capacity(keys.len());
+    for key in keys {
+        match reader.load(&[*key]) {
+            Ok(loaded) => rows.extend(loaded),
+            Err(error) if error.is_of_a_row() => tell(key, &error),
+            Err(error) => return Err(Failure::Load(error)),
+        }
+    }
+    Ok(rows)
+}
+
+fn tell(key: &Key, error: &StoreError) {
+    tracing::error!(row = ?key, error = with_causes(error), "whether it was put off cannot be read");
+}
+
 fn calls(core: &Core, shard: u128) -> Result<(), Failure<StoreError>> {
     // Nothing that lasts is shorter than a lease.
     let from = instant_order(core.clock.now().plus(LEASE));
     let mut range = Range { from, newest_first: true, ..Range::all(Index::Outbox, shard, PAGE) };
-    for _ in 0..PAGES_MAX {
-        let page = scan(core, &range)?;
+    loop {
+        let page = scan_each(core, &range)?;
         let now = core.clock.now();
-        bring_forward(core, page.iter().filter(|it| is_put_off(it, now)).map(|it| it.row.key).collect())?;
+        let mut off = Vec::new();
+        for listed in &page {
+            match &listed.row {
+                Ok(row) if is_put_off(row, now) => off.push(listed.key),
+                Ok(_) => {}
+                Err(error) => tell(&listed.key, error),
+            }
+        }
+        bring_forward(core, off)?;
         match page.last() {
-            Some(last) if page.len() == PAGE => range.after = Some((last.order, last.row.key)),
-            _ => break,
+            Some(last) if page.len() == PAGE => range.after = Some((last.order, last.key)),
+            _ => return Ok(()),
         }
     }
-    Ok(())
 }
 
-fn is_put_off(found: &Found, now: Timestamp) -> bool {
-    matches!(&found.row.record, Some(Record::Job(job)) if job.is_put_off(now))
+fn is_put_off(row: &Loaded, now: Timestamp) -> bool {
+    matches!(&row.record, Some(Record::Job(job)) if job.is_put_off(now))
 }
 
 fn bring_forward(core: &Core, keys: Vec<Key>) -> Result<(), Failure<StoreError>> {

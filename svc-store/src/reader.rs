@@ -5,7 +5,7 @@
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use svc_core::store::{Found, Key, Loaded, Range, Store, all_answered};
+use svc_core::store::{Found, Key, Listed, Loaded, Range, Store, all_answered};
 use svc_core::value::Timestamp;
 
 use crate::backend::{Backend, Others};
@@ -30,6 +30,7 @@ pub(crate) trait Readers: Send + Sync {
 pub(crate) trait Snapshot {
     fn load(&mut self, keys: &[Key]) -> Result<Vec<Loaded>, StoreError>;
     fn scan(&mut self, range: &Range) -> Result<Vec<Found>, StoreError>;
+    fn scan_each(&mut self, range: &Range) -> Result<Vec<Listed<StoreError>>, StoreError>;
 }
 
 /// The readers of a backend, at most [`READERS_MAX`] at once.
@@ -114,6 +115,14 @@ impl<B: Backend> Snapshot for Open<'_, B> {
 
     fn scan(&mut self, range: &Range) -> Result<Vec<Found>, StoreError> {
         caught(|| self.session.scan(range).map_err(StoreError::of))?
+    }
+
+    fn scan_each(&mut self, range: &Range) -> Result<Vec<Listed<StoreError>>, StoreError> {
+        let listed = caught(|| self.session.scan_each(range).map_err(StoreError::of))??;
+        Ok(listed
+            .into_iter()
+            .map(|it| Listed { order: it.order, key: it.key, row: it.row.map_err(StoreError::of) })
+            .collect())
     }
 }
 

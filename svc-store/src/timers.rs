@@ -9,7 +9,7 @@ use std::time::Duration;
 use svc_core::command::{Command, Reply};
 use svc_core::engine::{Failure, done_with, sequences, steps_of};
 use svc_core::refusal::Kind;
-use svc_core::store::{CommitError, Found, Range};
+use svc_core::store::{CommitError, Found, Listed, Range};
 use svc_core::value::Timestamp;
 use svc_core::value::link::{Index, SHARDS, instant_order};
 
@@ -32,7 +32,7 @@ const PLACED_MAX: usize = 128;
 const SCANS_MAX: usize = 256;
 
 /// What a pass found.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Pass {
     /// When the next timer is due, as far as rows tell.
     pub(crate) next: Option<Timestamp>,
@@ -42,49 +42,63 @@ pub(crate) struct Pass {
     pub(crate) placed: bool,
     /// Whether there is more to do for a due row than one pass does.
     pub(crate) more: bool,
+    /// What was the matter first with what could not be read: all else was done all the same.
+    pub(crate) trouble: Option<Failure<StoreError>>,
+    /// Whether it has missed what a shard has that is due.
+    missed: bool,
 }
 
-/// Looks over all shards once, has what is due done, and waits for it. Where a row of a shard cannot be read, the others are
-/// looked over all the same, and what was the matter is told at the end.
+impl Pass {
+    /// Keeps in mind that something could not be read.
+    fn note(&mut self, failure: Failure<StoreError>) {
+        self.trouble.get_or_insert(failure);
+    }
+}
+
+/// Looks over all shards once, has what is due done, and waits for it. Where a row cannot be read, whatever is due beside it is done
+/// all the same, and what was the matter is told at the end.
 pub(crate) fn pass(core: &Core, following: &mut Following) -> Result<Pass, Failure<StoreError>> {
     let pass = all(core, following);
-    following.turn(pass.is_ok());
+    following.turn(pass.as_ref().is_ok_and(|it| !it.missed));
     pass
 }
 
 fn all(core: &Core, following: &mut Following) -> Result<Pass, Failure<StoreError>> {
-    let (mut pass, mut unreadable) = (Pass::default(), None);
-    renew(core)?;
-    core.put_off.look(core)?;
-    for shard in 0..SHARDS {
-        match one(core, shard, following) {
-            Ok(found) => {
-                pass.placed |= found.placed;
-                pass.more |= found.more;
-                pass.next = earlier(pass.next, found.next);
-                pass.ahead = earlier(pass.ahead, found.ahead);
-            }
-            Err(failure @ Failure::Load(StoreError::Undecodable(_))) => unreadable = Some(failure),
-            Err(failure) => return Err(failure),
+    let mut pass = Pass::default();
+    // A store that answers nobody answers no shard either.
+    for looked in [renew(core), core.put_off.look(core)] {
+        if let Err(failure) = looked {
+            pass.note(failure);
         }
     }
-    unreadable.map_or(Ok(pass), Err)
+    for shard in 0..SHARDS {
+        match one(core, shard, following, &mut pass) {
+            Err(Failure::Load(error)) if error.is_of_a_row() => {
+                pass.missed = true;
+                pass.note(Failure::Load(error));
+            }
+            done => done?,
+        }
+    }
+    Ok(pass)
 }
 
 /// Has what is due in a shard done. Placing does not wait for a timer's row that cannot be read.
-fn one(core: &Core, shard: u128, following: &mut Following) -> Result<Pass, Failure<StoreError>> {
+fn one(core: &Core, shard: u128, following: &mut Following, pass: &mut Pass) -> Result<(), Failure<StoreError>> {
     let until = instant_order(core.clock.now()).saturating_add(1);
-    let woken = wake(core, shard, until, following);
-    let placed = place(core, shard)?;
-    let more = woken?;
+    let woken = wake(core, shard, until, following, pass);
+    pass.placed |= place(core, shard)?;
+    woken?;
     let next = first(core, shard, 0)?;
     let ahead = if next.is_some_and(|it| instant_order(it) < until) { first(core, shard, until)? } else { next };
-    Ok(Pass { next, ahead, placed, more })
+    pass.next = earlier(pass.next, next);
+    pass.ahead = earlier(pass.ahead, ahead);
+    Ok(())
 }
 
 /// When the first timer of a shard is due, from this place of the index on.
 fn first(core: &Core, shard: u128, from: u128) -> Result<Option<Timestamp>, Failure<StoreError>> {
-    let found = scan(core, &Range { from, ..Range::all(Index::Wake, shard, 1) })?;
+    let found = scan_each(core, &Range { from, ..Range::all(Index::Wake, shard, 1) })?;
     Ok(found.first().map(|it| Timestamp::from_millis(i64::try_from(it.order).unwrap_or(i64::MAX))))
 }
 
@@ -105,31 +119,83 @@ pub(crate) fn scan(core: &Core, range: &Range) -> Result<Vec<Found>, Failure<Sto
     core.readers.open().and_then(|mut reader| reader.scan(range)).map_err(Failure::Load)
 }
 
-/// Wakes the rows of a shard whose time has come, those before `until` in its index; whether there is more to do for one of them. One that fails stays due and
-/// does not keep the others waiting.
-fn wake(core: &Core, shard: u128, until: u128, following: &mut Following) -> Result<bool, Failure<StoreError>> {
-    let mut more = false;
+/// As [`scan`], each row for itself: what is due waits for none that cannot be read.
+pub(crate) fn scan_each(core: &Core, range: &Range) -> Result<Vec<Listed<StoreError>>, Failure<StoreError>> {
+    core.readers.open().and_then(|mut reader| reader.scan_each(range)).map_err(Failure::Load)
+}
+
+/// Wakes the rows of a shard whose time has come, those before `until` in its index. One that fails, or cannot be read, stays due, and
+/// neither keeps the others waiting nor is tried at every pass.
+fn wake(
+    core: &Core,
+    shard: u128,
+    until: u128,
+    following: &mut Following,
+    pass: &mut Pass,
+) -> Result<(), Failure<StoreError>> {
     let mut range = Range { until, ..Range::all(Index::Wake, shard, DUE_MAX) };
+    let mut stepped = Vec::new();
     for _ in 0..SCANS_MAX {
-        let due = scan(core, &range)?;
+        let due = scan_each(core, &range)?;
         let Some(last) = due.last() else { break };
-        range.after = Some((last.order, last.row.key));
-        let mut commands = Vec::with_capacity(due.len());
-        for found in &due {
-            let followed = following.go_on(core, found)?;
-            more |= followed == Followed::More;
-            // Steps of one hold are commits of their own: each is as large as a commit may be.
-            for _ in 1..steps_of(found) {
-                run(core, vec![done_with(found)])?;
-            }
-            // A stop of which something is still to be done stays due.
-            if followed == Followed::Done {
-                commands.push(done_with(found));
+        range.after = Some((last.order, last.key));
+        let (mut rows, mut commands) = (Vec::with_capacity(due.len()), Vec::with_capacity(due.len()));
+        for listed in due {
+            let row = (listed.order, listed.key);
+            match listed.found() {
+                // Each step makes it due anew, a moment later.
+                Ok(_) if stepped.contains(&row.1) => {}
+                Ok(found) => {
+                    if following.goes_by_steps() && steps_of(&found) > 1 {
+                        stepped.push(row.1);
+                    }
+                    if let Some(command) = begin(core, &found, following, pass)? {
+                        rows.push(row);
+                        commands.push(command);
+                    }
+                }
+                Err(error) => {
+                    let failure = Failure::Load(error);
+                    if following.rests_anew(core, row) {
+                        tracing::error!(row = ?row.1, error = with_causes(&failure), "what is due cannot be read");
+                    }
+                    pass.note(failure);
+                }
             }
         }
-        run(core, commands)?;
+        for (row, outcome) in rows.into_iter().zip(outcomes(core, commands)?) {
+            if let Some(why) = outcome {
+                tracing::error!(row = ?row.1, error = why, "what was due could not be done");
+                following.rest(core, row);
+            }
+        }
     }
-    Ok(more)
+    Ok(())
+}
+
+/// What ends a due row's business, where nothing has to be done for it before that is not done yet.
+fn begin(
+    core: &Core,
+    found: &Found,
+    following: &mut Following,
+    pass: &mut Pass,
+) -> Result<Option<Command>, Failure<StoreError>> {
+    let followed = following.go_on(core, found)?;
+    pass.more |= followed == Followed::More;
+    // A stop of which something is still to be done stays due.
+    if followed != Followed::Done {
+        return Ok(None);
+    }
+    // Steps of one hold are commits of their own, each as large as a commit may be: nothing else that is due waits for all of them.
+    let steps = steps_of(found);
+    if following.goes_by_steps() {
+        pass.more |= steps > 1;
+    } else {
+        for _ in 1..steps {
+            run(core, vec![done_with(found)])?;
+        }
+    }
+    Ok(Some(done_with(found)))
 }
 
 /// Gives waiting records of a shard their places, in the order of their commits. The order is the ledger's, so one step is
@@ -155,31 +221,41 @@ pub(crate) fn place(core: &Core, shard: u128) -> Result<bool, Failure<StoreError
 /// Has commands done and waits for them; whether all of them were. A full queue or a store that does not answer ends the
 /// pass; what a single command comes to is its own affair.
 pub(crate) fn run(core: &Core, commands: Vec<Command>) -> Result<bool, Failure<StoreError>> {
+    let names: Vec<&'static str> = commands.iter().map(Command::name).collect();
+    let mut all = true;
+    for (command, outcome) in names.into_iter().zip(outcomes(core, commands)?) {
+        if let Some(why) = outcome {
+            all = false;
+            tracing::error!(command, error = why, "what was due could not be done");
+        }
+    }
+    Ok(all)
+}
+
+/// Has commands done and waits for them: of each that could not be, why.
+fn outcomes(core: &Core, commands: Vec<Command>) -> Result<Vec<Option<String>>, Failure<StoreError>> {
     let mut queued = Vec::with_capacity(commands.len());
     for command in commands {
         queued.push(core.lanes.submit(command)?);
     }
-    let mut all = true;
+    let mut outcomes = Vec::with_capacity(queued.len());
     for outcome in queued {
-        match pollster::block_on(outcome) {
-            Ok(Ok(Reply::Woken(Some(lapsed)))) => core.feed.tell_lapse(lapsed),
-            Ok(Ok(_)) => {}
-            Ok(Err(Failure::Refused(refusal))) if refusal.kind() != Kind::NotReady => {
-                all = false;
-                tracing::error!(kind = refusal.type_(), "what was due could not be done");
+        outcomes.push(match pollster::block_on(outcome) {
+            Ok(Ok(Reply::Woken(Some(lapsed)))) => {
+                core.feed.tell_lapse(lapsed);
+                None
             }
+            Ok(Ok(_)) => None,
+            Ok(Err(Failure::Refused(refusal))) if refusal.kind() != Kind::NotReady => Some(refusal.type_().to_owned()),
             // A row that cannot be read or written is its own command's trouble: nothing else waits for it.
             Ok(Err(
                 failure @ (Failure::Commit(CommitError::Rejected(_)) | Failure::Load(StoreError::Undecodable(_))),
-            )) => {
-                all = false;
-                tracing::error!(error = with_causes(&failure), "what was due could not be done");
-            }
+            )) => Some(with_causes(&failure)),
             Ok(Err(failure)) => return Err(failure),
             Err(_) => return Err(Failure::Load(StoreError::Closed)),
-        }
+        });
     }
-    Ok(all)
+    Ok(outcomes)
 }
 
 /// The thread that makes passes; ends when this is dropped.
@@ -244,7 +320,8 @@ fn broken_off(error: StoreError) -> Duration {
 /// Makes a pass and says how long to wait for the next one.
 fn next_pause(core: &Core, following: &mut Following, lasting: &mut Lasting) -> Duration {
     let passed = pass(core, following);
-    lasting.see("what is due cannot be looked for", passed.as_ref().err().map(|it| it as &dyn std::error::Error));
+    let trouble = passed.as_ref().map_or_else(Some, |it| it.trouble.as_ref());
+    lasting.see("what is due cannot all be looked for", trouble.map(|it| it as &dyn std::error::Error));
     passed.map_or(PERIOD, |pass| pause_after(&pass, core.clock.now()))
 }
 

@@ -12,6 +12,7 @@ use svc_core::refusal::Kind;
 use svc_core::rules::evidence::erase::Target;
 use svc_core::rules::gate::Caller;
 use svc_core::rules::gate::authorize::Authorize;
+use svc_core::rules::gate::callback::RegisterCallback;
 use svc_core::rules::gate::freeze::FreezeAgent;
 use svc_core::rules::gate::restart::RestartAgent;
 use svc_core::rules::people::by::By;
@@ -20,9 +21,10 @@ use svc_core::rules::people::keys::NewKey;
 use svc_core::rules::people::mandates::Content;
 use svc_core::rules::people::register_agent::RegisterAgent;
 use svc_core::rules::read::get_action;
+use svc_core::state::edge::{Job, JobState};
 use svc_core::state::gate::{
     Action, Agent, Code, Details, Effect, Frozen, FrozenBy, OutcomeStatus, Payload, Reason, Replay, Request, Standing,
-    Status,
+    Status, Sweep,
 };
 use svc_core::state::people::{Principal, Role, Settings as WorkspaceSettings};
 use svc_core::store::{Clock, CommitError, Key, MemoryStore, Range, Row as _, Store};
@@ -31,9 +33,10 @@ use svc_core::testing::world::{World, key, payment, request, terms};
 use svc_core::testing::{FakeClock, people};
 use svc_core::value::id::AgentId;
 use svc_core::value::json::Json;
-use svc_core::value::link::{Index, SHARDS, shard};
-use svc_core::value::text::{Email, Label, Note, Summary};
+use svc_core::value::link::{Index, SHARDS};
+use svc_core::value::text::{Email, Label, Note, Summary, UrlText};
 use svc_core::value::{Id as _, Span, Timestamp};
+use svc_store::keys::dalek;
 use svc_store::{AgentHandle, AgentKey, Backend, Gate, Settings, SqliteStore, StoreError};
 
 const OFFICE: &str = r#"{"name":"Office","actions":["payment","crm.*"],"limits":{"currency":"EUR","perAction":5000}}"#;
@@ -324,9 +327,9 @@ fn a_clock_is_held_against_every_workspace() {
     assert!((0..3).any(|_| running.look_back().unwrap()) && is_not_ready(&running.execute(home(132))));
 }
 
-/// Timers of one shard do not wait for those of another, of whose rows one cannot be read.
+/// No timer waits for a row that cannot be read, be it of its own shard and due before it.
 #[test]
-fn a_row_that_cannot_be_read_stops_its_shard_alone() {
+fn a_row_that_cannot_be_read_stops_itself_alone() {
     let directory = tempfile::tempdir().unwrap();
     let store = SqliteStore::open(directory.path()).unwrap();
     let mut world = World::over(store.writer().unwrap(), WorkspaceSettings::default());
@@ -336,8 +339,8 @@ fn a_row_that_cannot_be_read_stops_its_shard_alone() {
     let gate = Gate::over(store, clock.clone(), signer, manual()).unwrap();
     let allowed = gate.execute(Authorize::new(agent, payment(100, "EUR", "shop.example"), [7; 16])).unwrap();
     let sql = rusqlite::Connection::open(directory.path().join("svc.db")).unwrap();
-    for other in (0..SHARDS).filter(|it| *it != shard(agent.workspace)) {
-        let (key, prefix) = ([u8::try_from(other).unwrap(); 16], i64::try_from(other).unwrap());
+    for shard in 0..SHARDS {
+        let (key, prefix) = ([u8::try_from(shard).unwrap(); 16], i64::try_from(shard).unwrap());
         let row = "INSERT INTO action (key, stamp, format, body, wake_p, wake_o) VALUES (?1, 1, 999, '{}', ?2, 1)";
         sql.execute(row, (key, prefix)).unwrap();
     }
@@ -346,6 +349,74 @@ fn a_row_that_cannot_be_read_stops_its_shard_alone() {
     assert!(matches!(pass, Err(Failure::Load(StoreError::Undecodable(_)))), "it is told: {pass:?}");
     let seen = gate.read(|scope| get_action(scope, &agent, allowed.id())).unwrap();
     assert_eq!(seen.status(), Status::Lapsed);
+}
+
+/// A signing key that cannot be read keeps the gate from taking in the keys as they stand, and nothing that is due from being done.
+#[test]
+fn a_key_that_cannot_be_read_stops_no_timer() {
+    let directory = tempfile::tempdir().unwrap();
+    let gate = Gate::open_with(directory.path(), "https://gate.example.com", None, &dalek, manual()).unwrap();
+    let workspace = gate
+        .execute(CreateWorkspace {
+            name: Label::parse("Home").unwrap(),
+            owner: Email::parse("owner@example.com").unwrap(),
+            settings: WorkspaceSettings::default(),
+        })
+        .unwrap();
+    let agent =
+        gate.execute(RegisterAgent::new(workspace.id, Label::parse("A").unwrap(), NewKey::of("ask_one"))).unwrap();
+    let reason = Note::parse("odd").unwrap();
+    gate.execute(FreezeAgent { workspace: workspace.id, agent: agent.agent.id, by: By::Program, reason }).unwrap();
+    let follows = || gate.read(|scope| scope.get::<Agent>(agent.agent.id)).unwrap().unwrap().following.is_some();
+    assert!(follows());
+    let sql = rusqlite::Connection::open(directory.path().join("svc.db")).unwrap();
+    assert!(sql.execute("UPDATE signing_key SET format = 999", ()).unwrap() > 0);
+    let pass = gate.tick();
+    assert!(matches!(pass, Err(Failure::Load(StoreError::Undecodable(_)))), "it is told: {pass:?}");
+    assert!(!follows());
+}
+
+/// What a clock that was ahead has put off is brought forward at the start for all whose rows can be read, whoever comes before them in
+/// a list.
+#[test]
+fn a_row_that_cannot_be_read_stops_no_other_that_was_put_off() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = SqliteStore::open(directory.path()).unwrap();
+    let mut world = World::over(store.writer().unwrap(), WorkspaceSettings::default());
+    let agent = world.agent().with_mandate(terms(r#"{"name":"Read","actions":["crm.read"]}"#)).register();
+    let other = CreateWorkspace {
+        name: Label::parse("Other").unwrap(),
+        owner: Email::parse("other@example.com").unwrap(),
+        settings: WorkspaceSettings::default(),
+    };
+    let other = world.run(other).unwrap().id;
+    let mut told = |url: &str| {
+        let action = world.authorize(&agent, request("crm.read")).id();
+        let url = UrlText::parse(url).unwrap();
+        world.run(RegisterCallback { caller: agent, action, url }).unwrap().job.unwrap().id
+    };
+    let [waits, lost] = ["https://a.example", "https://b.example"].map(&mut told);
+    let (right, ahead) = (world.now(), world.now().plus(Span::hours(24 * 3_653)));
+    for workspace in [agent.workspace, other] {
+        world.edit::<Sweep>(workspace, |it| it.due = ahead);
+    }
+    world.edit::<Job>(waits, |it| it.state = JobState::Waiting { due: ahead });
+    world.edit::<Job>(lost, |it| it.state = JobState::Waiting { due: ahead.plus(Span::hours(1)) });
+    let (clock, signer) = (FakeClock::new(right), Arc::clone(world.engine().signer()));
+    drop(world);
+    let sql = rusqlite::Connection::open(directory.path().join("svc.db")).unwrap();
+    let spoil = |table: &str, key: Key| {
+        let sql_text = format!("UPDATE {table} SET format = 999 WHERE key = ?1");
+        assert_eq!(sql.execute(&sql_text, [key.encode().as_ref()]).unwrap(), 1, "{key:?}");
+    };
+    let [first, second] = if agent.workspace < other { [agent.workspace, other] } else { [other, agent.workspace] };
+    spoil("sweep", Key::Sweep(first));
+    spoil("job", Key::Job(lost));
+    let gate = Gate::over(store, clock, signer, manual()).unwrap();
+    gate.tick().unwrap();
+    let due = gate.read(|scope| scope.get::<Sweep>(second)).unwrap().unwrap().due;
+    assert_eq!(due, right.plus(Span::hours(24)), "it was swept, and is on its next day");
+    assert_eq!(gate.read(|scope| scope.get::<Job>(waits)).unwrap().unwrap().due(), Some(right));
 }
 
 /// Where a row that cannot be read is behind a due one, that one stays due, and whatever else is due in its shard is done.
