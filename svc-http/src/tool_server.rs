@@ -203,6 +203,11 @@ impl ToolServers {
         Ok(())
     }
 
+    /// Whether it is known how the server is spoken to in this session of the agent's: no session is begun then.
+    pub(crate) fn is_met(&self, reached: &Reached, session: &str) -> bool {
+        self.known.is_met(reached, &format!("{}/{session}", reached.caller.agent))
+    }
+
     /// Makes ready for one call of this agent's in this session of its own.
     ///
     /// # Errors

@@ -123,6 +123,12 @@ impl KnownServers {
         Ok(known)
     }
 
+    /// Whether it is known how the server is spoken to in this session, as it is reached now.
+    pub(super) fn is_met(&self, reached: &Reached, session: &str) -> bool {
+        let known = held(&self.0).peek(&reached.server.id).map(Arc::clone);
+        known.is_some_and(|it| it.is_reached(reached) && it.era(session).is_some())
+    }
+
     /// Why a server gave no list when it was asked last, in a clause, where this process asked it.
     pub(super) fn trouble(&self, server: McpServerId) -> Option<String> {
         let known = held(&self.0).peek(&server).map(Arc::clone)?;

@@ -42,6 +42,8 @@ pub(crate) enum Trouble {
     AgentBusy,
     /// This server stops, and waits for it no longer.
     Stopping,
+    /// It was not to be met, as the gate was about to deny the call.
+    Denied,
     /// The client calls it off, and waits for it no longer.
     CalledOff,
     /// It could not be met: what was to be asked was not.
@@ -98,9 +100,13 @@ impl Trouble {
                 INVALID_REQUEST | METHOD_NOT_FOUND => error.status >= 500 || self.is_good_answer(),
                 _ => error.status >= 500,
             },
-            Self::Credential | Self::NoSession | Self::Unusable | Self::Busy | Self::AgentBusy | Self::Unmet(_) => {
-                false
-            }
+            Self::Credential
+            | Self::NoSession
+            | Self::Unusable
+            | Self::Busy
+            | Self::AgentBusy
+            | Self::Denied
+            | Self::Unmet(_) => false,
         }
     }
 
@@ -144,6 +150,7 @@ impl Trouble {
             Self::Rpc(error) => format!("it answered with the error {}", error.code),
             Self::Unusable => "its address or its credential cannot be used".to_owned(),
             Self::Stopping => "this server stops, and waits for it no longer".to_owned(),
+            Self::Denied => "it was not met for a call that was about to be denied".to_owned(),
             Self::CalledOff => "its client has called it off".to_owned(),
             Self::Busy => "too many calls of it are under way".to_owned(),
             Self::AgentBusy => "too many of this agent's calls of it are under way".to_owned(),

@@ -72,3 +72,28 @@ async fn lines_may_end_in_carriage_returns() {
     desk.server.reply_in_parts([Part::Ended(format!(": begun\r\rdata: {told}\r\r"))]);
     assert_eq!(text(&desk.call("read_one", json!({})).await), "done");
 }
+
+/// A call that is denied as things stand begins no session with its server, whatever session it names, and is on record all the same.
+/// One that a person may approve has its server met before they are asked.
+#[tokio::test]
+async fn a_denied_call_begins_no_session() {
+    const PAYS: &str = r#"{"name":"Pays","actions":["payment"],"limits":{"currency":"EUR","perAction":50000}}"#;
+    let mut desk = Desk::with(Speaks::Legacy { sessions: true }, PAYS).await;
+    desk.server(json!({})).await;
+    assert_eq!(desk.listed().await, ["read_one", "write_one"]);
+    desk.api("PUT", "settings", Some(&json!({ "outsideMandate": "deny" }))).await.ok();
+    let _ = desk.server.heard();
+    let call = calling("read_one", json!({}));
+    for session in ["s1", "s2"] {
+        let got = desk.send(&call, &[("x-svc-client-session", session)]).await.ok();
+        assert!(text(&got["result"]).starts_with("denied"), "{got}");
+    }
+    assert!(desk.server.heard().is_empty());
+    let statuses: Vec<_> = desk.actions().await.iter().map(|it| it["status"].clone()).collect();
+    assert_eq!(statuses, ["denied", "denied"]);
+    desk.api("PUT", "settings", Some(&json!({ "outsideMandate": "ask" }))).await.ok();
+    let got = desk.send(&call, &[("x-svc-client-session", "s1")]).await.ok();
+    assert!(text(&got["result"]).starts_with("approval_required"), "{got}");
+    let heard: Vec<_> = desk.server.heard().iter().map(|it| it.method()).collect();
+    assert_eq!(heard, ["initialize", "notifications/initialized"]);
+}

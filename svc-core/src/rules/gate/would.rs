@@ -1,10 +1,11 @@
 //! What the gate would say of an action asked for again with something changed, for whoever explains what it said.
 
 use super::authorize::weigh;
+use super::caller::{Caller, caller_agent};
 use super::evaluate::Evaluation;
 use super::hold::held_by;
 use crate::refusal::Refusal;
-use crate::state::gate::{Action, Agent, Details, Payload, Request};
+use crate::state::gate::{Action, Agent, Details, Effect, Payload, Request};
 use crate::state::people::Workspace;
 use crate::turn::{Halt, Scope};
 use crate::value::json::Json;
@@ -26,6 +27,19 @@ pub fn would(scope: &mut Scope<'_>, action: &Action, amount: Option<i64>) -> Res
         payment.amount = amount;
     }
     Ok(Some(weigh(scope, &agent, &workspace, &request, None)?.verdict))
+}
+
+/// Whether an agent that asked for this now would be denied, or told that it is stopped. Run it where nothing is kept.
+///
+/// # Errors
+/// `invalid_api_key`, `agent_not_found`; `internal` where a row that is always there is not.
+pub fn is_denied(scope: &mut Scope<'_>, caller: &Caller, request: &Request) -> Result<bool, Halt> {
+    let agent = caller_agent(scope, caller)?;
+    let workspace = scope.get::<Workspace>(caller.workspace)?.ok_or_else(Refusal::internal)?;
+    if !agent.is_active() || held_by(scope, &workspace, agent.id)?.is_some() {
+        return Ok(true);
+    }
+    Ok(weigh(scope, &agent, &workspace, request, None)?.verdict.effect == Effect::Deny)
 }
 
 /// What was asked, as far as a decision rests on it.

@@ -23,6 +23,7 @@ use svc_core::rules::edge::mcp_tools::{NoteTools, Over};
 use svc_core::rules::edge::proxied::{Reached, reach};
 use svc_core::rules::gate::Caller as GateCaller;
 use svc_core::rules::gate::use_up::UseUp;
+use svc_core::rules::gate::would::is_denied;
 use svc_core::rules::gateway::payer::CallKey;
 use svc_core::state::edge::{McpTool, McpTools};
 use svc_core::state::gate::{Account, Code, Request as ActionRequest, Status, Verb};
@@ -239,7 +240,12 @@ impl Place<'_> {
         // Before it is asked about, so that a freeze that comes right after finds it.
         let seat = self.service.running.enter(CallOf::Tool, &self.key);
         self.service.metrics.may_call_tools(self.reached.server.name.as_str());
-        let ready = self.ready(&session, &named, &seat).await;
+        let sent = arguments_as_looked_at(&self.call.body, &asked.arguments);
+        let ready = if self.is_in_vain(&session, &asked, &sent)? {
+            Err(Trouble::Denied)
+        } else {
+            self.ready(&session, &named, &seat).await
+        };
         // The server may have been long in being met.
         if let Some(changed) = self.changed(tool)? {
             return Ok(self.refused(&changed));
@@ -247,7 +253,6 @@ impl Place<'_> {
         if let Err(off @ (Trouble::CalledOff | Trouble::Stopping)) = &ready {
             return Ok(self.refused(&self.unsent(off)));
         }
-        let sent = arguments_as_looked_at(&self.call.body, &asked.arguments);
         let decided = match self.may(&session, &asked, &sent, ready.as_ref().err()).await? {
             May::Go(decided) => decided,
             May::Not(result) => return Ok(Called::Refused(result)),
@@ -275,6 +280,20 @@ impl Place<'_> {
             takes_events: takes_events(&self.call.headers),
         };
         run.answer(ready).await.map(Called::Answer)
+    }
+
+    /// Whether a session with the server would be begun for a call that is denied as things stand: whoever asks in vain is to have its
+    /// server keep none, beside those of others. What a person was asked about is met for, as they may have approved it.
+    fn is_in_vain(&self, session: &SessionId, asked: &ToolCall, sent: &RawValue) -> Result<bool, Refusal> {
+        let Self { service, known, reached, .. } = self;
+        if service.proxied.servers.is_met(reached, session.as_str()) {
+            return Ok(false);
+        }
+        let (request, same) = (self.request(session, asked, sent)?, self.same(session, asked, sent));
+        if !self.waiting(session, &request, &same)?.is_empty() {
+            return Ok(false);
+        }
+        service.read(|scope| is_denied(scope, &known.caller, &request))
     }
 
     /// The actions that the same call waits for.
