@@ -190,7 +190,8 @@ impl ToolEnd {
             | Trouble::NoSession
             | Trouble::Status(_)
             | Trouble::NotMcp(_)
-            | Trouble::Unusable => Self::Failed,
+            | Trouble::Unusable
+            | Trouble::Denied => Self::Failed,
             Trouble::Busy | Trouble::AgentBusy => Self::Busy,
             Trouble::Stopping => Self::Cut,
             Trouble::CalledOff => Self::HungUp,
