@@ -2,7 +2,7 @@
 
 use serde_json::json;
 use svc_core::value::Span;
-use svc_tests::tool_desk::{ToolDesk as Desk, text};
+use svc_tests::tool_desk::{ToolDesk as Desk, calling, text};
 use svc_tests::tool_server::{Part, Reply, Speaks, tool};
 
 /// A list has come to its end where the next page is named by nothing, as some servers say it, or is the page that was asked for.
@@ -94,6 +94,7 @@ async fn a_denied_call_begins_no_session() {
     desk.api("PUT", "settings", Some(&json!({ "outsideMandate": "ask" }))).await.ok();
     let got = desk.send(&call, &[("x-svc-client-session", "s1")]).await.ok();
     assert!(text(&got["result"]).starts_with("approval_required"), "{got}");
-    let heard: Vec<_> = desk.server.heard().iter().map(|it| it.method()).collect();
+    let heard = desk.server.heard();
+    let heard: Vec<_> = heard.iter().map(|it| it.method()).collect();
     assert_eq!(heard, ["initialize", "notifications/initialized"]);
 }

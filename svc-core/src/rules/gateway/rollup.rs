@@ -269,3 +269,54 @@ pub(super) fn yields(scope: &mut Scope<'_>, workspace: &Workspace) -> Result<rou
     }
     Ok(yields)
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::panic, reason = "a test may panic")]
+    use super::*;
+    use crate::store::Row as _;
+    use crate::testing::sample;
+    use crate::testing::world::World;
+
+    /// The first call of a task stays the first of it in the day's sums when it ends after its lapse, whatever came meanwhile: what it
+    /// read nobody had put into a cache. A later call has missed one.
+    #[test]
+    fn a_late_end_of_the_first_call_misses_no_cache() {
+        let mut world = World::new();
+        let workspace = world.agent().register().workspace;
+        let call = sample::rows().iter().find_map(|it| Call::peel(it).cloned()).unwrap();
+        let task = sample::rows().iter().find_map(|it| Task::peel(it).cloned()).unwrap();
+        let ended = |end| CallState::Ended { end, first_token_ms: None, duration_ms: 0, overhead_ms: 0, last: None };
+        let usage = Usage { input: 9_000, ..Usage::default() };
+        let cost = MicroUsd::new(27_000);
+        let micros = serde_json::json!({ "input": 3_000_000, "cachedInput": 300_000, "output": 15_000_000 });
+        let token_prices: Option<TokenPrices> = Some(serde_json::from_value(micros).unwrap());
+        let call = Call {
+            workspace,
+            attempts: Vec::new(),
+            usage,
+            cost,
+            reserved: cost,
+            cheapest: None,
+            token_prices,
+            ..Call::clone(&call)
+        };
+        for uncounted in [true, false] {
+            let sums = world.engine().read(|scope| {
+                let key = Task::key_of(workspace, &call.task);
+                let _ = scope.get::<Task>(key)?;
+                scope.put(Task { key, workspace, uncounted, calls: 1, ..Task::clone(&task) });
+                let mut lapsed = Call { state: ended(CallEnd::Lapsed), ..call.clone() };
+                add(scope, &mut lapsed, None, true)?;
+                let counted = Task::clone(&*scope.get::<Task>(key)?.unwrap());
+                scope.put(Task { calls: 2, ..counted });
+                let late = Call { state: ended(CallEnd::Done), follows: lapsed.follows, ..call.clone() };
+                correct(scope, &lapsed, &late, MicroUsd::ZERO, None, false)?;
+                Ok(cell_of(scope, &late)?.sums)
+            });
+            let sums = sums.unwrap_or_else(|why| panic!("{why}"));
+            let missed = sums.waste.iter().map(|it| it.count).sum::<u64>();
+            assert_eq!((sums.calls, sums.tasks, missed), (1, u64::from(uncounted), u64::from(!uncounted)));
+        }
+    }
+}
