@@ -31,8 +31,7 @@ fn found(texts: &[&str]) -> (Vec<Vec<Span>>, Findings) {
                     !found.get(*part).is_some_and(|it| it.iter().any(overlaps))
                 };
                 let Some(kind) = pieces.first().map(|(_, it)| it.kind) else { continue };
-                let is_meant = between.is_empty() || matches!(kind, Kind::PaymentCard | Kind::Iban);
-                if !is_meant || !pieces.iter().all(is_free) {
+                if !is_believed(kind, between, texts, &pieces) || !pieces.iter().all(is_free) {
                     continue;
                 }
                 findings.note(kind);
@@ -48,8 +47,27 @@ fn found(texts: &[&str]) -> (Vec<Vec<Span>>, Findings) {
     (found, findings)
 }
 
-/// What may stand between two texts for whoever reads them. Where that is more than they have themselves, only numbers with a check
-/// are believed.
+/// Whether what was found over the border of texts is one thing, and not made up by texts that end and begin there: a number with a check
+/// is, whatever stands between; the rest only where nothing does.
+fn is_believed(kind: Kind, between: &str, texts: &[&str], pieces: &[(usize, Span)]) -> bool {
+    let taken = |(part, it): &(usize, Span)| texts.get(*part).and_then(|text| text.get(it.start..it.end));
+    let begins = |it: &(usize, Span), sign: fn(char) -> bool| taken(it).is_some_and(|text| text.starts_with(sign));
+    let ends = |it: &(usize, Span), sign: fn(char) -> bool| taken(it).is_some_and(|text| text.ends_with(sign));
+    match kind {
+        Kind::PaymentCard | Kind::Iban => true,
+        _ if !between.is_empty() => false,
+        // A text that begins with `@` speaks of a file or a person, as coding clients write them.
+        Kind::Email => !pieces.iter().skip(1).any(|it| begins(it, |sign| sign == '@')),
+        // Two numbers that meet are two.
+        Kind::Phone => {
+            let meet = |it: &[(usize, Span)]| matches!(it, [one, two] if ends(one, char::is_numeric) && begins(two, char::is_numeric));
+            !pieces.windows(2).any(meet)
+        }
+        _ => true,
+    }
+}
+
+/// What may stand between two texts for whoever reads them.
 const BETWEEN: [&str; 2] = ["", " "];
 
 /// A part of a text that is looked at together with others: which text, and from where to where.

@@ -256,6 +256,12 @@ fn what_texts_make_together_is_found() {
         (&["4242424242424242", "4242 is all"], "1 payment_card", &[Some("[redacted:payment_card]"), None]),
         (&["4242424242424242", "4012888888881881"], "2 payment_card", &[Some("[redacted:payment_card]"); 2]),
         (&["note 0201", "234567"], "", &[None, None]),
+        // As coding clients send what they are told: files and people that are spoken of, and numbers side by side.
+        (&["Summarize", "@README.md please"], "", &[None, None]),
+        (&["Fix the bug in", "@lib.rs and @main.py"], "", &[None, None]),
+        (&["cc", "@jane.doe please"], "", &[None, None]),
+        (&["Score +1", "2125551234 was the sum"], "", &[None, None]),
+        (&["call +1 212", " 555 1234"], "1 phone", &[Some("call [redacted:phone]"), Some("[redacted:phone]")]),
         (&["4242 4242 4242", "in between", "4242"], "", &[None, None, None]),
     ] {
         assert_eq!(scan_parts(texts).describe(), told, "{texts:?}");

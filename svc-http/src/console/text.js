@@ -31,7 +31,7 @@ const counted = (/** @type {string} */ run) => `\u2039${run.length} \u00d7 ${[..
 const upheld = (_, base, run) => (base ?? "") + Array.from(run, (mark, place) => (base && place < MARKS_MAX ? mark : named(mark))).join("");
 
 /** Where others' text has such a name, or what reads as one. */
-export const NAMED = /(\u2039(?:\d+ \u00d7 )?U\+[^\u203a]*\u203a)/u;
+export const NAMED = /(\u2039(?:\d+ \u00d7 )?U\+[^\u2039\u203a]*\u203a)/u;
 
 /**
  * Others' text with a name in the place of each sign that nobody sees, of many spaces in a row, and of marks that stand on no sign of it

@@ -17,7 +17,7 @@ const MARKS = /([^\p{M}\u200c\u200d\s\u203a])?([\p{M}\u200c\u200d]+)/gu;
 const MARKS_MAX = 8;
 
 // Where others' text has the name of a sign, or what reads as one.
-const NAMED = /(\u2039(?:\d+ \u00d7 )?U\+[^\u203a]*\u203a)/u;
+const NAMED = /(\u2039(?:\d+ \u00d7 )?U\+[^\u2039\u203a]*\u203a)/u;
 
 function plain(text) {
   const code = (it) => `U+${it.codePointAt(0).toString(16).toUpperCase().padStart(4, "0")}`;
