@@ -14,6 +14,7 @@ use svc_core::rules::people::mandates::{ChangeMandate, GrantMandate, Held, Revok
 use svc_core::rules::people::recount::{self, Recount};
 use svc_core::rules::people::register_agent::{ActsFor, RegisterAgent, Registered, RemoveAgent};
 use svc_core::rules::people::show::{self, AgentView};
+use svc_core::rules::people::usage::{Usage, usage};
 use svc_core::state::gate::{Agent, Mandate};
 use svc_core::state::people::{Credential, Reach, Right};
 use svc_core::store::{Key, Range, Row as _};
@@ -193,7 +194,9 @@ impl Place<'_> {
         let shown = rest.get(..page.limit).unwrap_or(&rest);
         let last = shown.last().filter(|_| rest.len() > page.limit);
         let next = last.map(|it| page.cursor(order(it), Mandate::key(it.mandate.id)));
-        let data = shown.iter().map(|it| mandate::write(it, self.now)).collect();
+        let usage = self.usage(id, shown)?;
+        let data = shown.iter().zip(&usage);
+        let data = data.map(|(it, usage)| mandate::write_used(it, usage.as_ref(), self.now)).collect();
         page.list(data, next).map(Answer::json)
     }
 
@@ -218,7 +221,14 @@ impl Place<'_> {
     }
 
     fn mandate(&self, call: &Call) -> Result<Answer, Refusal> {
-        shown(&self.held(call.param_id("mnd")?)?, self.now)
+        let held = self.held(call.param_id("mnd")?)?;
+        let usage = self.usage(held.mandate.agent, &[&held])?;
+        written(mandate::write_used(&held, usage.first().and_then(Option::as_ref), self.now))
+    }
+
+    /// What the running periods of an agent's mandates hold, which have been given to whoever asks.
+    fn usage(&self, agent: AgentId, held: &[&Held]) -> Result<Vec<Option<Usage>>, Refusal> {
+        self.service.read(|scope| usage(scope, self.workspace, agent, held))
     }
 
     async fn change_mandate(&self, call: &Call) -> Result<Answer, Refusal> {
@@ -334,10 +344,11 @@ pub(super) fn made(service: &GateService, made: &Registered, key: &str) -> Resul
     Ok(shown)
 }
 
+/// A mandate as it now stands, for whoever has just granted or changed it; what is used of it is told where it is read.
 fn shown(held: &Held, now: Timestamp) -> Result<Answer, Refusal> {
-    serde_json::to_vec(&mandate::write(held, now)).map(Answer::json).map_err(|_| Refusal::internal())
+    written(mandate::write(held, now))
 }
 
-fn written(shown: Map<String, Value>) -> Result<Answer, Refusal> {
-    serde_json::to_vec(&Value::Object(shown)).map(Answer::json).map_err(|_| Refusal::internal())
+fn written(shown: impl Into<Value>) -> Result<Answer, Refusal> {
+    serde_json::to_vec(&shown.into()).map(Answer::json).map_err(|_| Refusal::internal())
 }

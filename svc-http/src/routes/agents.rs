@@ -97,7 +97,7 @@ pub(super) const ROUTES: &[Route] = &[
         path: "/api/w/{wid}/agents/{aid}/mandates",
         content: Content::Json("Mandates"),
         query: PAGE,
-        summary: "An agent's mandates that were not revoked, newest first",
+        summary: "An agent's mandates that were not revoked, newest first, with what is used of their limits a period",
         ..AGENT
     },
     Route {
@@ -120,7 +120,7 @@ pub(super) const ROUTES: &[Route] = &[
         op: Op::Agents(AgentsOp::Mandate),
         path: "/api/w/{wid}/mandates/{mnd}",
         auth: Auth::Member(Right::ReadAgents),
-        summary: "One mandate in the version in force, or of a revoked one the last",
+        summary: "One mandate in the version in force, with what is used of its limits a period; of a revoked one the last version",
         ..MANDATE
     },
     Route {

@@ -53,8 +53,11 @@ fn texts(what: &str) -> Value {
     json!({ "type": "array", "minItems": 1, "maxItems": 1000, "items": { "type": "string", "minLength": 1, "description": what } })
 }
 
+fn period() -> Value {
+    word(&["hour", "day", "week", "month", "year"])
+}
+
 fn limits(least: u32) -> Value {
-    let period = || word(&["hour", "day", "week", "month", "year"]);
     let count = json!({ "type": "integer", "minimum": least, "maximum": u32::MAX });
     let members = [
         ("currency", currency()),
@@ -84,6 +87,7 @@ fn template_terms(least: u32) -> Value {
 fn mandate() -> Value {
     let mut members = terms(0);
     members.extend([
+        ("usage", usage()),
         ("id", id("mnd_")),
         ("agentId", id("agt_")),
         ("template", name()),
@@ -99,6 +103,52 @@ fn mandate() -> Value {
         ("createdAt", super::with_description(time(), "When this version was made. A change makes a new one.")),
     ]);
     object(&members, &["id", "agentId", "name", "actions", "duplicates", "version", "state", "createdBy", "createdAt"])
+}
+
+/// What running periods hold, each with whether there is room.
+fn usage() -> Value {
+    let told = super::with_description;
+    let whole = |what: &str| told(amount(0), what);
+    let running = |of: &str| {
+        [
+            ("period", period()),
+            ("periodStart", time()),
+            ("periodEnd", told(time(), "From then on the next period runs, of which nothing is used.")),
+            ("limit", whole("What the limit is now.")),
+            ("used", whole(of)),
+            ("remaining", whole("What is left of the limit; 0 also where more than the limit is used.")),
+            ("clearsAt", told(time(), "When there is room again, where there is none: the end of the period.")),
+        ]
+    };
+    let always = ["period", "periodStart", "periodEnd", "limit", "used", "remaining"];
+    let spend = [
+        ("currency", currency()),
+        ("reserved", whole("Of actions that are allowed or wait for a person, and are not settled.")),
+        (
+            "settled",
+            whole(
+                "Of actions that were settled or lapsed; where a change of the mandate began to count this kind of period, also of those that were open then.",
+            ),
+        ),
+        (
+            "excess",
+            whole("What persons let pass beyond the limit. It is not in `used`: it neither fills nor frees the limit."),
+        ),
+    ];
+    let spend = object(
+        &[&running("`reserved` and `settled` together.")[..], &spend].concat(),
+        &[&always[..], &["currency", "reserved", "settled", "excess"]].concat(),
+    );
+    let count =
+        object(&running("Actions, but for those that were denied, expired or let pass beyond the limit."), &always);
+    let members = [
+        ("spend", told(spend, "Against `limits.perPeriod`, where the mandate has it; in minor units.")),
+        ("count", told(count, "Against `limits.count`, where the mandate has it.")),
+    ];
+    told(
+        object(&members, &[]),
+        "What the running periods hold, by the sums that decisions go by, whatever the version; where one mandate or an agent's are read, and not of a revoked one.",
+    )
 }
 
 fn template() -> Value {

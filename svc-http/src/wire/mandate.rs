@@ -3,9 +3,10 @@
 use serde_json::{Map, Value, json};
 use svc_core::refusal::{FieldError, Refusal};
 use svc_core::rules::people::mandates::{Content, Held};
+use svc_core::rules::people::usage::Usage;
 use svc_core::state::gate::{
-    ActionPattern, CATALOGUE, Count, Duplicates, Fields as Allowed, LimitsChange, MerchantsChange, OnLimit, PerPeriod,
-    Set, Template, Terms, TermsChange, ToolsChange, WorkspaceTemplate,
+    ActionPattern, CATALOGUE, Count, Duplicates, Fields as Allowed, Limits, LimitsChange, MerchantsChange, OnLimit,
+    PerPeriod, Set, Tally, Template, Terms, TermsChange, ToolsChange, WorkspaceTemplate,
 };
 use svc_core::value::currency::Currency;
 use svc_core::value::domain::DomainPattern;
@@ -15,7 +16,7 @@ use svc_core::value::period::Period;
 use svc_core::value::text::Label;
 use svc_core::value::{Invalid, Timestamp};
 
-use super::{Fields, integer, parse, parse_or_empty, text, truth};
+use super::{Fields, bounded, integer, parse, parse_or_empty, put, text, truth};
 
 /// Entries of one list of a mandate.
 const LIST_MAX: usize = 1_000;
@@ -260,6 +261,49 @@ pub fn write(held: &Held, now: Timestamp) -> Value {
     out.insert("createdBy".to_owned(), json!(mandate.created_by.as_ref().map(ToString::to_string)));
     out.insert("createdAt".to_owned(), json!(mandate.created_at.to_string()));
     Value::Object(out)
+}
+
+/// The same where it is read, with what its running periods hold; that of a revoked one is nobody's any more.
+#[must_use]
+pub fn write_used(held: &Held, usage: Option<&Usage>, now: Timestamp) -> Value {
+    let mut out = write(held, now);
+    if let Some(usage) = usage {
+        put(&mut out, "usage", used(held.mandate.limits(), usage));
+    }
+    out
+}
+
+/// What running periods hold against their limits. Room is told as `velocity` of an agent tells it: `clearsAt` where there is none.
+fn used(limits: &Limits, usage: &Usage) -> Value {
+    let mut out = Map::new();
+    if let (Some(per), Some(sum), Some(currency)) = (&limits.per_period, &usage.spend, limits.currency) {
+        let mut row = running(sum, per.amount, sum.used());
+        row.insert("currency".to_owned(), json!(currency));
+        row.insert("reserved".to_owned(), json!(bounded(sum.reserved)));
+        row.insert("settled".to_owned(), json!(bounded(sum.spent)));
+        row.insert("excess".to_owned(), json!(bounded(sum.excess)));
+        out.insert("spend".to_owned(), Value::Object(row));
+    }
+    if let (Some(count), Some(sum)) = (&limits.count, &usage.count) {
+        out.insert("count".to_owned(), Value::Object(running(sum, count.max.into(), sum.count.into())));
+    }
+    Value::Object(out)
+}
+
+fn running(sum: &Tally, limit: i64, used: i64) -> Map<String, Value> {
+    let mut out = Map::new();
+    let mut put = |name: &str, value: Value| out.insert(name.to_owned(), value);
+    put("period", json!(sum.period.as_str()));
+    put("periodStart", json!(sum.from.to_string()));
+    put("periodEnd", json!(sum.until.to_string()));
+    put("limit", json!(bounded(limit)));
+    put("used", json!(bounded(used)));
+    put("remaining", json!(bounded(limit.saturating_sub(used).max(0))));
+    // A limit of nothing, which a canary has, has no room in the next period either.
+    if used >= limit && limit > 0 {
+        put("clearsAt", json!(sum.until.to_string()));
+    }
+    out
 }
 
 /// The members that a person sets.

@@ -76,3 +76,4 @@ mod streams_http;
 mod taken_http;
 mod tasks_http;
 mod upstreams_http;
+mod usage_http;

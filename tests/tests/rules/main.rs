@@ -49,6 +49,7 @@ mod taken;
 mod taken_back;
 mod tell;
 mod tree;
+mod usage;
 mod velocity;
 mod verify;
 

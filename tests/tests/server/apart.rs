@@ -297,6 +297,21 @@ async fn no_list_has_what_is_anothers() {
     far.site.stop().await;
 }
 
+/// What is used of a workspace's mandate is told by what its own agents did alone.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_used_is_a_workspaces_own() {
+    async fn used(house: &mut House) -> Value {
+        let path = format!("/api/w/{}/mandates/{}", house.site.workspace(), house.ids["mnd"]);
+        house.owner.ask(&mut house.client, "GET", &path, None).await.ok()["usage"]["spend"]["used"].clone()
+    }
+    let (mut near, mut far) = two().await;
+    assert_eq!((used(&mut near).await, used(&mut far).await), (json!(30_100), json!(30_100)));
+    far.client.authorize(&far.agent.key, &payment(700)).await.ok();
+    assert_eq!((used(&mut near).await, used(&mut far).await), (json!(30_100), json!(30_800)));
+    near.site.stop().await;
+    far.site.stop().await;
+}
+
 /// Requests that name what is in `of`, at a workspace whose own is `own`: the method, the path and the body.
 fn naming(
     of: &BTreeMap<&'static str, String>,

@@ -26,3 +26,4 @@ pub mod single_sign_on;
 pub mod teams;
 pub mod templates;
 pub mod tokens;
+pub mod usage;
