@@ -136,8 +136,9 @@ static FILES: [File; FILES_COUNT] = files![
     "text.js"
     "unsent.js"
     "upstreams.js"
+    "usage.js"
 ];
-const FILES_COUNT: usize = 58;
+const FILES_COUNT: usize = 59;
 
 /// What every page needs at once: asked for together, not one after the other as each names the next.
 const FIRST: &[&str] = &[

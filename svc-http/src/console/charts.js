@@ -35,10 +35,11 @@ export const Share = ({ value, most, kind = "used" }) => html`<svg class="share"
 </svg>`;
 
 /**
- * Parts of a whole, one behind the other, with marks across: what has been used of a limit and what happens where.
- * @param {{ label: string, parts: { kind: string, value: number }[], whole: number, marks?: { kind: string, value: number }[] }} props
+ * Parts of a whole, one behind the other, with marks across: what has been used of a limit and what happens where. `as`: what it is to
+ * whoever hears the page.
+ * @param {{ label: string, parts: { kind: string, value: number }[], whole: number, marks?: { kind: string, value: number }[], as?: Record<string, any> }} props
  */
-export function Parts({ label, parts, whole, marks = [] }) {
+export function Parts({ label, parts, whole, marks = [], as = { role: "img" } }) {
   const at = (/** @type {number} */ value) => (100 * value) / Math.max(whole, 1);
   let from = 0;
   const part = (/** @type {{ kind: string, value: number }} */ { kind, value }) => {
@@ -46,7 +47,7 @@ export function Parts({ label, parts, whole, marks = [] }) {
     from += width;
     return html`<rect key=${kind} class=${kind} x=${Math.min(from, 100) - width} width=${width} height="14" />`;
   };
-  return html`<svg class="parts" role="img" aria-label=${label} viewBox="0 0 100 14" preserveAspectRatio="none">
+  return html`<svg class="parts" ...${as} aria-label=${label} viewBox="0 0 100 14" preserveAspectRatio="none">
     <rect class="track" width="100" height="14" />${parts.map(part)}
     ${marks.map((it) => html`<rect key=${it.kind} class=${`mark ${it.kind}`} x=${Math.min(at(it.value), 99.6)} width=".4" height="14" />`)}
   </svg>`;

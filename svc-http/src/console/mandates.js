@@ -6,6 +6,7 @@ import { Who, useApi, useList, useRead } from "./list.js";
 import { Others, isSame, usePinned } from "./meanwhile.js";
 import { isDone, wrongFields } from "./server.js";
 import { decimal, digits, fromLocal, instant, lines, localTime, minorUnits, money, plain } from "./text.js";
+import { Usage, useTurn } from "./usage.js";
 
 const STATES = /** @type {Record<string, [any, string]>} */ ({ active: ["good", "In force"], paused: ["waits", "Paused"], revoked: ["plain", "Revoked"], expired: ["plain", "Expired"] });
 /** @type {[string, string][]} */
@@ -83,7 +84,8 @@ export function useTemplates() {
 /** @param {{ agent: any, again: () => void }} props */
 export function Mandates({ agent, again }) {
   const { may } = usePlace();
-  const list = useList(`agents/${agent.id}/mandates`, {}, ["agent"]);
+  const list = useList(`agents/${agent.id}/mandates`, {}, ["agent", "action", "approval"]);
+  useTurn(list.items, list.again);
   const [open, setOpen] = useState(/** @type {any} */ (null));
   const mayChange = may("ManageMandates") && agent.standing !== "removed";
   const done = () => {
@@ -122,6 +124,7 @@ function Mandate({ of, mayChange, open, done }) {
     <div>
       <h3><${Quoted} text=${of.name} /></h3>
       <${Words} of=${of} folds />
+      <${Usage} of=${of.usage} />
       <p class="meta"><span>Version ${of.version}</span>${of.template && html`<span>from <${Quoted} text=${of.template} /></span>`}<span><${Time} at=${of.createdAt} /> by <${Who} id=${of.createdBy} /></span></p>
       ${wrong && html`<p class="trouble" role="alert">${wrong}</p>`}
     </div>
@@ -216,6 +219,7 @@ function Change({ of, close, done }) {
   const now = html`<p>Version ${known.version}, by <${Who} id=${known.createdBy} />: <${Quoted} text=${known.name} /></p><${Words} of=${known} />`;
   return html`<${Dialog} title="Change a mandate" of=${{ id: of.id, name: of.name, version: of.version }} close=${close}>
     <p>A change is a new version, in force at once. What was decided keeps the version it was decided by; totals go on.</p>
+    <${Usage} of=${of.usage} />
     <${Asking} act=${change} submit="Put it in force" close=${close} done=${done}>
       <${Terms} of=${was} currency=${currency} />
       <${Others} of=${others.length ? [["It says now", now]] : []} />

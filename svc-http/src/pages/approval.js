@@ -53,7 +53,7 @@ async function read(path) {
   const { status, said } = await ask(within + path);
   if (![200, 403, 404].includes(status)) throw SILENT;
   // Names stay; what a person decides by moves on, and what may not be read now may be later.
-  if (status === 200 && !/^(budgets|holds)/.test(path)) known.set(path, said);
+  if (status === 200 && !/^(budgets|holds|mandates)/.test(path)) known.set(path, said);
   return status === 200 ? said : null;
 }
 
@@ -116,11 +116,12 @@ async function gather(approval) {
   ]);
   moment = momentIn(settings && settings.timezone);
   if (kind === "action" && (!action || action.actionDigest !== approval.actionDigest)) return null;
+  const mandate = action && action.mandateId && approval.state === "waiting" ? await read(`mandates/${action.mandateId}`) : null;
   const people = [approval.requestedBy, approval.decidedBy, ...approval.approvals.map((it) => it.by)].filter(Boolean);
   const called = new Map((approval.people || []).map((it) => [it.id, it.name]));
   const names = new Map(await Promise.all(people.map(async (by) => [by, await who(by, called)])));
   const [matter, told] = await Promise.all([about(approval), unseen((action && action.tool) || {})]);
-  return { approval, action, agent, names, matter, unseen: told, me, key: JSON.stringify([approval, action, agent, me]) };
+  return { approval, action, agent, mandate, names, matter, unseen: told, me, key: JSON.stringify([approval, action, agent, mandate, me]) };
 }
 
 // Showing it.
@@ -137,7 +138,7 @@ function paint() {
   const payment = action && ABOUT[action.type] === "payment" ? action.payment : undefined;
   put("sum", ...headline);
   part("sum").className = payment ? "money" : "";
-  put("matter", ...rows.flatMap(pair));
+  put("matter", ...[...rows, ...usageOf(shown)].flatMap(pair));
   put("summary", quoted(approval.summary));
   part("words").hidden = !action;
   const strange = waits && action && STRANGE[action.provenance.effective];

@@ -31,6 +31,21 @@ function networkOf(address) {
   return name ? [["Its domain", code(name)]] : [];
 }
 
+// What is used of the limits a period of the mandate that an action is charged to: this one is in it where it keeps within them and
+// was asked in the period that runs. Of a mandate that is not read nothing is said, nor of money where none is asked for.
+function usageOf({ approval, action, mandate }) {
+  const { spend, count } = (mandate && mandate.usage) || {};
+  const row = ({ period, periodStart, periodEnd }, ...told) => {
+    const isIn = !approval.exceptions && Date.parse(action.createdAt) >= Date.parse(periodStart);
+    return [`Used ${RUNNING[period] || `a ${period}`}`, ...told, `, ${isIn ? "with" : "without"} this one; clears at ${time(periodEnd)}`];
+  };
+  const amount = (it) => money({ amount: it, currency: spend.currency });
+  return [
+    ...(spend && action.payment ? [row(spend, ...amount(spend.used), " of ", ...amount(spend.limit))] : []),
+    ...(count ? [row(count, `${count.used.toLocaleString("en")} of ${count.limit.toLocaleString("en")} actions`)] : []),
+  ];
+}
+
 // What approvals that are about no action ask.
 async function about({ kind, subject }) {
   if (kind === "freeze") {

@@ -36,6 +36,7 @@ const ABOUT = {
   "mcp.call": "tool",
   "data.share": "data",
 };
+const RUNNING = { hour: "this hour", day: "today", week: "this week", month: "this month", year: "this year" };
 const OVER = { workspace: "the whole workspace", team: "the team", principal: "the person", agent: "the agent", key: "the key", taskClass: "the class of tasks" };
 const TRUST = {
   operator: "those who run the agent",
