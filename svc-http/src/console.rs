@@ -125,6 +125,7 @@ static FILES: [File; FILES_COUNT] = files![
     "returning.js"
     "rights.js"
     "routing.js"
+    "seeking.js"
     "server.js"
     "settings.js"
     "spend.js"
@@ -138,7 +139,7 @@ static FILES: [File; FILES_COUNT] = files![
     "upstreams.js"
     "usage.js"
 ];
-const FILES_COUNT: usize = 59;
+const FILES_COUNT: usize = 60;
 
 /// What every page needs at once: asked for together, not one after the other as each names the next.
 const FIRST: &[&str] = &[

@@ -6,6 +6,7 @@ import itertools
 import json
 import os
 import pathlib
+import urllib.parse
 
 import approving
 import browser
@@ -305,24 +306,26 @@ def long_list(chromium, dev, cookie):
 
 
 def not_among_those_shown(chromium, dev, cookie):
-    """A name that no agent among those shown has is not told as nobody's where there are more."""
+    """A name that no agent among those shown has is looked for among the older ones."""
     for n in range(26):
         desk.api(dev, "agents", {"name": f"Newer {n}", "principalEmail": "owner@localhost"})
     with tabs.console(chromium, dev, cookie, "/agents") as page:
-        page.get_by_label("Find by name, among those shown").fill("First agent")
-        page.get_by_text("None of those shown has this in its name.").wait_for()
-        page.get_by_text("Older agents were not looked at yet.").wait_for()
-        page.get_by_role("button", name="Show more").click()
+        found = page.get_by_label("Find by name", exact=True)
+        found.fill("Newer 25")
+        page.get_by_role("status").get_by_text("The newest 25 agents were looked at; there are older ones.").wait_for()
+        found.fill("First agent")
+        page.get_by_role("status").get_by_text("1 shown", exact=True).wait_for(state="attached")
         page.get_by_role("link", name="First agent").click()
         page.get_by_role("heading", name="First agent", level=1).wait_for()
         page.go_back()
         page.get_by_role("link", name="First agent").wait_for()
-        found = page.get_by_label("Find by name", exact=True)
         assert found.input_value() == "First agent", "what was looked for is kept through the way back"
         found.fill("Nobody has this")
         page.get_by_text("No agent has this in its name.").wait_for()
-        page.get_by_role("status").get_by_text("None shown", exact=True).wait_for()
+        many = len(desk.api(dev, "agents?limit=500")["data"])
+        page.get_by_role("status").get_by_text(f"All {many} agents were looked at.").wait_for()
         found.fill("")
+        page.get_by_role("button", name="Show more").click()
         last = page.get_by_role("link", name="First agent")
         last.click()
         page.get_by_role("heading", name="First agent", level=1).wait_for()
@@ -332,6 +335,40 @@ def not_among_those_shown(chromium, dev, cookie):
         page.go_forward()
         page.get_by_role("heading", name="First agent", level=1).wait_for()
         assert page.evaluate("scrollY") == 0, "and so it does on the way forward"
+
+
+def looked_for_in_parts(chromium, dev, cookie):
+    """Older agents are looked through a part at a time, and it is said how far; after many it is asked whether to go on, and what of
+    them was found is shown a few at once."""
+    like = desk.api(dev, "agents?limit=500")["data"][-1]
+    asked = []
+
+    def part(route):
+        n = int((urllib.parse.parse_qs(urllib.parse.urlsplit(route.request.url).query).get("cursor") or ["0"])[0])
+        asked.append(n)
+        names = [f"Needle {k}" for k in range(30)] if n == 11 else [f"Hay {n}-{k}" for k in range(500)]
+        data = [{**like, "id": like["id"][:-6] + f"{n * 500 + k:06d}", "name": name} for k, name in enumerate(names)]
+        route.fulfill(json={"data": data, "nextCursor": str(n + 1) if n < 11 else None})
+
+    with tabs.console(chromium, dev, cookie) as page:
+        page.route("**/agents?limit=500*", part)
+        page.goto(at(dev, "/agents"))
+        told = page.get_by_role("status")
+        page.get_by_label("Find by name").fill("needle")
+        told.get_by_text("The newest 5,000 agents were looked at; there are older ones.").wait_for()
+        page.get_by_text("None so far has this in its name.").wait_for()
+        assert asked == list(range(10)), asked
+        page.get_by_role("button", name="Look further").click()
+        page.get_by_role("link", name="Needle 24").wait_for()
+        assert asked == list(range(12)) and not page.get_by_role("link", name="Needle 25").count(), asked
+        page.get_by_role("button", name="Show more").click()
+        page.get_by_role("link", name="Needle 29").wait_for()
+        assert not page.get_by_role("button", name="Show more").count()
+        page.get_by_label("Find by name").fill("hay 3-7")
+        page.get_by_role("link", name="Hay 3-7", exact=True).wait_for()
+        assert asked == list(range(12)), "what was looked through once is not read again"
+        page.get_by_label("Find by name").fill("nobody")
+        told.get_by_text("All 5,530 agents were looked at.").wait_for()
 
 
 def more_than_are_offered(chromium, dev, cookie):
@@ -466,5 +503,6 @@ def test_the_console_stays_true():
         largest_amount(chromium, dev, cookie, agent)
         zone_of_the_workspace(chromium, dev, cookie)
         not_among_those_shown(chromium, dev, cookie)
+        looked_for_in_parts(chromium, dev, cookie)
         more_than_are_offered(chromium, dev, cookie)
         as_axe_sees_what_is_outside(chromium, dev, cookie, port)

@@ -1,11 +1,12 @@
 // The agents of a workspace, and making one.
-import { Badge, Button, Dialog, Empty, Field, Form, Heading, Kept, Money, Pager, Quoted, Shown, Table, Time, at, html, usePlace } from "./kit.js";
-import { useCallback, useEffect, useRef, useState } from "./hooks.js";
+import { Badge, Button, Dialog, Empty, Field, Form, Heading, Kept, Money, Pager, Quoted, Shown, Table, Time, Trouble, at, html, usePlace } from "./kit.js";
+import { useCallback, useEffect, useMemo, useRef, useState } from "./hooks.js";
 import { useApi, useList, useLive, useWhole } from "./list.js";
 import { InOneLine, Terms, atTerms, bodyOf, useTemplates } from "./mandates.js";
 import { ShownOnce } from "./once.js";
+import { useSought } from "./seeking.js";
 import { isDone, query as asQuery } from "./server.js";
-import { count, sought } from "./text.js";
+import { count } from "./text.js";
 
 const PART = 25;
 const WHOLE = "mandates.0.";
@@ -62,18 +63,55 @@ function useDetails(items) {
 export function Page({ query }) {
   const { may, go, wid } = usePlace();
   const list = useList("agents", {}, ["agent"], PART);
-  const details = useDetails(list.items);
   const [isNew, setNew] = useState(query.new !== undefined);
   // In the address, so that whoever looks at one of them comes back to what was found.
   const part = query.name ?? "";
-  const [isLooking, setLooking] = useState(!!part);
+  const [isTyping, setTyping] = useState(!!part);
   const setPart = (/** @type {string} */ name) => {
     // The field stays when what was typed into it is deleted.
-    setLooking(true);
+    setTyping(true);
     go(at(wid, "agents") + asQuery({ name }), true);
   };
-  const wanted = sought(part.trim());
-  const shown = list.items.filter((/** @type {any} */ it) => sought(it.name).includes(wanted));
+  const seeking = useSought("agents", list, part);
+  const isSought = !!part.trim();
+  const known = new Set(list.items.map((/** @type {any} */ it) => it.id));
+  const beyond = seeking.found.filter((it) => !known.has(it.id));
+  const items = useMemo(() => [...list.items, ...beyond], [list.items, beyond.map((it) => it.id).join()]);
+  const details = useDetails(items);
+  // What was looked through once may have changed since.
+  const shown = seeking.found.map((it) => (known.has(it.id) ? it : (details[it.id] ?? it)));
+  const can = may("ManageAgents");
+  return html`<${Heading} title="Agents">${can && html`<${Button} kind="main" act=${() => setNew(true)}>New agent<//>`}<//>
+    <${Shown} of=${{ ...list, more: seeking.more }} many=${shown.length}>${(/** @type {any[]} */ all) =>
+      all.length
+        ? html`${(all.length > 5 || list.more || part || isTyping) && html`<div class="filters"><span class="choice"><label for="part">Find by name</label><input id="part" type="search" value=${part} onInput=${(/** @type {any} */ it) => setPart(it.currentTarget.value)} /></span></div>
+            <p role="status">${isSought && toldOf(seeking, shown.length)}</p>`}
+          ${shown.length > 0 && html`<${Agents} of=${shown} details=${details} />`}
+          ${!shown.length && !seeking.isLooking && html`<${Empty} title=${seeking.more ? "None so far has this in its name." : "No agent has this in its name."}><p><a href=${at(wid, "agents")}>Show all of them</a></p><//>`}
+          ${isSought ? html`<${Further} of=${seeking} />` : html`<${Pager} of=${list} />`}`
+        : html`<${None} make=${() => setNew(true)} />`}<//>
+    ${isNew && can && html`<${NewAgent} close=${() => setNew(false)} made=${(/** @type {string} */ id) => go(at(wid, "agents", id))} />`}`;
+}
+
+/** How far agents were looked through: of what is shown all were. @param {ReturnType<typeof useSought>} seeking @param {number} many */
+function toldOf({ isLooking, looked, more, hidden, trouble }, many) {
+  const all = count(looked, "agent");
+  if (isLooking) return `Looking further: the newest ${all} were looked at so far…`;
+  if (trouble || hidden) return "";
+  if (more) return `The newest ${all} were looked at; there are older ones.`;
+  return many ? "" : `All ${all} were looked at.`;
+}
+
+/** The way on, where there may be more of what is looked for. @param {{ of: ReturnType<typeof useSought> }} props */
+function Further({ of: { more, hidden, isLooking, trouble, further } }) {
+  if (trouble) return html`<${Trouble} got=${trouble} again=${further} />`;
+  if (!more || isLooking) return null;
+  return html`<p class="pager"><${Button} act=${further}>${hidden ? "Show more" : "Look further"}<//></p>`;
+}
+
+/** @param {{ of: any[], details: Record<string, any> }} props */
+function Agents({ of: agents, details }) {
+  const { wid } = usePlace();
   const of = (/** @type {any} */ it) => details[it.id] ?? {};
   const columns = [
     { title: "Agent", cell: (/** @type {any} */ it) => html`<a href=${at(wid, "agents", it.id)}><${Quoted} text=${it.name} /></a><br /><small>${isWhole(it) ? html`for <${Quoted} text=${it.principalEmail || it.principalId} />` : "you may freeze it"}</small>` },
@@ -83,18 +121,7 @@ export function Page({ query }) {
     { title: "Waiting", cell: (/** @type {any} */ it) => (of(it).waiting ? html`<a href=${`${at(wid, "approvals")}?agentId=${it.id}`}><${Badge} kind="waits">${of(it).waiting}<span class="unseen"> waiting, of <${Quoted} text=${it.name} /></span><//></a>` : "–") },
     { title: "Last seen", cell: (/** @type {any} */ it) => html`<${Time} at=${of(it).lastSeenAt} ago />` },
   ];
-  return html`<${Heading} title="Agents">${may("ManageAgents") && html`<${Button} kind="main" act=${() => setNew(true)}>New agent<//>`}<//>
-    <${Shown} of=${list} many=${shown.length}>${(/** @type {any[]} */ items) =>
-      items.length
-        ? html`${(items.length > 5 || list.more || part || isLooking) && html`<div class="filters"><span class="choice"><label for="part">Find by name${list.more && ", among those shown"}</label><input id="part" type="search" value=${part} onInput=${(/** @type {any} */ it) => setPart(it.currentTarget.value)} /></span></div>`}
-          ${shown.length
-            ? html`<${Table} caption="Agents" columns=${columns} rows=${shown} />`
-            : list.more
-              ? html`<${Empty} title="None of those shown has this in its name."><p>Older agents were not looked at yet.</p><//>`
-              : html`<${Empty} title="No agent has this in its name."><p><a href=${at(wid, "agents")}>Show all of them</a></p><//>`}
-          <${Pager} of=${list} />`
-        : html`<${None} make=${() => setNew(true)} />`}<//>
-    ${isNew && may("ManageAgents") && html`<${NewAgent} close=${() => setNew(false)} made=${(/** @type {string} */ id) => go(at(wid, "agents", id))} />`}`;
+  return html`<${Table} caption="Agents" columns=${columns} rows=${agents} />`;
 }
 
 /** @param {{ of: any }} props */
