@@ -1,6 +1,7 @@
 //! What the gate's answer means for a call. An agent acts on `allow` with the status `allowed` alone (CONTRACT part 2,
 //! "Decision") and a receipt that is still good, and only where the answer is about the very call that was asked about.
 
+use svc_core::value::canonical::canonical;
 use svc_core::value::id::ActionId;
 use svc_core::value::json::Json;
 
@@ -65,7 +66,7 @@ impl Decision {
             && inner("tool", "name") == Some(&event.tool)
             && inner("tool", "inputDigest") == Some(input_digest)
             && inner("session", "id") == Some(&event.session)
-            && answer.get("details").filter(|it| !it.is_null()) == details(event).as_ref();
+            && is_same(answer.get("details").filter(|it| !it.is_null()), details(event).as_ref());
         if !is_ours {
             return Err(Refused::new("the gate's answer is about another call"));
         }
@@ -101,6 +102,11 @@ impl Decision {
         let approved = receipt.filter(|_| was_asked && verdict == Verdict::Allow).map(str::to_owned);
         Ok(Self { id, verdict, approved, replayed: false })
     }
+}
+
+/// Whether two values say the same, in whatever order their members stand: the gate has an order of its own.
+fn is_same(one: Option<&Json>, other: Option<&Json>) -> bool {
+    one.map(canonical) == other.map(canonical)
 }
 
 fn no_decision() -> Refused {
@@ -202,6 +208,38 @@ mod tests {
             ("status", json!(null)),
         ] {
             assert!(read(|it| drop(it.insert(name.to_owned(), value.clone()))).is_err(), "{name} {value}");
+        }
+    }
+
+    /// A directory whose path is cut, as every long text is, is the one that was asked about in whatever order the gate tells it; another
+    /// that begins alike is not.
+    #[test]
+    fn a_directory_with_a_long_path_is_told_from_others() {
+        let event = |cwd: &str| {
+            let said = json!({ "session_id": "s", "hook_event_name": "PreToolUse", "tool_name": "Bash", "cwd": cwd });
+            Event::read(&Json::parse(said.to_string().as_bytes()).unwrap(), None).unwrap()
+        };
+        let deep = "/deep".repeat(2_000);
+        let told = Json::parse(canonical(&details(&event(&deep)).unwrap()).as_bytes()).unwrap();
+        let answer = |details: Json| {
+            let text = |it: &str| Json::Text(it.to_owned());
+            let one = |name: &str, value: Json| (name.to_owned(), value);
+            let tool = vec![one("name", text("Bash")), one("inputDigest", text("sha256:00"))];
+            Json::Object(vec![
+                one("id", text(&ActionId::from_bits(7).to_string())),
+                one("decision", text("allow")),
+                one("status", text("allowed")),
+                one("type", text("tool.call")),
+                one("tool", Json::Object(tool)),
+                one("session", Json::Object(vec![one("id", text("s"))])),
+                one("receipt", text("a.b.c")),
+                one("details", details),
+            ])
+        };
+        let read = |cwd: &str| Decision::read(&answer(told.clone()), &event(cwd), "sha256:00").map(|it| it.verdict);
+        assert_eq!(read(&deep), Ok(Verdict::Allow));
+        for other in [format!("{deep}r"), format!("{}/r", deep.strip_suffix("ep").unwrap()), "/deep".to_owned()] {
+            assert!(read(&other).is_err(), "{} bytes", other.len());
         }
     }
 

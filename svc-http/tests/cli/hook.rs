@@ -492,6 +492,13 @@ fn a_real_server_is_asked_and_told() {
     let again = user.said(&call("toolu_1"));
     assert!(again.code == 0 && action() != id, "a call that is made once more is a new question: {again:?}");
     assert_eq!(user.said(&after("toolu_1")), quiet);
+    let deep = |mut said: Value| {
+        said["cwd"] = json!("/deep".repeat(2_000));
+        user.said(&said)
+    };
+    let ran = deep(call("toolu_deep"));
+    assert!(ran.out.contains(r#""permissionDecision":"allow""#), "in whatever directory: {ran:?}");
+    assert_eq!(deep(after("toolu_deep")), quiet);
 
     user.said(&call("toolu_2"));
     let id = action();
