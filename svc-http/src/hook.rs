@@ -52,6 +52,8 @@ const LENIENT_LEVELS: u8 = 2;
 const MARK: &[u8] = "\u{feff}".as_bytes();
 /// The environment's name for it.
 const TIMEOUT_NAME: &str = "SVC_HOOK_TIMEOUT_MS";
+/// How a refusal begins. In the program's file it also tells `install` whose hook a command is.
+const REFUSES: &str = "svc refuses this call: ";
 /// What every client takes for no.
 const REFUSED: u8 = 2;
 /// What every client takes for a fault that stops nothing: the tool has run already.
@@ -129,7 +131,7 @@ pub(crate) fn run(client: Option<Client>, config: Option<PathBuf>) -> ExitCode {
             ExitCode::from(UNTOLD)
         }
         Err(Refused(why)) => {
-            complain(&format!("svc refuses this call: {why}"));
+            complain(&format!("{REFUSES}{why}"));
             ExitCode::from(REFUSED)
         }
     }

@@ -13,8 +13,8 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 
 use self::edit::{Indent, append, remove, was_there};
-use self::json::{Comments, Kind, Node, parse};
-use self::ours::is_hook;
+use self::json::{Comments, Node, parse};
+use self::ours::Ours;
 use super::client::Client;
 use super::place::home;
 use super::{Refused, plain};
@@ -84,14 +84,10 @@ impl Settings {
     /// [`Refused`] where the settings are not JSON, or not of the shape that the client reads.
     pub(crate) fn installed(&self, command: &str) -> Result<Installed, Refused> {
         let root = self.parsed(&self.text)?;
-        let wanted = wanted(self.client, command);
-        let ours =
-            wanted.iter().map(|it| entries(&root, it.event).iter().filter(|at| is_ours(at)).count()).sum::<usize>();
-        let stands = |it: &Wanted| {
-            let all = entries(&root, it.event);
-            all.iter().filter(|at| is_ours(at)).count() == 1 && all.iter().any(|at| at.value() == it.entry)
-        };
-        Ok(match (ours, wanted.iter().all(stands)) {
+        let (wanted, ours) = (wanted(self.client, command), Ours::of(self.client, &root));
+        let count = |it: &Wanted| entries(&root, it.event).iter().filter(|at| ours.has(at)).count();
+        let stands = |it: &Wanted| count(it) == 1 && entries(&root, it.event).iter().any(|at| at.value() == it.entry);
+        Ok(match (wanted.iter().map(count).sum::<usize>(), wanted.iter().all(stands)) {
             (_, true) => Installed::Whole,
             (0, false) => Installed::Not,
             (_, false) => Installed::Partly,
@@ -134,7 +130,8 @@ impl Settings {
     /// As [`installed`](Self::installed).
     pub(crate) fn without(&self) -> Result<String, Refused> {
         let mut text = self.text.clone();
-        while let Some(shorter) = self.one_less(&text)? {
+        let ours = Ours::of(self.client, &self.parsed(&text)?);
+        while let Some(shorter) = self.one_less(&text, &ours)? {
             text = shorter;
         }
         Ok(text)
@@ -206,15 +203,15 @@ impl Settings {
     }
 
     /// The text with one thing of ours less; `None` where there is nothing of ours.
-    fn one_less(&self, text: &str) -> Result<Option<String>, Refused> {
+    fn one_less(&self, text: &str, ours: &Ours) -> Result<Option<String>, Refused> {
         let root = self.parsed(text)?;
         let Some(hooks) = root.member("hooks") else { return Ok(None) };
         for Wanted { event, .. } in wanted(self.client, "") {
             let Some(list) = hooks.member(event) else { continue };
-            let Some(at) = list.items().iter().position(is_ours) else { continue };
+            let Some(at) = list.items().iter().position(|it| ours.has(it)) else { continue };
             let inner = list.items().get(at).and_then(|it| it.member("hooks"));
             if let Some(inner) = inner.filter(|it| it.items().len() > 1)
-                && let Some(own) = inner.items().iter().position(is_our_command)
+                && let Some(own) = inner.items().iter().position(|it| ours.has_command(it))
             {
                 return Ok(Some(remove(text, inner, own)));
             }
@@ -280,8 +277,11 @@ fn target_of(path: &Path) -> io::Result<PathBuf> {
 }
 
 fn wanted(client: Client, command: &str) -> Vec<Wanted> {
-    let before = format!("{command} {OR_REFUSE}");
+    wanted_by(client, command, &format!("{command} {OR_REFUSE}"))
+}
 
+/// The same where the shell is told `before` of the command before a tool.
+fn wanted_by(client: Client, command: &str, before: &str) -> Vec<Wanted> {
     let in_group = |hook: Value, matcher: bool| match matcher {
         true => json!({ "matcher": "*", "hooks": [hook] }),
         false => json!({ "hooks": [hook] }),
@@ -290,7 +290,7 @@ fn wanted(client: Client, command: &str) -> Vec<Wanted> {
     let entry = |event, entry| Wanted { event, entry };
     match client {
         Client::ClaudeCode => {
-            let mut blocks = hook(&before);
+            let mut blocks = hook(before);
             if let Some(members) = blocks.as_object_mut() {
                 members.insert("onFailure".to_owned(), json!("block"));
             }
@@ -301,7 +301,7 @@ fn wanted(client: Client, command: &str) -> Vec<Wanted> {
             ]
         }
         Client::Codex => vec![
-            entry("PreToolUse", in_group(hook(&before), false)),
+            entry("PreToolUse", in_group(hook(before), false)),
             entry("PostToolUse", in_group(hook(command), false)),
         ],
         // It is told to take every failure for a refusal, and nobody says that it runs commands with a shell.
@@ -312,25 +312,13 @@ fn wanted(client: Client, command: &str) -> Vec<Wanted> {
         }
         Client::Gemini => {
             let hook = |command: &str| json!({ "name": disabled::NAME, "type": "command", "command": command, "timeout": CLIENT_WAITS_S * 1_000 });
-            vec![
-                entry("BeforeTool", in_group(hook(&before), false)),
-                entry("AfterTool", in_group(hook(command), false)),
-            ]
+            vec![entry("BeforeTool", in_group(hook(before), false)), entry("AfterTool", in_group(hook(command), false))]
         }
     }
 }
 
 fn entries<'a>(root: &'a Node, event: &str) -> &'a [Node] {
     root.member("hooks").and_then(|it| it.member(event)).map(Node::items).unwrap_or_default()
-}
-
-/// Whether an entry runs the hook: itself, or one of its hooks.
-fn is_ours(entry: &Node) -> bool {
-    is_our_command(entry) || entry.member("hooks").is_some_and(|it| it.items().iter().any(is_our_command))
-}
-
-fn is_our_command(hook: &Node) -> bool {
-    matches!(hook.member("command").map(|it| &it.kind), Some(Kind::Text(command)) if is_hook(command))
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 use super::*;
+use crate::hook::REFUSES;
 
 const COMMAND: &str = "/opt/svc hook --client claude-code";
 
@@ -156,6 +157,65 @@ fn what_an_earlier_release_wrote_is_outdated() {
             assert_eq!(serde_json::from_str::<Value>(&now).unwrap(), new, "{earlier}");
             assert!(!before.without().unwrap().contains("hook --client"), "{earlier}");
         }
+    }
+}
+
+/// What a program of another name has put there, in this release or an earlier one, is known for what it is also where it lies elsewhere
+/// or is gone: it is replaced, and taken out. Such a command of somebody else's program stays.
+#[test]
+fn what_a_program_of_another_name_wrote_is_known() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = |name: &str, text: &[u8]| {
+        fs::write(folder.path().join(name), text).unwrap();
+        folder.path().join(name).display().to_string()
+    };
+    let own = [&b"\x7fELF".repeat(400_000), REFUSES.as_bytes(), b"\0"].concat();
+    let (moved, gone) = (program("gate-1.2", &own), folder.path().join("gate-1.1").display().to_string());
+    let guard = program("guard", b"#!/bin/sh\nexec guard");
+    let did_not_answer = "|| /bin/sh -c 'echo svc did not answer, so this call does not run >&2; exit 2'";
+    for client in Client::ALL {
+        let new = with(client, "");
+        let options = format!("hook --client {}", client.name());
+        for line in [options.clone(), format!("{options} --config /h/own.toml")] {
+            for (program, tail) in
+                [(&moved, ""), (&gone, ""), (&moved, did_not_answer), (&gone, did_not_answer), (&gone, OR_REFUSE)]
+            {
+                let line = format!("{program} {line}");
+                let texts = wanted_by(client, &line, format!("{line} {tail}").trim_end());
+                let all = texts.iter().map(|it| (it.event.to_owned(), json!([it.entry]))).collect();
+                let mut earlier = json!({ "hooks": Value::Object(all) });
+                if client == Client::Cursor {
+                    earlier.as_object_mut().unwrap().insert("version".to_owned(), json!(1));
+                }
+                let before = settings(client, &earlier.to_string());
+                assert_eq!(before.installed(COMMAND), Ok(Installed::Partly), "{earlier}");
+                let now: Value = serde_json::from_str(&before.with(COMMAND).unwrap()).unwrap();
+                assert_eq!(now, serde_json::from_str::<Value>(&new).unwrap(), "{earlier}");
+                assert!(!before.without().unwrap().contains("hook --client"), "{earlier}");
+                let others = settings(client, &earlier.to_string().replace(program.as_str(), &guard));
+                let state =
+                    if tail.is_empty() || client == Client::Cursor { Installed::Not } else { Installed::Partly };
+                assert_eq!(others.installed(COMMAND), Ok(state), "svc's own words stand behind it, or nothing does");
+            }
+        }
+    }
+    // Nobody can tell whose it is: it does not stand everywhere that `install` puts it, or not as that writes it.
+    let hook = |line: &str| json!({ "hooks": [{ "type": "command", "command": line, "timeout": 60 }] });
+    for (line, after) in [
+        (format!("{gone} hook --client codex"), None),
+        (
+            format!("{gone} hook --client codex"),
+            Some(json!({ "hooks": [{ "command": format!("{gone} hook --client codex") }] })),
+        ),
+        (format!("{gone} hook --client codex --log /x"), Some(hook(&format!("{gone} hook --client codex --log /x")))),
+        (format!("{gone} hook --client gemini"), Some(hook(&format!("{gone} hook --client gemini")))),
+        (format!("{guard} hook --client codex"), Some(hook(&format!("{guard} hook --client codex")))),
+        ("gate hook --client codex".to_owned(), Some(hook("gate hook --client codex"))),
+    ] {
+        let after: Vec<Value> = after.into_iter().collect();
+        let text = json!({ "hooks": { "PreToolUse": [hook(&line)], "PostToolUse": after } }).to_string();
+        assert_eq!(settings(Client::Codex, &text).installed(COMMAND), Ok(Installed::Not), "{text}");
+        assert_eq!(settings(Client::Codex, &text).without().as_deref(), Ok(text.as_str()));
     }
 }
 

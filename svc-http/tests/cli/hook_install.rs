@@ -288,6 +288,38 @@ fn the_program_may_have_any_name() {
     assert_eq!(fs::read_to_string(&path).unwrap(), SETTINGS);
 }
 
+/// What another copy of the program has put there under a name of its own, with a file of its own and in the words of an earlier release,
+/// is known wherever that copy lies, or lay: it is outdated, replaced, and taken out.
+#[test]
+fn what_another_copy_has_installed_is_known() {
+    let user = User::at("http://127.0.0.1:1");
+    let own = user.write("home/own.toml", "");
+    let path = user.write("home/.claude/settings.json", SETTINGS);
+    let copy = user.home().join("gate");
+    let client = ["--yes", "--client", "claude-code"];
+    let count = |text: &str| text.matches("--client claude-code").count();
+    let tail = " || /bin/sh -c 'echo svc has not allowed this call, so it does not run >&2; exit 2'";
+    for (without, is_gone) in [("", false), (tail, false), (tail, true)] {
+        fs::copy(PROGRAM, &copy).unwrap();
+        user.run_as(&copy, &[&["install", "--config", own.to_str().unwrap()][..], &client].concat(), "");
+        let text = fs::read_to_string(&path).unwrap();
+        let text = if without.is_empty() { text } else { text.replace(without, "") };
+        assert!(count(&text) == 3 && text.contains("/gate hook"), "{text}");
+        fs::write(&path, &text).unwrap();
+        if is_gone {
+            fs::remove_file(&copy).unwrap();
+        }
+        let told = user.run(&["status", "--client", "claude-code"], "");
+        assert!(told.out.contains("outdated"), "{told:?}");
+        user.run(&[&["install"][..], &client].concat(), "");
+        let renewed = fs::read_to_string(&path).unwrap();
+        assert!(count(&renewed) == 3 && !renewed.contains("/gate hook"), "{renewed}");
+        fs::write(&path, &text).unwrap();
+        assert_eq!(user.run(&[&["uninstall"][..], &client].concat(), "").code, 0);
+        assert_eq!(fs::read_to_string(&path).unwrap(), SETTINGS);
+    }
+}
+
 /// Settings in which a name stands twice are refused and stay: clients read the last of two, and a hook in the first would never
 /// run.
 #[test]
