@@ -95,11 +95,12 @@ pub(crate) fn uninstall(client: Option<Client>, wish: Change) -> Result<ExitCode
     Ok(ExitCode::SUCCESS)
 }
 
-/// Says in whose settings the hook stands, whether it is there as it would be put there now, and whether the client was told to
-/// run none.
+/// Says in whose settings the hook stands, whether it is there as it would be put there now, whether the client was told to run none, and
+/// whether it can be run.
 ///
 /// # Errors
-/// [`Problem`] where the settings of the client that was named cannot be read; of the others that is told beside the rest.
+/// [`Problem`] where the settings of the client that was named cannot be read; of the others that is told beside the rest. Where the
+/// hook's own file cannot be read, as it refuses every call then.
 pub(crate) fn status(client: Option<Client>, config: Option<&Path>, wants_json: bool) -> Result<ExitCode, Problem> {
     let mut rows = Vec::new();
     for one in client.map_or_else(|| Client::ALL.to_vec(), |it| vec![it]) {
@@ -107,26 +108,48 @@ pub(crate) fn status(client: Option<Client>, config: Option<&Path>, wants_json: 
         let (state, path, why) = match looked {
             Ok((Installed::Not, path, _)) => ("absent", Some(path), None),
             Ok((_, path, Some(why))) => ("disabled", Some(path), Some(why)),
-            Ok((Installed::Whole, path, None)) => ("installed", Some(path), None),
+            Ok((Installed::Whole, path, None)) => match check(&place_of(config)?) {
+                Ok(()) => ("installed", Some(path), None),
+                Err(Refused(why)) => ("broken", Some(path), Some(why)),
+            },
             Ok((Installed::Partly, path, None)) => ("outdated", Some(path), None),
             Err(why) if client.is_some() => return Err(why),
             Err(why) => ("unreadable", None, why.faults().first().map(|it| it.0.clone())),
         };
-        rows.push((one, state, path, why));
+        rows.push(Row { client: one, state, path, why });
     }
     if wants_json {
-        let row = |(client, state, path, why): &(Client, &str, Option<PathBuf>, Option<String>)| json!({ "client": client.name(), "state": state, "path": path, "why": why });
+        let row = |it: &Row| json!({ "client": it.client.name(), "state": it.state, "path": it.path, "why": it.why });
         print_json(&json!({ "clients": rows.iter().map(row).collect::<Vec<Value>>() }))?;
-        return Ok(ExitCode::SUCCESS);
+        return whole(&rows);
     }
-    for (client, state, path, why) in &rows {
+    for Row { client, state, path, why } in &rows {
         let at = why.clone().or_else(|| path.as_deref().map(|it| it.display().to_string())).unwrap_or_default();
         print(&format!("{:<12} {state:<11} {at}\n", client.name()))?;
     }
-    if rows.iter().any(|it| it.1 == "outdated") {
+    if rows.iter().any(|it| it.state == "outdated") {
         note("What is outdated is renewed by `svc hook install`.\n");
     }
-    Ok(ExitCode::SUCCESS)
+    whole(&rows)
+}
+
+/// How the hook stands with a client.
+struct Row {
+    client: Client,
+    state: &'static str,
+    path: Option<PathBuf>,
+    why: Option<String>,
+}
+
+/// Fails where a client runs a hook that refuses every call.
+fn whole(rows: &[Row]) -> Result<ExitCode, Problem> {
+    let broken: Vec<&Row> = rows.iter().filter(|it| it.state == "broken").collect();
+    let Some(why) = broken.first().and_then(|it| it.why.as_deref()) else { return Ok(ExitCode::SUCCESS) };
+    let names = broken.iter().map(|it| it.client.name()).collect::<Vec<_>>().join(", ");
+    Err(Problem::new(
+        format!("the hook refuses every call of {names}: {why}"),
+        "Mend that file; one that is not there is made by `svc hook install`.",
+    ))
 }
 
 /// How much of the hook stands in a client's settings, where they lie, and what keeps the client from running it.

@@ -15,6 +15,7 @@ use svc_core::rules::people::keys::KEY_BYTES_MAX;
 use svc_core::value::glob::ToolGlob;
 use svc_core::value::secret::Secret;
 use svc_http::config::BaseUrl;
+use svc_http::outbound::Trust;
 
 use super::event::{Event, Origin, is_name_of_mcp};
 use super::{Refused, plain};
@@ -180,12 +181,20 @@ pub(crate) fn own_file(named: Option<&Path>) -> Result<Option<PathBuf>, Refused>
     }
 }
 
-/// Looks whether a file is one of the hook's, before a client is told to run it with this one.
+/// Looks whether the hook can be run with a file of its own and what lies beside it: with one that it cannot read it refuses every call.
 ///
 /// # Errors
-/// [`Refused`] where it is not there, is no such file or lies open to others.
+/// [`Refused`] where it is not there, is no such file or lies open to others, and where what it names or lies beside it is so.
 pub(crate) fn check(path: &Path) -> Result<(), Refused> {
-    Own::read(path, true, &[]).map(drop)
+    let own = Own::read(path, true, &[])?;
+    let shown = path.display();
+    if let Some(url) = &own.url {
+        BaseUrl::parse(url).map_err(|must| Refused(format!("`url` in {shown} {must}")))?;
+    }
+    if let Some(file) = &own.ca_file {
+        Trust::with(Some(file)).map_err(|error| Refused(format!("`caFile` in {shown}: {error}")))?;
+    }
+    read_unasked(&path.with_file_name(UNASKED_NAME), &[]).map(drop)
 }
 
 /// Where calls are remembered.

@@ -320,6 +320,48 @@ fn what_another_copy_has_installed_is_known() {
     }
 }
 
+/// Where the hook's own file, or what it names or lies beside it, cannot be read, every call is refused: that is no hook that stands
+/// as it should.
+#[test]
+fn a_hook_that_refuses_every_call_is_called_broken() {
+    let user = User::at("http://127.0.0.1:1");
+    user.run(&["install", "--yes", "--client", "codex"], "");
+    let own = user.home().join(".config/svc/hook.toml");
+    let status = |more: &[&str]| user.run(&[&["status", "--client", "codex"][..], more].concat(), "");
+    let said = json!({ "session_id": "s", "hook_event_name": "PreToolUse", "tool_name": "T", "turn_id": "t" });
+    assert_eq!(status(&[]).code, 0);
+    let (is_there, open) = (own.display().to_string(), fs::Permissions::from_mode(0o666));
+    for (file, text, mode, why) in [
+        ("hook.toml", "", Some(&open), "is open to others"),
+        ("hook.toml", "url = ", None, "is not TOML"),
+        ("hook.toml", "url = \"gate\"", None, "must be"),
+        ("hook.toml", "caFile = \"/nowhere.pem\"\nurl = \"https://127.0.0.1:1\"", None, "/nowhere.pem"),
+        ("hook-unasked.txt", "Read", Some(&open), "is open to others"),
+        ("hook-unasked.txt", "a//b", None, "line 1 of"),
+        ("hook.toml", "gone", None, "is not there"),
+    ] {
+        for name in ["hook.toml", "hook-unasked.txt"] {
+            user.write(&format!("home/.config/svc/{name}"), if name == file { text } else { "" });
+        }
+        let path = own.with_file_name(file);
+        if let Some(mode) = mode {
+            fs::set_permissions(&path, mode.clone()).unwrap();
+        }
+        if text == "gone" {
+            fs::remove_file(&path).unwrap();
+        }
+        let told = status(&[]);
+        assert!(told.code == 1 && told.out.contains("broken") && told.err.contains(why), "{why}: {told:?}");
+        let told = status(&["--json"]);
+        let row: Value = serde_json::from_str(&told.out).unwrap();
+        assert_eq!((told.code, &row["clients"][0]["state"]), (1, &json!("broken")), "{why}");
+        let refused = user.run(&["--client", "codex", "--config", &is_there], &said.to_string());
+        assert_eq!(refused.code, 2, "{why}: {refused:?}");
+        assert!(user.run(&["install", "--yes", "--client", "codex"], "").code == 1);
+    }
+    assert!(own.exists() && status(&[]).out.contains("installed"), "the file that was away is made again");
+}
+
 /// Settings in which a name stands twice are refused and stay: clients read the last of two, and a hook in the first would never
 /// run.
 #[test]
