@@ -78,21 +78,37 @@ pub(crate) fn install(client: Option<Client>, config: Option<&Path>, wish: Chang
     Ok(ExitCode::SUCCESS)
 }
 
-/// Takes the hook out of the settings of a client, or of every client that has it.
+/// Takes the hook out of the settings of a client, or of every client that has it; one whose settings cannot be read keeps it from no
+/// other.
 ///
 /// # Errors
 /// As [`install`].
 pub(crate) fn uninstall(client: Option<Client>, wish: Change) -> Result<ExitCode, Problem> {
-    let mut done = Vec::new();
+    let (mut done, mut left) = (Vec::new(), Vec::new());
     for client in client.map_or_else(|| Client::ALL.to_vec(), |it| vec![it]) {
-        let settings = Settings::read(client)?;
-        let changed = change(&settings, &settings.without()?, None, wish)?;
-        done.push(json!({ "client": client.name(), "path": settings.path, "changed": changed }));
+        let name = client.name();
+        let read = Settings::read(client).and_then(|it| Ok((it.without()?, it)));
+        match read {
+            Ok((new, settings)) => {
+                let changed = change(&settings, &new, None, wish)?;
+                done.push(json!({ "client": name, "path": settings.path, "changed": changed }));
+            }
+            Err(Refused(why)) => {
+                done.push(json!({ "client": name, "path": null, "changed": false, "why": why }));
+                left.push(why);
+            }
+        }
     }
     if wish.json {
         print_json(&json!({ "uninstalled": done }))?;
     }
-    Ok(ExitCode::SUCCESS)
+    match left.is_empty() {
+        true => Ok(ExitCode::SUCCESS),
+        false => {
+            let advice = "Nobody looked for the hook there; mend that, and run `svc hook uninstall` again.";
+            Err(Problem::several(left.into_iter(), advice))
+        }
+    }
 }
 
 /// Says in whose settings the hook stands, whether it is there as it would be put there now, whether the client was told to run none, and

@@ -320,6 +320,34 @@ fn what_another_copy_has_installed_is_known() {
     }
 }
 
+/// A client whose settings nobody can find or read keeps the hook in no other client's; it is named.
+#[test]
+fn one_client_keeps_the_hook_in_no_other() {
+    for (name, value, file) in [
+        ("CLAUDE_CONFIG_DIR", "cfg", None),
+        ("CODEX_HOME", "cfg", None),
+        ("GEMINI_CLI_HOME", "./cfg", None),
+        ("A", "b", Some(".claude/settings.json")),
+    ] {
+        let user = User::at("http://127.0.0.1:1");
+        user.run(&["install", "--yes", "--client", "cursor"], "");
+        let settings = user.home().join(".cursor/hooks.json");
+        let user = user.set(name, value);
+        if let Some(file) = file {
+            user.write(&format!("home/{file}"), "not JSON");
+        }
+        let why = file.unwrap_or(name);
+        let gone = user.run(&["uninstall", "--yes", "--json"], "");
+        assert!(gone.code == 1 && gone.err.contains(why), "{gone:?}");
+        assert!(!fs::read_to_string(&settings).unwrap().contains("svc hook"), "{gone:?}");
+        let told: Value = serde_json::from_str(&gone.out).unwrap();
+        let rows = told["uninstalled"].as_array().unwrap();
+        assert_eq!((rows.len(), &rows[2]["changed"]), (4, &json!(true)), "{told}");
+        let left: Vec<_> = rows.iter().filter_map(|it| it["why"].as_str()).collect();
+        assert!(matches!(left[..], [one] if one.contains(why)), "{told}");
+    }
+}
+
 /// Where the hook's own file, or what it names or lies beside it, cannot be read, every call is refused: that is no hook that stands
 /// as it should.
 #[test]
