@@ -2,10 +2,11 @@
 //! with ids and nothing of what was asked.
 //!
 //! Nothing is decided by what is remembered: the gate is asked for the action as it stands, and its answer has to be about
-//! this very call.
+//! this very call. What cannot be read, as it was cut short or is somebody else's, is as if it were not there, and what is written next
+//! takes its place.
 
 use std::fs;
-use std::io::Write as _;
+use std::io::{Error, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -27,6 +28,8 @@ const AT_ONCE: Duration = Duration::from_secs(60);
 const TIDIED: usize = 10_000;
 /// Bytes of one that is read.
 const BYTES_MAX: u64 = 4_096;
+/// What the name of a file begins with that is yet to come to its place.
+const UNPLACED: &str = "new-";
 
 /// The memory of calls.
 #[derive(Debug)]
@@ -84,10 +87,11 @@ impl Memory {
         self.newest().map_or(0, |it| it.at)
     }
 
-    /// Whether the newest question about this very call is older than another hook that speaks of it at once could be.
+    /// Whether the newest question about this very call is older than another hook that speaks of it at once could be. One that cannot be
+    /// read may be of any age: no answer from then is taken for one to this call.
     pub(crate) fn is_of_before(&self) -> bool {
-        let path = self.newest().and_then(|_| self.turn_of(&self.same));
-        path.and_then(|it| age(&fs::metadata(it).ok()?)).is_some_and(|it| it > AT_ONCE)
+        let about = self.turn_of(&self.same).and_then(|it| fs::symlink_metadata(it).ok());
+        about.is_some_and(|it| self.newest().is_none() || age(&it).is_some_and(|it| it > AT_ONCE))
     }
 
     /// Whether what is noted here is kept.
@@ -249,8 +253,14 @@ impl Memory {
     pub(crate) fn tidy(&self) {
         let files = self.folder.as_ref().and_then(|it| fs::read_dir(it).ok());
         for file in files.into_iter().flatten().take(TIDIED).filter_map(Result::ok) {
-            let kept = if file.file_name().to_string_lossy().starts_with("turn-") { TURNS_KEPT } else { KEPT };
-            if file.metadata().ok().and_then(|it| age(&it)).is_some_and(|it| it > kept) {
+            let Ok(about) = file.metadata() else { continue };
+            let kept = match file.file_name().to_string_lossy() {
+                // A hook that was ended while it wrote has left it.
+                name if name.starts_with(UNPLACED) || about.len() == 0 => AT_ONCE,
+                name if name.starts_with("turn-") => TURNS_KEPT,
+                _ => KEPT,
+            };
+            if age(&about).is_some_and(|it| it > kept) {
                 let _ = fs::remove_file(file.path());
             }
         }
@@ -286,17 +296,30 @@ fn make(folder: &Path) -> std::io::Result<()> {
     builder.create(folder)
 }
 
+/// Writes a file beside its place and puts it there whole: a hook may be ended at any moment. Nothing is written into what stands there,
+/// be it a link or a pipe: it is replaced, or where it has to be `is_new`, left as it is.
 fn write(path: &Path, text: &str, is_new: bool) -> std::io::Result<()> {
-    let mut options = fs::OpenOptions::new();
-    options.write(true);
-    if is_new {
-        options.create_new(true)
-    } else {
-        options.create(true).truncate(true)
+    let mut id = [0_u8; 8];
+    getrandom::fill(&mut id).map_err(|_| Error::other("there is no entropy"))?;
+    let beside = path.with_file_name(format!("{UNPLACED}{}", hex::encode(id)));
+    let created = |path: &Path| {
+        let mut options = fs::OpenOptions::new();
+        options.write(true).create_new(true);
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        options.open(path)
     };
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options.open(path)?.write_all(text.as_bytes())
+    let written = created(&beside).and_then(|mut file| file.write_all(text.as_bytes())).and_then(|()| {
+        if is_new {
+            // Of many that come at once one has the place: it is taken before anything is in it.
+            created(path)?;
+        }
+        fs::rename(&beside, path)
+    });
+    if written.is_err() {
+        let _ = fs::remove_file(&beside);
+    }
+    written
 }
 
 #[cfg(test)]
@@ -486,5 +509,77 @@ mod tests {
         let none = Memory::of(None, &event(Some("a")), "sha256:00");
         none.note(id, true, true, 0);
         assert_eq!((none.take(), none.waiting(), none.take_waiting(id)), (None, None, false));
+    }
+
+    /// What is written comes to its place whole, for its user alone: into what stands there nothing is written, and nothing is left beside
+    /// it.
+    #[test]
+    fn what_is_written_is_there_whole() {
+        use std::os::unix::fs::{PermissionsExt as _, symlink};
+        let folder = tempfile::tempdir().unwrap();
+        let elsewhere = tempfile::tempdir().unwrap();
+        let memory = Memory::of(Some(folder.path()), &event(Some("a")), "sha256:00");
+        let (one, two) = (ActionId::from_bits(1), ActionId::from_bits(2));
+        memory.note(one, false, true, 0);
+        let files = |folder: &Path| fs::read_dir(folder).unwrap().map(|it| it.unwrap().path()).collect::<Vec<_>>();
+        let before = files(folder.path());
+        assert_eq!(before.len(), 4);
+        let kept = |path: &Path| elsewhere.path().join(path.file_name().unwrap());
+        for path in &before {
+            // Whoever writes into the file writes into this one.
+            fs::hard_link(path, kept(path)).unwrap();
+        }
+        memory.note(two, false, true, 1);
+        for path in &before {
+            let (then, now) = (fs::read_to_string(kept(path)).unwrap(), fs::read_to_string(path).unwrap());
+            assert!(then.contains(&one.to_string()) && now.contains(&two.to_string()), "{then} {now}");
+            assert_eq!(fs::metadata(path).unwrap().permissions().mode() & 0o777, 0o600);
+        }
+        assert_eq!(files(folder.path()).len(), 4);
+        for path in &before {
+            fs::remove_file(path).unwrap();
+            symlink(kept(path), path).unwrap();
+        }
+        memory.note(two, false, true, 1);
+        assert!(before.iter().all(|it| fs::read_to_string(kept(it)).unwrap().contains(&one.to_string())));
+        assert_eq!((memory.waiting(), memory.take().map(|it| it.action)), (Some(two), Some(two)));
+        let twin = Memory::of(Some(folder.path()), &event(None), "sha256:00");
+        (0..=TWINS).for_each(|_| twin.note(one, true, false, 0));
+        let twins: Vec<_> = twin.twins().iter().map(|it| folder.path().join(it)).collect();
+        assert!(twins.iter().all(|it| fs::metadata(it).unwrap().permissions().mode() & 0o777 == 0o600));
+        assert_eq!(std::iter::from_fn(|| twin.take()).count(), usize::from(TWINS));
+    }
+
+    /// Whatever stands in the place of a memory, one that was cut anywhere or somebody else's, it says nothing of a call, lets no answer of
+    /// before pass for one of now, and is in nobody's way.
+    #[test]
+    fn what_was_cut_short_is_no_memory() {
+        let folder = tempfile::tempdir().unwrap();
+        let memory = Memory::of(Some(folder.path()), &event(Some("a")), "sha256:00");
+        let (one, two) = (ActionId::from_bits(1), ActionId::from_bits(2));
+        memory.note(one, true, true, 3);
+        let whole = |path: PathBuf| (fs::read(&path).unwrap(), path);
+        let files: Vec<_> = fs::read_dir(folder.path()).unwrap().map(|it| whole(it.unwrap().path())).collect();
+        let longest = files.iter().map(|it| it.0.len()).max().unwrap();
+        let other = br#"{"action":"act_x","allowed":true,"same":"waits-0","turn":-1,"over":0}"#;
+        for cut in 0..=longest {
+            for (text, path) in &files {
+                let cut = text.get(..cut.min(text.len() - 1)).filter(|_| cut < longest);
+                fs::write(path, cut.unwrap_or(other)).unwrap();
+            }
+            assert_eq!((memory.turn(), memory.waiting(), memory.take_allowed(), memory.take()), (0, None, None, None));
+            assert!(memory.is_of_before(), "{cut}");
+            memory.note(two, true, true, 1);
+            assert_eq!((memory.turn(), memory.is_of_before(), memory.waiting()), (1, false, Some(two)), "{cut}");
+            assert_eq!(memory.take().map(|it| it.action), Some(two), "{cut}");
+        }
+        let left = folder.path().join(format!("{UNPLACED}0"));
+        for (path, text) in [(&left, "x"), (&folder.path().join(memory.twins().first().unwrap()), "")] {
+            fs::write(path, text).unwrap();
+            let file = fs::File::options().write(true).open(path).unwrap();
+            file.set_modified(file.metadata().unwrap().modified().unwrap() - AT_ONCE * 2).unwrap();
+            memory.tidy();
+            assert!(!path.exists(), "what a hook has left that was ended");
+        }
     }
 }
