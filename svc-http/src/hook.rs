@@ -52,6 +52,8 @@ const LENIENT_LEVELS: u8 = 2;
 const MARK: &[u8] = "\u{feff}".as_bytes();
 /// The environment's name for it.
 const TIMEOUT_NAME: &str = "SVC_HOOK_TIMEOUT_MS";
+/// What the names in the environment begin with that are the hook's alone.
+const OWN_NAMES: &str = "SVC_HOOK_";
 /// How a refusal begins. In the program's file it also tells `install` whose hook a command is.
 const REFUSES: &str = "svc refuses this call: ";
 /// What every client takes for no.
@@ -108,6 +110,7 @@ pub(crate) fn run(client: Option<Client>, config: Option<PathBuf>) -> ExitCode {
         guarded(deadline, move || {
             let event = event(&stdin()?, client, &knows)?;
             knows.store(event.moment != Moment::Before, Ordering::Release);
+            are_names_known()?;
             let place = Place::find(config.as_deref(), &event.projects)?;
             match event.moment {
                 Moment::Before => before::ask(&event, &place, deadline),
@@ -179,6 +182,24 @@ fn span() -> Result<Duration, Refused> {
     let (least, most) = (TIMEOUT_MS_RANGE.start(), TIMEOUT_MS_RANGE.end());
     read.map(Duration::from_millis)
         .ok_or_else(|| Refused(format!("`{TIMEOUT_NAME}` must be milliseconds from {least} to {most}")))
+}
+
+/// Refuses a name in the environment that can only be meant for the hook and is none of its: a misspelt setting is never silently none.
+/// Beside a service called `svc-hook` container platforms set names of their own.
+fn are_names_known() -> Result<(), Refused> {
+    let is_of_platform = |rest: &str| rest == "PORT" || rest.starts_with("PORT_") || rest.starts_with("SERVICE_");
+    let is_unknown = |name: &str| {
+        let rest = name.strip_prefix(OWN_NAMES).filter(|_| name != TIMEOUT_NAME);
+        rest.is_some_and(|it| !is_of_platform(it))
+    };
+    let names = std::env::vars_os().map(|(name, _)| name.to_string_lossy().into_owned());
+    names.filter(|it| is_unknown(it)).min().map_or(Ok(()), |name| {
+        let name = plain(&name, 64);
+        Err(Refused(format!(
+            "`{name}` in the environment is no setting of the hook, and `{TIMEOUT_NAME}` is the only one that is called like it: correct \
+             the name or unset it"
+        )))
+    })
 }
 
 fn stdin() -> Result<Vec<u8>, Refused> {

@@ -391,6 +391,24 @@ fn without_address_or_key_every_call_is_refused() {
     }
 }
 
+/// A misspelt name in the environment is no setting in silence: before a tool it is a refusal, after it it is told, and both say what it
+/// may have been. What platforms set beside a service of such a name is none.
+#[test]
+fn a_misspelt_name_in_the_environment_is_a_refusal() {
+    let user = || User::at(&answering(decision(&[])));
+    for name in ["SVC_HOOK_TIMEOUT", "SVC_HOOK_TIMEOUTMS", "SVC_HOOK_", "SVC_HOOK_PORTS"] {
+        let user = user().set(name, "9000");
+        refused(&user.said(&call("t")), &format!("`{name}` in the environment is no setting of the hook"));
+        refused(&user.said(&call("t")), "`SVC_HOOK_TIMEOUT_MS`");
+        let told = user.said(&after("t"));
+        assert!(told.code == 1 && told.err.contains("was not told") && told.err.contains(name), "{told:?}");
+    }
+    let platform =
+        ["SVC_HOOK_PORT", "SVC_HOOK_PORT_80_TCP", "SVC_HOOK_SERVICE_HOST", "SVC_HOOK_TIMEOUT_MS", "SVC_DATA"];
+    let user = platform.into_iter().fold(user(), |user, name| user.set(name, "5000"));
+    assert_eq!(user.said(&call("t")).code, 0);
+}
+
 /// Nothing that lies in the project's directory names the gate; the user's own file does, where it is theirs alone.
 #[test]
 fn the_project_names_no_gate() {
