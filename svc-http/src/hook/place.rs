@@ -29,6 +29,8 @@ pub(crate) const FILE_NAME: &str = "hook.toml";
 const MEMBERS: [&str; 3] = ["url", "agentKey", "caFile"];
 /// What need not be asked, beside it.
 pub(crate) const UNASKED_NAME: &str = "hook-unasked.txt";
+/// The names by which the environment has other root certificates trusted than the system's: one file, and directories.
+const ROOTS_NAMES: [&str; 2] = ["SSL_CERT_FILE", "SSL_CERT_DIR"];
 /// Bytes of such a file.
 const FILE_BYTES_MAX: u64 = 256 * 1024;
 
@@ -70,6 +72,9 @@ impl Place {
         let shown = path.as_deref().unwrap_or_else(|| Path::new(FILE_NAME)).display();
         let url = agreed(URL_NAME, variable(URL_NAME)?, own.url, &shown)?;
         let url = BaseUrl::parse(&url).map_err(|must| Refused(format!("`{URL_NAME}` {must}")))?;
+        if url.as_str().starts_with("https:") {
+            roots_lie_apart(projects)?;
+        }
         let own_key = own.key.map(|it| it.expose().clone());
         let key = agreed(KEY_NAME, variable(KEY_NAME)?, own_key, &shown)?;
         if key.len() > KEY_BYTES_MAX || !key.bytes().all(|it| it.is_ascii_graphic()) {
@@ -210,6 +215,21 @@ fn directory(name: &str, in_home: &str) -> Option<PathBuf> {
 /// The user's home.
 pub(crate) fn home() -> Option<PathBuf> {
     env::home_dir().filter(|it| it.is_absolute())
+}
+
+/// Refuses root certificates of the project's: whoever is trusted could speak for the gate, and its settings may set variables.
+fn roots_lie_apart(projects: &[PathBuf]) -> Result<(), Refused> {
+    for name in ROOTS_NAMES {
+        let set = env::var_os(name).filter(|it| !it.is_empty()).unwrap_or_default();
+        let paths = env::split_paths(&set).chain([PathBuf::from(&set)]).filter_map(|it| fs::canonicalize(it).ok());
+        if let Some(project) = paths.flat_map(|it| projects.iter().filter_map(move |at| holds(at, &it))).next() {
+            return Err(Refused(format!(
+                "`{name}` in the environment leads into {}, which is the project's; name what the gate is known by as `caFile`",
+                project.display()
+            )));
+        }
+    }
+    Ok(())
 }
 
 fn variable(name: &str) -> Result<Option<String>, Refused> {

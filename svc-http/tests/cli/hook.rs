@@ -443,6 +443,19 @@ fn the_project_names_no_gate() {
     refused(&user.said(&said), "is not TOML");
 }
 
+/// Nothing that lies in the project's directory says by whose word the gate is known.
+#[test]
+fn a_project_says_whom_to_trust_in_nothing() {
+    let gate = || User::at("https://127.0.0.1:1");
+    for (name, value, is_refused) in
+        [("SSL_CERT_FILE", "ca.pem", true), ("SSL_CERT_DIR", "/etc:.", true), ("SSL_CERT_DIR", "/etc:/nowhere", false)]
+    {
+        let user = gate().set(name, value);
+        user.write("project/ca.pem", "");
+        refused(&user.said(&call("t")), if is_refused { "which is the project's" } else { "cannot be reached" });
+    }
+}
+
 /// Where environment and file name different gates or keys, neither is asked: a project may have set the variables.
 #[test]
 fn a_second_gate_is_a_refusal() {
