@@ -226,7 +226,7 @@ impl Body {
     /// Hands every text that goes out to `look`, and puts what it answers in the text's place: messages, system texts,
     /// parts of any kind, files of text, names and descriptions of tools, tool arguments and the texts within them, tool
     /// results, thinking, and whatever stands where a shape has nothing. Bytes of media and ids are left out. The texts of one
-    /// content come together, in their order, and the answer has one for each.
+    /// content, and of messages that are read as one, come together, in their order, and the answer has one for each.
     ///
     /// # Errors
     /// `internal` where the texts in their places make no request: nothing of it may go out, as it is what it was.

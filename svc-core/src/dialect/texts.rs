@@ -68,6 +68,8 @@ const FREE: &[&str] = &["input", "arguments", "parameters", "input_schema", "sch
 
 /// Parts of a content whose texts are read as one.
 const OF_ONE_TEXT: &[&str] = &["text", "input_text", "output_text"];
+/// Parts within parts whose texts are read as one with those around them: a document in a content has parts itself.
+const PARTS_LEVELS_MAX: usize = 4;
 
 /// Looks at texts that stand one behind the other, and says for each what is to be in its place.
 pub(super) type Look<'a> = dyn FnMut(&[&str]) -> Vec<Option<String>> + 'a;
@@ -81,6 +83,10 @@ pub(super) fn replacements(root: Value<'_>, look: &mut Look<'_>) -> Vec<Splice> 
             // Which model answers is the gate's own business, and it is looked up.
             "model" => {}
             own if TOP.contains(&own) && value.form() == Form::Number => {}
+            "messages" => {
+                walk.look_over_messages(value);
+                walk.shaped(value);
+            }
             own if TOP.contains(&own) => walk.shaped(value),
             _ => walk.free_member(&mut names, name, value),
         }
@@ -137,12 +143,46 @@ impl Walk<'_, '_> {
 
     /// The texts of a content's parts, where there are several: they are told apart by nobody who reads them.
     fn look_together(&mut self, list: Value<'_>) {
-        let is_text = |it: &Value<'_>| OF_ONE_TEXT.iter().any(|kind| it.has("type", kind));
-        let texts = list.items().filter(is_text).filter_map(|it| it.get("text"));
-        let found: Vec<(usize, Cow<'_, str>)> = texts.filter_map(|it| Some((it.span().0, it.text()?))).collect();
-        if found.len() > 1 {
-            let texts: Vec<&str> = found.iter().map(|(_, text)| &**text).collect();
-            self.together.extend(found.iter().map(|(start, _)| *start).zip((self.look)(&texts)));
+        let mut texts = Vec::new();
+        of_parts(list, PARTS_LEVELS_MAX, &mut texts);
+        self.looked_together(&texts);
+    }
+
+    /// The texts of messages that become one on their way to a provider, or are read as one: all system texts, and those of one side
+    /// with nothing of the other between them. Results of tools are no part of what stands around them.
+    fn look_over_messages(&mut self, messages: Value<'_>) {
+        let (mut system, mut side) = (Vec::new(), None);
+        let (mut said, mut thought) = (Vec::new(), Vec::new());
+        for message in messages.items() {
+            let role = message.text_of("role").unwrap_or_default();
+            if matches!(&*role, "system" | "developer") {
+                of_content(message, PARTS_LEVELS_MAX, &mut system);
+                continue;
+            }
+            let is_answer = role == "assistant";
+            if side != Some(is_answer) {
+                side = Some(is_answer);
+                self.looked_together(&std::mem::take(&mut said));
+                self.looked_together(&std::mem::take(&mut thought));
+            }
+            if !matches!(&*role, "tool" | "function") {
+                of_content(message, PARTS_LEVELS_MAX, &mut said);
+            }
+            if is_answer {
+                said.extend(Placed::of(message.get("refusal")));
+                let blocks = message.get("content").into_iter().flat_map(|it| it.items());
+                let blocks = blocks.filter(|it| it.has("type", "thinking"));
+                thought.extend(blocks.filter_map(|it| Placed::of(it.get("thinking"))));
+            }
+        }
+        [system, said, thought].iter().for_each(|it| self.looked_together(it));
+    }
+
+    /// Looks at several texts as one, unless they were looked at so with others.
+    fn looked_together(&mut self, found: &[Placed<'_>]) {
+        if found.len() > 1 && !found.iter().any(|it| self.together.contains_key(&it.start)) {
+            let texts: Vec<&str> = found.iter().map(|it| &*it.text).collect();
+            self.together.extend(found.iter().map(|it| it.start).zip((self.look)(&texts)));
         }
     }
 
@@ -305,6 +345,52 @@ impl Walk<'_, '_> {
                 }
             };
             self.splices.push(Splice::over(name, quoted(&other)));
+        }
+    }
+}
+
+/// A text, and where it begins.
+struct Placed<'a> {
+    start: usize,
+    text: Cow<'a, str>,
+}
+
+impl<'a> Placed<'a> {
+    fn of(value: Option<Value<'a>>) -> Option<Self> {
+        value.and_then(|it| Some(Self { start: it.span().0, text: it.text()? }))
+    }
+}
+
+/// The texts of the content that a message or a document has: the one that it is, or those of its parts.
+fn of_content<'a>(holder: Value<'a>, levels: usize, texts: &mut Vec<Placed<'a>>) {
+    let Some(content) = holder.get("content") else { return };
+    texts.extend(Placed::of(Some(content)));
+    of_parts(content, levels, texts);
+}
+
+/// The texts of parts in their order, as they are told where a provider has no parts of their kind: those of a document and of what a
+/// search found are its name and what it holds.
+fn of_parts<'a>(list: Value<'a>, levels: usize, texts: &mut Vec<Placed<'a>>) {
+    let Some(levels) = levels.checked_sub(1) else { return };
+    for part in list.items() {
+        let mut tell = |names: &[&str]| texts.extend(names.iter().filter_map(|name| Placed::of(part.get(name))));
+        match &*part.text_of("type").unwrap_or_default() {
+            kind if OF_ONE_TEXT.contains(&kind) => tell(&["text"]),
+            "refusal" => tell(&["refusal"]),
+            "search_result" => {
+                tell(&["title", "source"]);
+                of_content(part, levels, texts);
+            }
+            "document" => {
+                tell(&["title", "context"]);
+                let Some(source) = part.get("source") else { continue };
+                match &*source.text_of("type").unwrap_or_default() {
+                    "text" => texts.extend(Placed::of(source.get("data"))),
+                    "content" => of_content(source, levels, texts),
+                    _ => {}
+                }
+            }
+            _ => {}
         }
     }
 }

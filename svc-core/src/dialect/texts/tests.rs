@@ -4,9 +4,25 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
-use super::super::Body;
 use super::super::files::{Source, address as address_of};
-use crate::state::gateway::Dialect;
+use super::super::{Body, Target};
+use crate::state::gateway::{Dialect, Host};
+
+/// A model of a shape, at its maker.
+fn to(dialect: Dialect) -> Target<'static> {
+    Target {
+        dialect,
+        model: "m",
+        max_output: 9,
+        reasoning: true,
+        provider: "p",
+        is_strict: true,
+        host: Host::Maker,
+        is_elsewhere: false,
+        is_its_own: true,
+        bound: None,
+    }
+}
 
 fn seen(dialect: Dialect, body: &str) -> Vec<String> {
     let mut body = Body::read(dialect, body.as_bytes()).unwrap();
@@ -134,25 +150,12 @@ fn words_of_the_shapes_are_no_findings() {
 /// would go to a provider of the messages shape, and with it the wish to think on in that turn.
 #[test]
 fn what_was_signed_is_not_once_it_was_changed() {
-    use super::super::Target;
-    use crate::state::gateway::Host;
     let asked = |thinking: &str| {
         format!(
             r#"{{"model":"m","max_tokens":9,"thinking":{{"type":"enabled","budget_tokens":4}},"messages":[{{"role":"user","content":"go"}},{{"role":"assistant","content":[{thinking},{{"type":"tool_use","id":"c1","name":"f","input":{{}}}}]}},{{"role":"user","content":[{{"type":"tool_result","tool_use_id":"c1","content":"x"}}]}}]}}"#
         )
     };
-    let target = Target {
-        dialect: Dialect::Messages,
-        model: "m",
-        max_output: 9,
-        reasoning: true,
-        provider: "p",
-        is_strict: true,
-        host: Host::Maker,
-        is_elsewhere: false,
-        is_its_own: true,
-        bound: None,
-    };
+    let target = to(Dialect::Messages);
     let changed = |dialect, text: &str| {
         let mut body = Body::read(dialect, text.as_bytes()).unwrap();
         body.texts_mut(&mut |it| it.contains("secret").then(|| it.replace("secret", "gone"))).unwrap();
@@ -382,5 +385,71 @@ fn the_texts_of_one_content_come_together() {
     let after = seen(Dialect::Messages, std::str::from_utf8(body.as_bytes()).unwrap());
     for text in ["s1", "s2!", "u1", "u\"2!", "i1", "i2!", "r1", "r2!", "alone"] {
         assert!(after.iter().any(|it| it == text), "{text}: {after:?}");
+    }
+}
+
+/// Texts that become one on their way to a provider of the other shape, or are read as one, are looked at together: those of messages of
+/// one side with nothing of the other between them, all system texts, and what a document is beside. What stays apart is not.
+#[test]
+fn texts_that_become_one_are_looked_at_together() {
+    let goes = |dialect, other, messages: &str| {
+        let text = format!(r#"{{"model":"m","max_tokens":9,"messages":[{messages}]}}"#);
+        let mut body = Body::read(dialect, text.as_bytes()).unwrap();
+        body.parts_mut(&mut crate::dlp::redact_parts).unwrap();
+        String::from_utf8(body.to_upstream(to(other)).unwrap()).unwrap()
+    };
+    let (chat, messages) = (Dialect::Chat, Dialect::Messages);
+    let said = |role: &str| format!(r#"{{"role":"{role}","content":"4242 4242"}}"#);
+    let part = r#"{"type":"text","text":"4242 4242"}"#;
+    let parts = |parts: &str| format!(r#"{{"role":"user","content":[{parts}]}}"#);
+    let document = r#"{"type":"document","source":{"type":"text","media_type":"text/plain","data":"4242 4242"}}"#;
+    let held = format!(r#"{{"type":"document","source":{{"type":"content","content":[{part}]}}}}"#);
+    let found = format!(r#"{{"type":"search_result","source":"","title":"","content":[{part}]}}"#);
+    let call =
+        r#"{"role":"assistant","tool_calls":[{"id":"c","type":"function","function":{"name":"f","arguments":"{}"}}]}"#;
+    let result = r#"{"role":"tool","tool_call_id":"c","content":"4242 4242"}"#;
+    let results = |parts: &str| format!(r#"{{"type":"tool_result","tool_use_id":"c","content":[{parts}]}}"#);
+    let called = r#"{"role":"assistant","content":[{"type":"tool_use","id":"c","name":"f","input":{}}]}"#;
+    let (user, answer, system) = (said("user"), said("assistant"), said("system"));
+    for (dialect, text) in [
+        (chat, format!("{user},{user}")),
+        (chat, format!(r#"{user},{{"role":"developer","content":"x"}},{}"#, parts(part))),
+        (chat, format!("{system},{},{}", said("developer"), user.replace("4242", "x"))),
+        (chat, r#"{"role":"assistant","content":"4242 4242","refusal":"4242 4242"}"#.to_owned()),
+        (chat, format!("{},{answer},{answer}", user.replace("4242", "x"))),
+        (chat, format!("{call},{user},{},{user}", result.replace("4242", "x"))),
+        (messages, format!("{user},{}", parts(part))),
+        (messages, format!("{},{answer},{answer}", user.replace("4242", "x"))),
+        (messages, parts(&format!("{part},{document}"))),
+        (messages, parts(&format!("{part},{held}"))),
+        (messages, format!("{user},{}", parts(&found))),
+        (
+            messages,
+            format!("{called},{}", parts(&results(&format!("{part},{document},{}", found.replace("4242", "x"))))),
+        ),
+    ] {
+        let other = if dialect == chat { messages } else { chat };
+        for target in [dialect, other] {
+            let sent = goes(dialect, target, &text);
+            assert!(!sent.contains("4242"), "{text}: {sent}");
+            assert_eq!(sent.matches("[redacted:payment_card]").count(), 2, "{text}: {sent}");
+        }
+    }
+    for (dialect, text) in [
+        (chat, format!("{user},{answer},{user}")),
+        (chat, format!("{system},{user}")),
+        (chat, format!("{call},{result},{user}")),
+        (messages, format!("{called},{}", parts(&format!("{},{part}", results(part))))),
+        (
+            messages,
+            format!(
+                "{},{}",
+                user.replace("4242 4242", "as told to jane"),
+                parts(r#"{"type":"text","text":"@example.com"}"#)
+            ),
+        ),
+    ] {
+        let sent = goes(dialect, dialect, &text);
+        assert!(!sent.contains("redacted"), "{text}: {sent}");
     }
 }
