@@ -294,6 +294,9 @@ fn holds_address(value: Value<'_>, levels: usize) -> bool {
 /// Whether a text is one address from its beginning on.
 fn is_address(value: Value<'_>) -> bool {
     const SCHEME_MAX: usize = 16;
+    if outside::is_web_address(value) {
+        return true;
+    }
     let text = value.text().unwrap_or_default();
     let text = text.trim_start();
     let Some((scheme, rest)) = text.split_once(':') else { return false };

@@ -3,6 +3,8 @@
 
 use std::borrow::Cow;
 
+use url::Url;
+
 use super::super::doc::{Form, Value};
 use super::{OF_NO_FILE, OF_TEXT, own, result};
 use crate::state::gateway::ToolResult;
@@ -65,8 +67,18 @@ fn holds_web_address(value: Value<'_>, levels: usize) -> bool {
     }
 }
 
-fn is_web_address(value: Value<'_>) -> bool {
+/// Whether a text is an address of the web for whoever fetches it: that may be one with one slash or none, with backslashes, with signs
+/// that nobody sees before it, and with line ends in it (WHATWG URL). What only begins like one counts as well: who fetches may be lenient.
+pub(super) fn is_web_address(value: Value<'_>) -> bool {
+    const SCHEMES: [&str; 2] = ["https:", "http:"];
     let text = value.text().unwrap_or_default();
-    let begins = |scheme: &str| text.trim_start().get(..scheme.len()).is_some_and(|it| it.eq_ignore_ascii_case(scheme));
-    begins("https://") || begins("http://")
+    let text = text.trim_start_matches(|it: char| it.is_whitespace() || it.is_control());
+    // Bytes that are held here have another scheme: they are not read for this.
+    let mut signs = text.chars().filter(|it| !matches!(it, '\t' | '\n' | '\r'));
+    let head: String = signs.by_ref().take("https://".len()).collect::<String>().to_ascii_lowercase();
+    SCHEMES.iter().filter_map(|it| head.strip_prefix(it)).any(|rest| rest.starts_with("//") || is_fetched(text))
+}
+
+fn is_fetched(text: &str) -> bool {
+    Url::parse(text).is_ok_and(|it| matches!(it.scheme(), "http" | "https") && it.has_host())
 }

@@ -263,6 +263,21 @@ fn what_comes_from_outside_without_a_tool_is_told() {
         (chat, r#"{"type":"file","file":{"file_url":"https://x.example/a.pdf"}}"#, "web_fetch"),
         (chat, r#"{"type":"file","file":{"filename":"a.pdf","file_data":"https://x.example/a.pdf"}}"#, "web_fetch"),
         (chat, r#"{"type":"video","video":["https://x.example/1.png","https://x.example/2.png"]}"#, "web_fetch"),
+        (chat, r#"{"type":"image_url","image_url":{"url":"https:x.example/a.png"}}"#, "web_fetch"),
+        (chat, r#"{"type":"image_url","image_url":"https:/x.example/a.png"}"#, "web_fetch"),
+        (messages, r#"{"type":"image","source":{"type":"url","url":"HTTPS:\\\\x.example"}}"#, "web_fetch"),
+        (
+            messages,
+            r#"{"type":"image","source":{"type":"url","url":"\u0000\u001f \u00a0https://x.example"}}"#,
+            "web_fetch",
+        ),
+        (messages, r#"{"type":"image","source":{"type":"url","url":"h\ttt\r\nps:/\n/x.example/a b"}}"#, "web_fetch"),
+        (messages, r#"{"type":"image","source":{"type":"url","url":"http:///x.example"}}"#, "web_fetch"),
+        (messages, r#"{"type":"image","source":{"type":"url","url":"https://x.example is where"}}"#, "web_fetch"),
+        (messages, r#"{"type":"image","source":{"type":"url","url":"https:"}}"#, ""),
+        (messages, r#"{"type":"image","source":{"type":"url","url":"https: is what it begins with"}}"#, ""),
+        (messages, r#"{"type":"image","source":{"type":"url","url":"x:https://x.example"}}"#, ""),
+        (messages, r#"{"type":"image","source":{"type":"url","url":"note: httpsx.example"}}"#, ""),
         (messages, r#"{"type":"image","source":{"type":"base64","media_type":"image/png","data":"AAAA"}}"#, ""),
         (messages, r#"{"type":"document","source":{"type":"file","file_id":"file_1"}}"#, ""),
         (
@@ -326,6 +341,7 @@ fn media_are_bounded_under_any_name() {
         r#"{"type":"audio_url","audio_url":{"url":"https://x.example/v"}}"#,
         r#"{"type":"scan","scan":{"pages":[{"at":"s3://bucket/a"}]}}"#,
         r#"{"type":"scan","scan":"DATA:application/pdf;base64,AAAA"}"#,
+        r#"{"type":"scan","scan":{"pages":[{"at":" https:x.example/a"}]}}"#,
         r#"{"type":"text","text":"x","file_id":"f"}"#,
     ] {
         assert_eq!(of(document), (600, 0), "{document}");
