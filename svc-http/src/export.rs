@@ -20,6 +20,7 @@ use svc_core::store::{Key, Range, Row as _};
 use svc_core::value::Id as _;
 use svc_core::value::id::{EvidenceId, WorkspaceId};
 use svc_core::value::link::Index;
+use svc_store::evidence::altered;
 use svc_store::{Gate, StoreError};
 use tokio::sync::broadcast::error::RecvError;
 use tokio::task::{JoinHandle, JoinSet, spawn_blocking};
@@ -28,7 +29,7 @@ use tokio::time::{MissedTickBehavior, interval};
 use crate::ops;
 use crate::shards::Shards;
 use crate::supervised::supervise;
-use crate::wire::ocsf;
+use crate::wire::{evidence, ocsf};
 
 /// How often ledgers are looked at: what happens meanwhile goes together. After a full delivery the next one is not waited for.
 const PERIOD: Duration = Duration::from_secs(1);
@@ -227,48 +228,51 @@ struct Found {
 }
 
 impl Found {
-    fn take(&mut self, entry: &Entry, classes: &[EventClass]) -> ControlFlow<()> {
-        let Some(place) = &entry.place else { return ControlFlow::Break(()) };
-        if let Some(event) = event(entry, classes) {
+    fn take(&mut self, entry: &Entry, classes: &[EventClass]) -> Result<ControlFlow<()>, StoreError> {
+        let Some(place) = &entry.place else { return Ok(ControlFlow::Break(())) };
+        if let Some(event) = event(entry, classes)? {
             let bytes = self.bytes.saturating_add(event.len()).saturating_add(1);
             self.is_full = self.events == EVENTS_MAX || (self.events > 0 && bytes > BYTES_MAX);
             if self.is_full {
-                return ControlFlow::Break(());
+                return Ok(ControlFlow::Break(()));
             }
             self.events = self.events.saturating_add(1);
             self.bytes = bytes;
         }
         self.last = Some((entry.id, place.seq.saturating_add(1)));
-        ControlFlow::Continue(())
+        Ok(ControlFlow::Continue(()))
     }
 }
 
-/// The event of a record that is asked for.
-fn event(entry: &Entry, classes: &[EventClass]) -> Option<String> {
+/// The event of a record, where it is asked for. One that cannot be written ends the delivery, which goes on with it once it can be: what
+/// receives these has nothing else by which to know that one is missing.
+fn event(entry: &Entry, classes: &[EventClass]) -> Result<Option<String>, StoreError> {
     let is_asked = classes.is_empty() || classes.contains(&ocsf::class_of(&entry.kind));
-    if is_asked { ocsf::event(entry) } else { None }
+    if is_asked { ocsf::event(entry).map(Some).ok_or_else(|| evidence::unwritten(entry)) } else { Ok(None) }
 }
 
-/// Shows the records of these places, one after the other; whether all of them were seen.
+/// Shows the records of these places, one after the other; whether all of them were seen. One that is not at its place is a failure.
 fn each(
     gate: &Gate,
     workspace: WorkspaceId,
     (from, to): (u64, u64),
-    mut see: impl FnMut(&Entry) -> ControlFlow<()>,
+    mut see: impl FnMut(&Entry) -> Result<ControlFlow<()>, StoreError>,
 ) -> Result<bool, Failure<StoreError>> {
     let all = Range::all(Index::LedgerOf, workspace.bits(), PAGE);
-    let mut range = Range { from: from.into(), until: to.into(), ..all };
+    let mut next = from;
     loop {
-        let page = gate.scan(&range)?;
-        for found in &page {
-            let Some(entry) = found.row.record.as_ref().and_then(Entry::peel) else { return Ok(false) };
-            if see(entry).is_break() {
+        let page = gate.records(&Range { from: next.into(), until: to.into(), ..all.clone() })?;
+        for entry in &page {
+            if entry.place.as_ref().is_none_or(|it| it.seq != next) {
+                return Err(Failure::Load(altered(workspace, next)));
+            }
+            next = next.saturating_add(1);
+            if see(entry).map_err(Failure::Load)?.is_break() {
                 return Ok(false);
             }
         }
-        match page.last() {
-            Some(last) if page.len() == PAGE => range.from = last.order.saturating_add(1),
-            _ => return Ok(true),
+        if page.len() < PAGE {
+            return Ok(true);
         }
     }
 }
@@ -282,13 +286,13 @@ pub(crate) async fn body(gate: &Gate, job: &Arc<Job>) -> Option<Vec<u8>> {
         let mut next = *from;
         each(&gate, job.workspace, (*from, *to), |entry| {
             next = entry.place.as_ref().map_or(next, |it| it.seq.saturating_add(1));
-            if let Some(event) = event(entry, classes) {
+            if let Some(event) = event(entry, classes)? {
                 if body.len() > 1 {
                     body.push(b',');
                 }
                 body.extend_from_slice(event.as_bytes());
             }
-            ControlFlow::Continue(())
+            Ok(ControlFlow::Continue(()))
         })?;
         body.push(b']');
         // What is sent is all of it, or nothing.
@@ -301,5 +305,44 @@ pub(crate) async fn body(gate: &Gate, job: &Arc<Job>) -> Option<Vec<u8>> {
             None
         }
         Err(_panicked) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may panic")]
+    use svc_core::state::people::Settings as WorkspaceSettings;
+    use svc_core::store::MemoryStore;
+    use svc_core::testing::world::World;
+    use svc_store::{Settings, with_causes};
+
+    use super::*;
+
+    /// A record that cannot be written, or is not there, is passed over by no delivery: it ends the look, and is named.
+    #[test]
+    fn no_record_is_passed_over() {
+        let store = MemoryStore::new();
+        let mut world = World::over(store.clone(), WorkspaceSettings::default());
+        world.agent().register();
+        let (workspace, clock, signer) =
+            (world.workspace(), world.clock().clone(), Arc::clone(world.engine().signer()));
+        let mut settings = Settings::default();
+        settings.timers = false;
+        let gate = Gate::over(store, clock, signer, settings).unwrap();
+        gate.tick().unwrap();
+        let records = gate.records(&Range::all(Index::LedgerOf, workspace.bits(), 9)).unwrap();
+        let look = || {
+            let mut found = Found { bytes: 2, ..Found::default() };
+            let looked = each(&gate, workspace, (0, 100), |entry| found.take(entry, &[]));
+            looked.map(|_| found.events).map_err(|failure| with_causes(&failure))
+        };
+        assert_eq!(look(), Ok(records.len()));
+        let first = records[0].id;
+        world.edit::<Entry>(first, |it| it.data = r#"{"amount":1e999}"#.into());
+        let told = look().unwrap_err();
+        assert!(told.contains(&format!("record {first} of the ledger of {workspace}")), "{told}");
+        world.edit::<Entry>(first, |it| it.place = None);
+        let told = look().unwrap_err();
+        assert!(told.contains(&format!("record 0 of the ledger of {workspace}")), "{told}");
     }
 }

@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use svc_core::store::Undecodable;
 use svc_core::value::Invalid;
+use svc_core::value::id::EvidenceId;
 
 use crate::moving::MoveFault;
 
@@ -172,6 +173,15 @@ pub enum StoreError {
     /// A stored row that this release cannot read.
     #[error("a stored row cannot be read, as one of a newer release or one written by hand: {}", self.advice())]
     Undecodable(#[source] Arc<Undecodable>),
+    /// A record of a ledger that this release cannot read.
+    #[error("record {record} of a ledger cannot be read, as one of a newer release or one written by hand: {}", self.advice())]
+    Record {
+        /// The record.
+        record: EvidenceId,
+        /// What its row said.
+        #[source]
+        cause: Arc<Undecodable>,
+    },
     /// A commit that no store can take.
     #[error("the commit is malformed: {0}")]
     Malformed(&'static str),
@@ -286,7 +296,7 @@ impl StoreError {
             Self::BrokenOff(_) => "see that nobody cancels what this role asks for, and that the server has time",
             Self::Locked(_) => "end it, or wait until it is done",
             Self::File { .. } => "see that it is there, and that this user may read and write it",
-            Self::Undecodable(_) => "run the newest release that ran on it, or restore a backup",
+            Self::Undecodable(_) | Self::Record { .. } => "run the newest release that ran on it, or restore a backup",
             Self::Database(_) => "see whether its disk is full or fails, and restore the last backup if neither",
             Self::MasterKeyMissing { .. } => "put it back, or set SVC_MASTER_KEY",
             Self::MasterKeyMalformed | Self::Sealed => ITS_KEY,

@@ -3,6 +3,8 @@
 //! **Invariant:** whatever the ledger's length, a bundle holds a page of rows and a few dozen bytes a record in memory; every
 //! signature is made here, on the thread that asks, never on a lane.
 
+mod wanted;
+
 use std::sync::Arc;
 
 use svc_core::engine::Failure;
@@ -17,16 +19,20 @@ use svc_core::state::evidence::{Chain, Disclosure, Entry};
 use svc_core::state::gate::receipt::{Claims, PublicKey, Signer, write};
 use svc_core::state::gate::{Action, Agent, Payload, commitment, commitment_salt};
 use svc_core::state::people::{Purpose, SigningKey};
-use svc_core::store::{Key, Range, Record, Row};
+use svc_core::store::{Key, Listed, Range, Row};
 use svc_core::value::canonical::{Object, text};
 use svc_core::value::digest::{Digest, Hasher};
 use svc_core::value::id::{ActionId, AgentId, EvidenceId, ReceiptId, WorkspaceId};
 use svc_core::value::link::Index;
 use svc_core::value::{Id as _, Span, Timestamp};
 
+pub use self::wanted::Wanted;
+use self::wanted::cursor_of;
 use crate::error::StoreError;
 use crate::gate::Gate;
+pub use crate::read_back::altered;
 pub use crate::scorecard::{Card, Tallied};
+use crate::timers::scan_each;
 
 /// Records that are read at once.
 pub(crate) const PAGE: usize = 128;
@@ -35,26 +41,6 @@ pub(crate) const PAGE: usize = 128;
 const CLOCKS_APART_MAX: Span = Span::seconds(30);
 
 pub(crate) type Failed = Failure<StoreError>;
-
-/// What a bundle is to hold.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Wanted {
-    /// Whose ledger.
-    pub workspace: WorkspaceId,
-    /// From the first record of this instant on. Where a record's number or `since` is given, that counts.
-    pub from: Timestamp,
-    /// Up to, not including, the first record of this instant; `None`: up to the newest.
-    pub to: Option<Timestamp>,
-    /// The size of a checkpoint that the reader holds: the bundle begins behind it unless a record is named, and shows that the
-    /// ledger continues it.
-    pub since: Option<u64>,
-    /// From this record on, as a bundle before said.
-    pub start: Option<u64>,
-    /// Only what concerns this agent.
-    pub agent: Option<AgentId>,
-    /// Whether personal texts, and receipts, which name the merchant, are left out.
-    pub redact: bool,
-}
 
 /// A record with its place in the signed tree.
 #[derive(Clone, Debug)]
@@ -254,9 +240,21 @@ impl Gate {
         limit: usize,
     ) -> Result<Vec<Arc<Entry>>, Failed> {
         let all = Range::all(Index::LedgerOf, workspace.bits(), limit);
-        let found = self.scan(&Range { from: from.into(), until: to.into(), ..all })?;
-        let entry = |record: Option<Record>| record.as_ref().and_then(Entry::peel).map(Arc::clone);
-        Ok(found.into_iter().filter_map(|it| entry(it.row.record)).collect())
+        self.records(&Range { from: from.into(), until: to.into(), ..all })
+    }
+
+    /// The placed records that [`Index::LedgerOf`] has in a range, from one moment. Whoever is given them passes over none: where one
+    /// cannot be read, or what is found is none, there are none, and the failure names it.
+    ///
+    /// # Errors
+    /// Rows could not be read.
+    pub fn records(&self, range: &Range) -> Result<Vec<Arc<Entry>>, Failed> {
+        let record = |it: Listed<StoreError>| match (it.key, it.row) {
+            (Key::Entry(record), Err(StoreError::Undecodable(cause))) => Err(StoreError::Record { record, cause }),
+            (_, Err(error)) => Err(error),
+            (_, Ok(row)) => row.record.as_ref().and_then(Entry::peel).cloned().ok_or(NO_RECORD),
+        };
+        scan_each(self.core(), range)?.into_iter().map(|it| record(it).map_err(Failure::Load)).collect()
     }
 
     /// A checkpoint as a note by the key whose turn it is.
@@ -290,50 +288,11 @@ impl Gate {
     }
 }
 
+const NO_RECORD: StoreError = StoreError::Malformed("something stands in a ledger that is no record");
 const NO_KEY: StoreError = StoreError::Malformed("this gate has no checkpoint key");
 
 fn refused(refusal: Refusal) -> Failed {
     Failure::Refused(refusal)
-}
-
-/// Where the bundle behind one with `size` records in its checkpoint begins, for the same question.
-fn cursor_of(wanted: &Wanted, next: u64, size: Option<u64>) -> String {
-    let until = wanted.to.map_or_else(|| "-".to_owned(), |it| it.as_millis().to_string());
-    let agent = wanted.agent.map_or_else(|| "-".to_owned(), |it| it.to_string());
-    let size = size.map_or_else(String::new, |it| format!(".{it}"));
-    format!("{next}.{until}.{agent}.{}{size}", u8::from(wanted.redact))
-}
-
-impl Wanted {
-    /// The question that a `nextCursor` continues, of this workspace. The bundle shows that the ledger continues the checkpoint of the one
-    /// which named it; cursors of before said nothing of that.
-    ///
-    /// # Errors
-    /// `invalid_request` on `cursor` for a text that is none.
-    pub fn next(workspace: WorkspaceId, cursor: &str) -> Result<Self, Refusal> {
-        let parts: Vec<&str> = cursor.split('.').collect();
-        let read = || {
-            let (next, until, agent, redact, size) = match *parts.as_slice() {
-                [next, until, agent, redact] => (next, until, agent, redact, None),
-                [next, until, agent, redact, size] => (next, until, agent, redact, Some(size)),
-                _ => return None,
-            };
-            let since = size.map(str::parse).transpose().ok()?;
-            let to = if until == "-" { None } else { Some(Timestamp::from_millis(until.parse().ok()?)) };
-            let agent = if agent == "-" { None } else { Some(AgentId::parse(agent).ok()?) };
-            let wanted = Self {
-                workspace,
-                from: Timestamp::default(),
-                to,
-                since,
-                start: Some(next.parse().ok()?),
-                agent,
-                redact: redact == "1",
-            };
-            (cursor_of(&wanted, wanted.start?, since) == cursor).then_some(wanted)
-        };
-        read().ok_or_else(|| Refusal::invalid_field("cursor", "is not one that a bundle named"))
-    }
 }
 
 /// A bundle that is being written: an iterator over its text.
@@ -463,17 +422,25 @@ impl Bundle {
 
     fn records(&mut self, out: &mut String, from: u64) -> Result<Step, Failed> {
         let page = self.gate.page(self.wanted.workspace, from, self.range.to, PAGE)?;
-        let Some(last) = page.last().and_then(|it| it.place.as_ref()) else {
+        if page.is_empty() && from >= self.range.to {
             let step = if self.wanted.redact { "inclusionProofs" } else { "disclosures" };
             self.open(out, step);
             return Ok(if self.wanted.redact { Step::Proofs(0) } else { Step::Disclosures(0) });
-        };
-        let next = last.seq.saturating_add(1);
+        }
+        // One that is not there, or cannot be shown, cuts the bundle: with a hole in it nobody would know what it does not say.
+        let workspace = self.wanted.workspace;
+        let missing = |seq| Failure::Load(altered(workspace, seq));
+        if page.is_empty() {
+            return Err(missing(from));
+        }
+        let mut next = from;
         for entry in &page {
+            let place = entry.place.as_ref().filter(|it| it.seq == next).ok_or_else(|| missing(next))?;
+            next = next.saturating_add(1);
             if self.wanted.agent.is_some_and(|agent| !concerns(entry, agent)) {
                 continue;
             }
-            let (Some(place), Some(record)) = (&entry.place, entry.record_text()) else { continue };
+            let record = entry.record_text().ok_or_else(|| missing(place.seq))?;
             let action = ActionId::parse(&entry.subject).ok();
             let receipt = action.filter(|_| entry.data.contains("\"receiptId\":") && allows(entry));
             let commits = entry.data.contains("{\"commit\":").then_some(action);

@@ -48,20 +48,20 @@ pub fn newest(store: &mut Stored<'_>, patience: Duration) -> Result<ReadBack, St
             let range = Range { newest_first: true, until: next.into(), ..ledger(&chain) };
             let page = store.scan(&range)?;
             if page.is_empty() {
-                return Err(altered(&chain, next.saturating_sub(1)));
+                return Err(altered(chain.workspace, next.saturating_sub(1)));
             }
             for found in &page {
                 let seq = next.saturating_sub(1);
-                let (hash, prev) = at(found, seq).ok_or_else(|| altered(&chain, seq))?;
+                let (hash, prev) = at(found, seq).ok_or_else(|| altered(chain.workspace, seq))?;
                 if hash != expected {
-                    return Err(altered(&chain, seq));
+                    return Err(altered(chain.workspace, seq));
                 }
                 (next, expected) = (seq, prev);
                 read.records = read.records.saturating_add(1);
             }
         }
         if expected != Digest::from_bytes(NONE) {
-            return Err(altered(&chain, 0));
+            return Err(altered(chain.workspace, 0));
         }
     }
     Ok(read)
@@ -84,12 +84,12 @@ pub fn all(store: &mut Stored<'_>, told: &mut dyn FnMut(u64, u64) -> bool) -> Re
             }
             let page = store.scan(&Range { from: next.into(), until: chain.size.into(), ..ledger(&chain) })?;
             if page.is_empty() {
-                return Err(altered(&chain, next));
+                return Err(altered(chain.workspace, next));
             }
             for found in &page {
-                let (hash, prev) = at(found, next).ok_or_else(|| altered(&chain, next))?;
+                let (hash, prev) = at(found, next).ok_or_else(|| altered(chain.workspace, next))?;
                 if prev != last {
-                    return Err(altered(&chain, next.saturating_sub(1)));
+                    return Err(altered(chain.workspace, next.saturating_sub(1)));
                 }
                 edge.push(next, leaf_hash(hash.as_bytes()));
                 (next, last) = (next.saturating_add(1), hash);
@@ -97,7 +97,7 @@ pub fn all(store: &mut Stored<'_>, told: &mut dyn FnMut(u64, u64) -> bool) -> Re
             }
         }
         if last != chain.head || edge.root() != chain.root() {
-            return Err(altered(&chain, chain.size.saturating_sub(1)));
+            return Err(altered(chain.workspace, chain.size.saturating_sub(1)));
         }
     }
     told(total, total);
@@ -130,8 +130,9 @@ fn chains(store: &mut Stored<'_>) -> Result<Vec<Arc<Chain>>, StoreError> {
     }
 }
 
-fn altered(chain: &Chain, seq: u64) -> StoreError {
-    let workspace: WorkspaceId = chain.workspace;
+/// That a record is not where it was written.
+#[must_use]
+pub fn altered(workspace: WorkspaceId, seq: u64) -> StoreError {
     let what = format!(
         "record {seq} of the ledger of {workspace} is not the one that was written there: it, or what names it, was changed or taken out \
          beside the gate"

@@ -570,3 +570,23 @@ fn a_database_that_was_replaced_answers_nothing() {
     let reader = SqliteStore::existing(directory.path()).unwrap();
     assert!(reader.reader().is_ok());
 }
+
+/// A record of the ledger that cannot be read cuts a bundle, and is named.
+#[test]
+fn a_record_that_cannot_be_read_is_named() {
+    let directory = tempfile::tempdir().unwrap();
+    let gate = Gate::open_with(directory.path(), "https://gate.example.com", None, &dalek, manual()).unwrap();
+    let new = CreateWorkspace {
+        name: Label::parse("Home").unwrap(),
+        owner: Email::parse("owner@example.com").unwrap(),
+        settings: WorkspaceSettings::default(),
+    };
+    let workspace = gate.execute(new).unwrap().id;
+    gate.tick().unwrap();
+    let records = gate.records(&Range::all(Index::LedgerOf, workspace.bits(), 10)).unwrap();
+    let sql = rusqlite::Connection::open(directory.path().join("svc.db")).unwrap();
+    let text = "UPDATE entry SET format = 999 WHERE key = ?1";
+    assert_eq!(sql.execute(text, [Key::Entry(records[0].id).encode().as_ref()]).unwrap(), 1);
+    let told = gate.records(&Range::all(Index::LedgerOf, workspace.bits(), 10)).unwrap_err();
+    assert!(matches!(told, Failure::Load(StoreError::Record { record, .. }) if record == records[0].id), "{told:?}");
+}

@@ -35,6 +35,7 @@ use svc_core::value::text::Note;
 use svc_core::value::{Span, Timestamp};
 use svc_store::evidence::Wanted;
 use svc_store::seal::MasterKey;
+use svc_store::with_causes;
 use svc_tests::evidence::{Ledger, check};
 
 fn lived() -> Ledger {
@@ -554,4 +555,26 @@ fn an_altered_ledger_is_not_whole() {
     let id = rows.iter().find_map(|(.., it)| if let Record::Entry(it) = it { Some(it.id) } else { None }).unwrap();
     ledger.world.edit::<Entry>(id, |it| it.kind = "agent.removed".into());
     assert!(!ledger.gate.is_whole(workspace).unwrap());
+}
+
+/// A bundle that would pass over a record is cut there and names it, also one of an agent alone.
+#[test]
+fn a_record_that_is_missing_cuts_a_bundle() {
+    let mut ledger = lived();
+    let rows = ledger.world.rows();
+    let at = |seq: u64| {
+        let mut entries = rows.iter().filter_map(|(.., it)| Entry::peel(it));
+        entries.find(|it| it.place.as_ref().is_some_and(|it| it.seq == seq)).unwrap().id
+    };
+    let (inside, last) = (at(3), at(6));
+    for (id, seq) in [(last, 6), (inside, 3)] {
+        ledger.world.edit::<Entry>(id, |it| it.place = None);
+        for agent in [None, Some(ledger.agent.agent)] {
+            let wanted = Wanted { agent, start: Some(1), ..ledger.all() };
+            let pieces: Vec<_> = ledger.gate.bundle(&wanted).unwrap().collect();
+            let failure = pieces.last().unwrap().as_ref().unwrap_err();
+            let told = with_causes(failure);
+            assert!(told.contains(&format!("record {seq} of the ledger of {}", wanted.workspace)), "{told}");
+        }
+    }
 }

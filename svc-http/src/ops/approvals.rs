@@ -171,7 +171,7 @@ async fn list(
         // Another's is not looked through to find that nothing of it may be shown: how long that takes would tell how much there is.
         let found = service.read(|scope| Ok(scope.get::<Agent>(agent)?.filter(|it| it.workspace == workspace)))?;
         if found.is_none_or(|it| reaches(by, reach, &it).is_err()) {
-            return page.list(Vec::new(), None).map(Answer::json);
+            return page.list(Vec::<Value>::new(), None).map(Answer::json);
         }
     }
     let (index, prefix) = match (filter.agent, filter.state == Some(Stands::Waiting)) {

@@ -2,12 +2,14 @@
 
 use std::time::Duration;
 
+use svc_core::engine::Failure;
 use svc_core::refusal::Refusal;
-use svc_core::store::{Range, Record};
+use svc_core::state::evidence::Entry;
+use svc_core::store::{Range, Row as _};
 use svc_core::value::Id as _;
 use svc_core::value::id::{EvidenceId, WorkspaceId};
 use svc_core::value::link::Index;
-use svc_store::evidence::Bundle;
+use svc_store::evidence::{Bundle, altered};
 use tokio::sync::mpsc;
 
 use super::reports::zone_of;
@@ -61,18 +63,24 @@ fn list(service: &GateService, workspace: WorkspaceId, call: &Call) -> Result<An
     let all = Range { from: from.into(), until: until.into(), ..all };
     let (mut data, mut looked) = (Vec::new(), 0);
     loop {
-        let chunk = service.scan(&Range { after, ..all.clone() })?;
-        for (place, found) in chunk.iter().enumerate() {
+        let chunk = service.gate.records(&Range { after, ..all.clone() }).map_err(refusal)?;
+        for (place, entry) in chunk.iter().enumerate() {
             looked += 1;
-            after = Some((found.order, found.row.key));
-            if let Some(Record::Entry(entry)) = found.row.record.as_ref()
-                && wish.admits(entry)
-            {
-                data.extend(entry.record_text().and_then(|it| serde_json::from_str(&it).ok()));
+            let order: u128 = entry.place.as_ref().map_or(0, |it| it.seq.into());
+            let key = Entry::key(entry.id);
+            // One that is not there is told, not passed over.
+            let missing = after.filter(|(before, _)| *before != order.saturating_add(1));
+            if let Some((before, _)) = missing {
+                let seq = u64::try_from(before).unwrap_or(u64::MAX).saturating_sub(1);
+                return Err(refusal(Failure::Load(altered(workspace, seq))));
+            }
+            after = Some((order, key));
+            if wish.admits(entry) {
+                data.push(evidence::write(entry).map_err(|failure| refusal(Failure::Load(failure)))?);
             }
             let more = place + 1 < chunk.len() || chunk.len() == CHUNK;
             if more && (data.len() >= page.limit || looked >= LOOKED_MAX) {
-                return Ok(Answer::json(page.list(data, Some(page.cursor(found.order, found.row.key)))?));
+                return Ok(Answer::json(page.list(data, Some(page.cursor(order, key)))?));
             }
         }
         if chunk.len() < CHUNK {

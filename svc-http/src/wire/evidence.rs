@@ -1,11 +1,15 @@
 //! What evidence is asked for with.
 
+use std::sync::Arc;
+
 use serde_json::json;
+use serde_json::value::RawValue;
 use svc_core::refusal::Refusal;
 use svc_core::state::evidence::{Entry, KINDS};
 use svc_core::value::id::{AgentId, WorkspaceId};
 use svc_core::value::period::Zone;
 use svc_core::value::{Span, Timestamp};
+use svc_store::StoreError;
 use svc_store::evidence::{Card, Wanted};
 
 use super::page::{Page, Query};
@@ -124,6 +128,22 @@ pub fn card(mut query: Query, workspace: WorkspaceId, zone: &Zone) -> Result<Car
     }
     query.finish()?;
     Ok(Card { workspace, agent, from, to })
+}
+
+/// A record as it stands in the ledger, to the byte: read and written anew, a number that no reader here can hold would be lost.
+///
+/// # Errors
+/// [`StoreError::Corrupt`], which names the record, for one that is no JSON or has no place.
+pub fn write(entry: &Entry) -> Result<Box<RawValue>, StoreError> {
+    let written = entry.record_text().and_then(|it| RawValue::from_string(it).ok());
+    written.ok_or_else(|| unwritten(entry))
+}
+
+/// That a record cannot be shown as what it is to be shown as: there is none that says so by being left out.
+#[must_use]
+pub fn unwritten(entry: &Entry) -> StoreError {
+    let what = format!("record {} of the ledger of {} cannot be written", entry.id, entry.workspace);
+    StoreError::Corrupt(Arc::new(std::io::Error::other(what)))
 }
 
 /// A scorecard's answer.

@@ -26,12 +26,13 @@ pub fn class_of(kind: &str) -> EventClass {
     table::told(kind).class
 }
 
-/// A record as an event; `None` while it has no place.
+/// A record as an event; `None` while it has no place, and for one whose members cannot be read: an event that says less than its record
+/// would be taken for all of it.
 #[must_use]
 pub fn event(entry: &Entry) -> Option<String> {
     let (place, record) = (entry.place.as_ref()?, entry.record_text()?);
     let told = table::told(&entry.kind);
-    let about = About::of(entry);
+    let about = About::of(entry)?;
     let metadata = Metadata {
         uid: entry.id.to_string(),
         sequence: Some(place.seq),
@@ -91,14 +92,14 @@ struct About {
 }
 
 impl About {
-    fn of(entry: &Entry) -> Self {
-        Self {
+    fn of(entry: &Entry) -> Option<Self> {
+        Some(Self {
             kind: entry.kind.to_string(),
             subject: entry.subject.to_string(),
             record: entry.id.to_string(),
-            data: serde_json::from_str(&entry.data).unwrap_or_default(),
-            actor: serde_json::from_str(&entry.actor).unwrap_or_default(),
-        }
+            data: serde_json::from_str(&entry.data).ok()?,
+            actor: serde_json::from_str(&entry.actor).ok()?,
+        })
     }
 
     fn member(&self, name: &str) -> Option<String> {

@@ -5,7 +5,8 @@ use std::fmt::Display;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use serde_json::{Value, json};
+use serde::Serialize;
+use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 use svc_core::refusal::{FieldError, Refusal};
 use svc_core::store::{Found, Key, Range};
@@ -18,6 +19,14 @@ pub const PAGE_MAX: usize = 500;
 pub const PAGE_DEFAULT: usize = 100;
 /// Bytes that tell one list's cursors from another's.
 const MARK_BYTES: usize = 4;
+
+/// The answer of a list.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct List<T> {
+    data: Vec<T>,
+    next_cursor: Option<String>,
+}
 
 /// The members of a query, each at most once.
 #[derive(Debug)]
@@ -166,8 +175,8 @@ impl Page {
     ///
     /// # Errors
     /// None that a test does not rule out.
-    pub fn list(&self, data: Vec<Value>, next: Option<String>) -> Result<Vec<u8>, Refusal> {
-        serde_json::to_vec(&json!({ "data": data, "nextCursor": next })).map_err(|_| Refusal::internal())
+    pub fn list<T: Serialize>(&self, data: Vec<T>, next: Option<String>) -> Result<Vec<u8>, Refusal> {
+        serde_json::to_vec(&List { data, next_cursor: next }).map_err(|_| Refusal::internal())
     }
 
     /// The answer, of all there are, the newest first; `place` gives where an item stands, `write` the item.

@@ -6,10 +6,10 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde_json::Value;
 use svc_core::rules::people::signing_key::Leaked;
-use svc_core::state::evidence::Chain;
 use svc_core::state::evidence::bundle::Verdict;
 use svc_core::state::evidence::merkle::verify_inclusion;
 use svc_core::state::evidence::note::Checkpoint;
+use svc_core::state::evidence::{Chain, Entry};
 use svc_core::state::gate::receipt::PublicKeys;
 use svc_core::state::people::{KeyScope, Purpose, Role, TokenScope};
 use svc_core::store::Row as _;
@@ -343,4 +343,28 @@ async fn a_long_ledger_is_taken_away_in_parts() {
         "{report:?}"
     );
     assert_eq!(report.against(&held).unwrap().verdict, Verdict::Whole);
+}
+
+/// The list leaves no record out in silence: where one is missing, it goes no further.
+#[tokio::test]
+async fn the_ledger_is_listed_without_a_hole() {
+    let (site, mut client, _, _) = lived().await;
+    site.advance(Span::seconds(1));
+    let auditor = site.member(Role::Auditor);
+    let path = format!("/api/w/{}/ledger", site.workspace());
+    let record = Entry::clone(&site.ledger()[2]);
+    site.plant(Entry { place: None, ..record });
+    for query in ["", "?kind=agent", "?limit=1"] {
+        let mut next = format!("{path}{query}");
+        let refused = loop {
+            let got = auditor.ask(&mut client, "GET", &next, None).await;
+            if got.status != 200 {
+                break got;
+            }
+            let cursor = got.ok()["nextCursor"].as_str().unwrap_or_else(|| panic!("{query}: a hole")).to_owned();
+            next =
+                format!("{path}{}cursor={cursor}", if query.is_empty() { "?".to_owned() } else { format!("{query}&") });
+        };
+        assert_eq!(refused.kind(), "not_ready", "{query}");
+    }
 }

@@ -139,6 +139,13 @@ fn a_decision_is_a_finding() {
     assert_eq!(of("refusal", AGENT, "key_7", "{}")["finding_info"]["uid"], json!(record.id));
 }
 
+/// A record whose members cannot be read is no event: one without them would say less than the record.
+#[test]
+fn an_event_says_no_less_than_its_record() {
+    assert!(event(&entry("action.denied", AGENT, "act_7", r#"{"agentId":"agt_3","amount":1e999}"#)).is_none());
+    assert!(event(&entry("action.denied", r#"[]"#, "act_7", "{}")).is_none());
+}
+
 /// Accounts are those of whoever acts by a key or a connection, a token is one by itself; a person is a user, a program a system.
 #[test]
 fn whose_account_it_is() {
