@@ -46,7 +46,7 @@ use crate::rules::gate::verify::{self, Verdict, Verify};
 use crate::rules::gateway::admit::{self, Admission, AdmitCall};
 use crate::rules::gateway::billing::{self, ImportBill};
 use crate::rules::gateway::budgets::{self, BudgetView, ChangeBudget, CreateBudget, RaiseBudget, RemoveBudget};
-use crate::rules::gateway::finish::{self, FinishCall};
+use crate::rules::gateway::finish::{self, FinishCall, Finished};
 use crate::rules::gateway::list_models::{self, ListModels, Listings};
 use crate::rules::gateway::observe::{self, NoteOwnTools};
 use crate::rules::gateway::outcome::{self, ReportOutcome};
@@ -359,7 +359,7 @@ pub enum Reply {
     /// What becomes of a call whose try has failed.
     Retried(Box<Retry>),
     /// A call that has ended.
-    Finished(Arc<Call>),
+    Finished(Finished),
     /// A task as it stands.
     Task(Arc<Task>),
     /// A connection as it stands.
@@ -489,7 +489,7 @@ operations! {
     AdmitCall => Admission, |Reply::Admission(it), _| *it;
     RefuseStopped => Admission, |Reply::Admission(it), _| *it;
     RetryCall => Retry, |Reply::Retried(it), _| *it;
-    FinishCall => Arc<Call>, |Reply::Finished(it), _| it;
+    FinishCall => Finished, |Reply::Finished(it), _| it;
     NoteOwnTools => (), |Reply::Done(()), _| ();
     ReportOutcome => Arc<Task>, |Reply::Task(it), _| it;
     AskConsent => (), |Reply::Done(()), _| ();

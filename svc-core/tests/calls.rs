@@ -130,7 +130,6 @@ impl Office {
 
     /// Ends a call.
     fn finish(&mut self, admitted: &Admitted, end: CallEnd, served: Option<Served>, failed: Vec<Tried>) -> Arc<Call> {
-        let times = (Some(1), 2, 0);
         self.world
             .run(FinishCall {
                 call: admitted.call.id,
@@ -138,11 +137,12 @@ impl Office {
                 served,
                 failed,
                 told: admitted.call.attempts.len(),
-                first_token_ms: times.0,
-                duration_ms: times.1,
-                overhead_ms: times.2,
+                first_token_ms: Some(1),
+                duration_ms: 2,
+                overhead_ms: 0,
             })
             .unwrap()
+            .call
     }
 
     /// Makes a call of a task that used so many tokens of input.

@@ -19,6 +19,7 @@ use prometheus_client::metrics::family::{Family, MetricConstructor};
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::{Registry, Unit};
 use svc_core::refusal::Kind;
+use svc_core::rules::gateway::finish::Finished;
 use svc_core::state::connect::EndedBy;
 use svc_core::state::edge::IntegrationKind;
 use svc_core::state::gate::Verb;
@@ -174,25 +175,36 @@ impl Metrics {
     }
 
     /// Counts a model call that ended, with what the gate itself took of it: the request's time without its provider's.
-    pub fn called(&self, call: &Call, overhead: Duration) {
+    pub fn called(&self, kept: &Finished, overhead: Duration) {
         self.overhead.observe(overhead.as_secs_f64());
-        self.ended(call);
+        self.ended(&kept.call, kept.lapsed.as_deref());
     }
 
-    /// Counts a model call that ended, with what it came to.
-    fn ended(&self, call: &Call) {
+    /// Counts a model call that ended, with what it came to. One that has `lapsed` before was counted as that, with what it was charged
+    /// then: it stays one call, and what it came to beyond that is added. What it was charged too much cannot be taken back, as counters
+    /// do not fall.
+    fn ended(&self, call: &Call, lapsed: Option<&Call>) {
         let CallState::Ended { end, first_token_ms, .. } = call.state else { return };
         let of = self.model(OfModel::of(call));
-        self.calls.get_or_create(&of.ended(end)).inc();
+        if lapsed.is_none() {
+            self.calls.get_or_create(&of.ended(end)).inc();
+        }
         // A whole answer does not say when its first token was there: what is told of it is when it came.
         if let Some(ms) = first_token_ms.filter(|_| call.stream) {
             self.first_token.get_or_create(&of).observe(Duration::from_millis(ms).as_secs_f64());
         }
-        for attempt in call.attempts.iter().filter(|it| it.is_charged()) {
-            self.charged(&self.model(OfModel::tried(attempt)), &attempt.usage, attempt.cost);
+        // What it was charged as it lapsed was an estimate of what came behind the tries that it had then.
+        let told = lapsed.map_or(0, |it| it.attempts.len());
+        let (mut used, mut charged) = lapsed.map(|it| (it.own_usage(), it.own_cost())).unwrap_or_default();
+        let mut beyond = |of: &OfModel, usage: Usage, cost: MicroUsd| {
+            self.charged(of, &usage.less(used), cost.less(charged));
+            (used, charged) = (used.less(usage), charged.less(cost));
+        };
+        for attempt in call.attempts.iter().skip(told).filter(|it| it.is_charged()) {
+            beyond(&self.model(OfModel::tried(attempt)), attempt.usage, attempt.cost);
         }
-        self.charged(&of, &call.own_usage(), call.own_cost());
-        if call.unpriced {
+        beyond(&of, call.own_usage(), call.own_cost());
+        if call.unpriced && lapsed.is_none_or(|it| !it.unpriced) {
             let tried = call.unpriced_try().and_then(|at| call.attempts.get(at));
             let tried = tried.map(|it| self.model(OfModel::tried(it)));
             self.unpriced.get_or_create(&tried.unwrap_or(of)).inc();
@@ -203,7 +215,7 @@ impl Metrics {
     pub(crate) async fn count_lapses(self: Arc<Self>, mut lapses: Lapses) {
         loop {
             match lapses.recv().await {
-                Ok(call) => self.ended(&call),
+                Ok(call) => self.ended(&call, None),
                 Err(RecvError::Lagged(missed)) => {
                     tracing::warn!(missed, "model calls have lapsed that no metric counts");
                 }

@@ -93,6 +93,16 @@ async fn a_call_that_lapses_is_counted() {
     let text = until_counted(&desk.site, "svc_model_calls_total", &[r#"end="lapsed""#], 1.0).await;
     let cost = sample(&text, "svc_model_cost_micro_usd_total", &[r#"provider="chat""#]);
     assert!(cost > 0.0 && call["costMicros"].as_f64() == Some(cost), "{call} {text}");
+
+    // Its end comes after all: it stays one call, which is charged no second time.
+    drop(socket);
+    let text = until_counted(&desk.site, "svc_model_overhead_seconds_count", &[], 1.0).await;
+    let call = desk.call(&id).await;
+    assert_eq!(call["end"], json!("hung_up"), "{call}");
+    let ended = |end: &str| sample(&text, "svc_model_calls_total", &[&format!(r#"end="{end}""#)]);
+    assert_eq!((ended("lapsed"), ended("hung_up")), (1.0, 0.0), "{text}");
+    let told = sample(&text, "svc_model_cost_micro_usd_total", &[r#"provider="chat""#]);
+    assert_eq!(told, call["costMicros"].as_f64().unwrap().max(cost), "{call}");
 }
 
 /// Where the store does not take a call's end, its client has the answer all the same, and the end is kept and counted once the

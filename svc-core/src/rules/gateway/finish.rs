@@ -88,18 +88,27 @@ impl Served {
     }
 }
 
+/// A call whose end is kept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finished {
+    /// As it has ended.
+    pub call: Arc<Call>,
+    /// As it had lapsed before, where it had: what that has charged is part of what the call came to, and was told of already.
+    pub lapsed: Option<Arc<Call>>,
+}
+
 /// Posts a call's end: what its last try used, what tries that failed and were not told of yet may have used, and what those
 /// before were charged. One that has lapsed meanwhile is corrected to what it really came to. What tools of the provider's brought in
 /// is noted for the call's session.
 ///
 /// # Errors
 /// `not_found` where there is no such call. A call that was ended before is left as it is.
-pub fn finish_call(scope: &mut Scope<'_>, asked: &FinishCall) -> Result<Arc<Call>, Halt> {
+pub fn finish_call(scope: &mut Scope<'_>, asked: &FinishCall) -> Result<Finished, Halt> {
     let call = scope.get::<Call>(asked.call)?.ok_or_else(Refusal::not_found)?;
     let charged = match &call.state {
         CallState::Running { .. } => None,
         CallState::Ended { end: CallEnd::Lapsed, .. } => Some(call.cost),
-        CallState::Ended { .. } => return Ok(call),
+        CallState::Ended { .. } => return Ok(Finished { call, lapsed: None }),
     };
     let task_key = Task::key_of(call.workspace, &call.task);
     scope.want(&[Task::key(task_key)])?;
@@ -139,7 +148,7 @@ pub fn finish_call(scope: &mut Scope<'_>, asked: &FinishCall) -> Result<Arc<Call
         super::rollup::add(scope, &mut next, demand, estimated)?;
     }
     scope.put(next.clone());
-    Ok(Arc::new(next))
+    Ok(Finished { call: Arc::new(next), lapsed: charged.map(|_| call) })
 }
 
 /// Charges a call that nobody ended its estimate, and gives it as it has lapsed; `None` where it has not.

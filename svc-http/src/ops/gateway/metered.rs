@@ -9,9 +9,9 @@ use svc_core::dialect::{Answer as Read, ProviderError, Stream};
 use svc_core::engine::Failure;
 use svc_core::refusal::{Kind, Refusal};
 use svc_core::rules::gateway::admit::{Admission, AdmitCall, Admitted, Place};
-use svc_core::rules::gateway::finish::{FinishCall, Served, Tried};
+use svc_core::rules::gateway::finish::{FinishCall, Finished, Served, Tried};
 use svc_core::state::gateway::{
-    Call as CallRow, CallEnd, Demand, Model, Received, Routing, Service, Upstream, Usage, output_bound, tokens_of,
+    CallEnd, Demand, Model, Received, Routing, Service, Upstream, Usage, output_bound, tokens_of,
 };
 use svc_core::state::people::DataLoss;
 use svc_core::value::Timestamp;
@@ -303,20 +303,21 @@ impl Finish for Sink {
         let kept = gate.submit(finished.clone()).await;
         let overhead = before.saturating_add(ending.elapsed());
         drop(seat);
-        let tell = move |call: &CallRow| {
-            telemetry.called(call, &trace);
-            metrics.called(call, overhead);
+        let tell = move |kept: &Finished| {
+            telemetry.called(&kept.call, &trace);
+            metrics.called(kept, overhead);
         };
         match kept {
-            Ok(call) => {
-                tell(&call);
+            Ok(kept) => {
+                tell(&kept);
+                let call = kept.call;
                 Some(Charged { cost: call.cost.get(), unpriced: call.unpriced })
             }
             Err(failure) => {
                 // Its client is not to wait for that.
                 drop(upstreams.outlive(async move {
-                    if let Some(call) = kept_later(&gate, finished, failure).await {
-                        tell(&call);
+                    if let Some(kept) = kept_later(&gate, finished, failure).await {
+                        tell(&kept);
                     }
                 }));
                 None
@@ -335,14 +336,14 @@ const AGAIN: [Duration; 5] = [
 ];
 
 /// Tries again for some seconds to keep the end of a call; gives the call where that worked.
-async fn kept_later(gate: &Gate, finished: FinishCall, mut failure: Failure<StoreError>) -> Option<Arc<CallRow>> {
+async fn kept_later(gate: &Gate, finished: FinishCall, mut failure: Failure<StoreError>) -> Option<Finished> {
     for pause in AGAIN {
         if matches!(&failure, Failure::Refused(refusal) if refusal.kind() != Kind::NotReady) {
             break;
         }
         tokio::time::sleep(pause).await;
         match gate.submit(finished.clone()).await {
-            Ok(call) => return Some(call),
+            Ok(kept) => return Some(kept),
             Err(again) => failure = again,
         }
     }
