@@ -29,7 +29,7 @@
 //! an end, chunks that are none), or beyond what hyper reads (over 100 headers on HTTP/1, a path of 64 KiB, a head of some
 //! 400 KiB), is refused or cut by hyper, and ends its connection; what hyper says of it is said in the interface's words, counted and
 //! logged ([`unread`]). hyper's number of headers is left as it is: with any other it allocates twice for the head of every request. On
-//! HTTP/2 a head beyond 160 KiB is answered 431 without a word, which nobody here hears of, and the connection goes on.
+//! HTTP/2 a head beyond 160 KiB is answered 431 without a word, which is counted and logged too, and the connection goes on.
 //!
 //! **Invariant:** no client holds a connection without making progress, and no client makes the server stop accepting by connections on
 //! which it asks for nothing.
@@ -315,11 +315,18 @@ struct Owned<S> {
 trait Unread: Send + Sync {
     /// The whole answer, which ends the connection.
     fn close(&self, refusal: &Refusal) -> Vec<u8>;
+
+    /// That a request of HTTP/2 was answered with a status alone, since its headers were too large.
+    fn answered_bare(&self);
 }
 
 impl<S: Service> Unread for Owned<S> {
     fn close(&self, refusal: &Refusal) -> Vec<u8> {
         unread::close(&self.shell, refusal)
+    }
+
+    fn answered_bare(&self) {
+        drop(unread::note(&self.shell, &Refusal::headers_too_large(None)));
     }
 }
 
@@ -492,6 +499,9 @@ impl Metered {
             of_answers = of_answers.saturating_add(self.written.add(written));
         }
         self.pulse.written.fetch_add(of_answers as u64, Ordering::Relaxed);
+        for _ in 0..self.written.take_bare() {
+            self.unread.answered_bare();
+        }
     }
 
     /// Fails once the client has closed its side while what it asked for ends with it. hyper reads nothing meanwhile; what has come

@@ -21,11 +21,16 @@ const BARE_BYTES_MAX: usize = 160;
 
 /// Answers and ends a connection whose request was never read; who counts hears of it, and the log.
 pub(crate) fn close<S: Service>(shell: &Shell<S>, refusal: &Refusal) -> Vec<u8> {
+    closing(refusal, &note(shell, refusal), shell.docs())
+}
+
+/// Has a request that was never read, and its answer, counted and logged; the id that it has there.
+pub(crate) fn note<S: Service>(shell: &Shell<S>, refusal: &Refusal) -> String {
     let mut id = b"req_".to_vec();
     push_hex(&mut id, &entropy::bytes::<16>());
     let id = String::from_utf8_lossy(&id).into_owned();
     shell.unread(refusal, &id);
-    closing(refusal, &id, shell.docs())
+    id
 }
 
 /// An answer that ends its connection, whole, with the headers of the interface.

@@ -1,9 +1,13 @@
-//! How much of what a client was written it asked for.
+//! How much of what a client was written it asked for, and what it was answered that no service knows of.
 //!
 //! On HTTP/1 all of it are answers. On HTTP/2 both sides speak of the connection itself too, so that whoever sends pings is
 //! written to for as long as they like: there the data of streams count (RFC 9113, 6.1), and nothing else.
 //!
+//! A request of HTTP/2 whose headers are more than h2 reads is answered by h2 itself, with a status alone, and nobody is told. That
+//! answer is known by its looks: its one frame of headers ends the stream and holds a status and nothing else.
+//!
 //! **Invariant:** what a client can have written without an answer being on its way does not count.
+//! **Invariant:** what a service has answered is never taken for h2's own answer: that has no `x-request-id`, which alone is longer.
 
 /// Reads along what is written on one connection.
 #[derive(Debug, Default)]
@@ -14,6 +18,9 @@ pub(crate) struct Written {
     /// Bytes of its payload that are left.
     left: usize,
     is_data: bool,
+    is_headers: bool,
+    /// Answers of h2's own that were written and not told of yet.
+    bare: usize,
 }
 
 /// What a connection speaks, told by its first byte.
@@ -38,6 +45,11 @@ impl Written {
         }
     }
 
+    /// How many answers of h2's own were written since this was asked last.
+    pub(crate) fn take_bare(&mut self) -> usize {
+        std::mem::take(&mut self.bare)
+    }
+
     fn data(&mut self, written: &[u8]) -> usize {
         let (mut rest, mut data) = (written, 0_usize);
         while let [byte, after @ ..] = rest {
@@ -51,7 +63,10 @@ impl Written {
             match self.head {
                 0 => self.left = usize::from(*byte),
                 1 | 2 => self.left = (self.left << 8) | usize::from(*byte),
-                3 => self.is_data = *byte == DATA,
+                3 => (self.is_data, self.is_headers) = (*byte == DATA, *byte == HEADERS),
+                4 if self.is_headers && self.left <= BARE_BYTES_MAX && *byte & WHOLE == WHOLE => {
+                    self.bare = self.bare.saturating_add(1);
+                }
                 _ => {}
             }
             self.head = if self.head == HEAD_BYTES - 1 { 0 } else { self.head.saturating_add(1) };
@@ -65,6 +80,12 @@ impl Written {
 const HEAD_BYTES: u8 = 9;
 /// The type of frames that carry what streams say.
 const DATA: u8 = 0;
+/// The type of frames that carry headers.
+const HEADERS: u8 = 1;
+/// That a frame of headers has all of them, and that nothing follows it on its stream (RFC 9113, 6.2).
+const WHOLE: u8 = 0x4 | 0x1;
+/// Bytes of a status that is told in no header before, as HPACK writes it: its name's number, a length and three letters.
+const BARE_BYTES_MAX: usize = 5;
 
 #[cfg(test)]
 mod tests {
@@ -76,6 +97,27 @@ mod tests {
         frame.extend([type_, 0, 0, 0, 0, 1]);
         frame.resize(frame.len() + usize::try_from(u32::from_be_bytes(length)).unwrap_or_default(), 0);
         frame
+    }
+
+    /// An answer of a status alone is h2's own, whether or not the connection has had one before; what has more is a service's.
+    #[test]
+    fn an_answer_without_a_header_is_known() {
+        let headers = |length, flags| {
+            let mut frame = frame(1, length);
+            if let Some(it) = frame.get_mut(4) {
+                *it = flags;
+            }
+            frame
+        };
+        let all =
+            [frame(4, 18), headers(5, 5), headers(1, 5), headers(60, 5), headers(5, 4), frame(0, 5), headers(6, 5)];
+        for size in [1, 2, 9, 4_096] {
+            let mut http2 = Written::default();
+            for part in all.concat().chunks(size) {
+                let _ = http2.add(part);
+            }
+            assert_eq!((http2.take_bare(), http2.take_bare()), (2, 0), "{size}");
+        }
     }
 
     /// Of HTTP/1 every byte counts; of HTTP/2 the data alone, however the frames are cut.

@@ -94,8 +94,10 @@ async fn a_head_over_a_limit_is_refused() {
         (20_000, 200, "alive"),
         (headers_max, 431, "headers_too_large"),
         (2 * headers_max, 431, "headers_too_large"),
-        // So large a head is not read on HTTP/2, and nothing is said of it.
+        // So large a head is not read on HTTP/2, and nothing is said of it to its client.
         (3 * headers_max, 431, ""),
+        (3 * headers_max, 431, ""),
+        (20_000, 200, "alive"),
     ] {
         let request = http::Request::get("http://gate.example/healthz").header("x-long", "h".repeat(length));
         let (answer, _) = requests.send_request(request.body(()).unwrap(), true).unwrap();
@@ -108,6 +110,9 @@ async fn a_head_over_a_limit_is_refused() {
         requests = timeout(PATIENCE, requests.ready()).await.unwrap().unwrap();
     }
     driver.abort();
+    let told: Vec<_> = server.told.lock().unwrap().iter().rev().take(6).rev().copied().collect();
+    let (alive, large) = ((Some("/healthz"), 200), (None, 431));
+    assert_eq!(told, [alive, large, large, large, large, alive], "each is counted");
 }
 
 /// A request that names no host, two of them or what is none is refused on every route, on HTTP/1 and HTTP/2 (RFC 9112, 3.2; RFC 9113,

@@ -2,15 +2,15 @@
 
 use std::collections::VecDeque;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
 use http_body::{Body, Frame};
 use serde_json::{Value, json};
-use svc_core::refusal::Refusal;
+use svc_core::refusal::{Kind, Refusal};
 use svc_http::answer::{self, Answer};
 use svc_http::dispatch::{Call, Remembered, Service, Shown};
 use svc_http::routes::Op;
@@ -25,6 +25,9 @@ use tokio::time::{Instant, timeout};
 /// The longest that anything in a test may take.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 
+/// Routes and statuses of answers, in their order.
+pub(crate) type Told = Vec<(Option<&'static str>, u16)>;
+
 /// Stands in for the gate: keys are known by their texts, bodies say what to do.
 #[derive(Debug, Default)]
 pub(crate) struct Gate {
@@ -32,6 +35,8 @@ pub(crate) struct Gate {
     pub(crate) waiting: Arc<Turnstile>,
     /// Counts what is looked for.
     pub(crate) looks: Arc<Looks>,
+    /// The status of each answer that whoever counts has heard of, with its route.
+    pub(crate) told: Arc<Mutex<Told>>,
 }
 
 /// Credentials that memory did not know.
@@ -146,6 +151,10 @@ impl Service for Gate {
         *caller
     }
 
+    fn answered(&self, route: Option<&'static str>, status: u16, _: Option<Kind>, _: Duration) {
+        self.told.lock().unwrap().push((route, status));
+    }
+
     async fn is_ready(&self) -> bool {
         false
     }
@@ -209,6 +218,7 @@ pub(crate) struct Server {
     pub(crate) address: std::net::SocketAddr,
     pub(crate) waiting: Arc<Turnstile>,
     pub(crate) looks: Arc<Looks>,
+    pub(crate) told: Arc<Mutex<Told>>,
     stop: Option<oneshot::Sender<()>>,
     done: JoinHandle<()>,
 }
@@ -225,7 +235,7 @@ impl Server {
         let mut settings = Settings { base_url: "https://gate.example".to_owned(), ..Settings::default() };
         change(&mut settings);
         let gate = Gate::default();
-        let (waiting, looks) = (Arc::clone(&gate.waiting), Arc::clone(&gate.looks));
+        let (waiting, looks, told) = (Arc::clone(&gate.waiting), Arc::clone(&gate.looks), Arc::clone(&gate.told));
         let shell = Arc::new(Shell::new(gate, settings).unwrap());
         let (stop, stopped) = oneshot::channel::<()>();
         let drain_time = shell.settings().drain_time;
@@ -233,7 +243,7 @@ impl Server {
             let _ = stopped.await;
             Instant::now() + drain_time
         }));
-        Self { address, waiting, looks, stop: Some(stop), done }
+        Self { address, waiting, looks, told, stop: Some(stop), done }
     }
 
     pub(crate) async fn client(&self) -> Client {
