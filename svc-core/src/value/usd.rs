@@ -17,7 +17,8 @@ impl MicroUsd {
     /// The largest amount: what a sum beyond it is taken for.
     pub const MAX: Self = Self(SAFE_MAX.unsigned_abs());
 
-    /// So many micros; beyond [`MAX`](Self::MAX) it is that.
+    /// So many micros; beyond [`MAX`](Self::MAX) it is that, which no price and no sum takes for what it says: what is used at such a
+    /// price costs the largest amount, and that is past the end of every budget. As a limit it is the lower one.
     #[must_use]
     pub const fn new(micros: u64) -> Self {
         if micros > Self::MAX.0 { Self::MAX } else { Self(micros) }

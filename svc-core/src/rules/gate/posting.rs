@@ -1,5 +1,9 @@
 //! Reservations and what becomes of them (CONTRACT part 3, "Reservations and posting"). Sums belong to the period that an
 //! action was authorized in; of one that has ended only the ledger tells.
+//!
+//! No amount is above 2^53 − 1, nor is any limit, and a sum holds a thousand times as much. One that has come to what it can hold is far
+//! beyond every limit, and stays so by whatever is given back of it: it stops there rather than fail, as what has been spent is to be
+//! posted whatever it comes to.
 
 use crate::refusal::Refusal;
 use crate::state::gate::{Action, Activity, Mandate, Request, Reservation, Tally};

@@ -404,6 +404,7 @@ pub(super) fn owner_now(scope: &mut Scope<'_>, budget: &Budget) -> Result<Arc<Pr
     Ok(scope.get::<Principal>(workspace.owner)?.ok_or_else(Refusal::internal)?)
 }
 
+/// What is wrong with an amount. One beyond the largest was made the largest where it was given: the lower limit, so nothing passes by it.
 fn amount_faults(amount: MicroUsd, field: &str) -> Vec<FieldError> {
     let within = (1..=SAFE_MAX).contains(&i64::try_from(amount.get()).unwrap_or(i64::MAX));
     if within { Vec::new() } else { vec![FieldError::new(field, format!("must be between 1 and {SAFE_MAX} micros"))] }

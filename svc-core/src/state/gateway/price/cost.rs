@@ -220,20 +220,24 @@ pub(super) struct Sum(Option<u128>);
 impl Sum {
     /// Tokens at this part of their prices: added up first, then divided once, rounded up.
     pub(super) fn of_tokens(lines: &[(u128, MicroUsd)], percent: Percent) -> Self {
-        let sum = lines
-            .iter()
-            .try_fold(0_u128, |sum, (tokens, price)| sum.checked_add(tokens.checked_mul(u128::from(price.get()))?));
+        let sum = lines.iter().try_fold(0_u128, |sum, (tokens, price)| sum.checked_add(times(*tokens, *price)?));
         let sum = sum.and_then(|it| it.checked_mul(u128::from(percent.get())));
         Self(sum.map(|it| it.div_ceil(PER * u128::from(Percent::WHOLE.get()))))
     }
 
     /// Adds so many of one price.
     fn add(&mut self, count: u64, price: MicroUsd) {
-        self.0 = self.0.and_then(|sum| sum.checked_add(u128::from(count).checked_mul(u128::from(price.get()))?));
+        self.0 = self.0.and_then(|sum| sum.checked_add(times(u128::from(count), price)?));
     }
 
     /// The sum; one that cannot be counted is the largest amount.
     pub(super) fn micros(self) -> MicroUsd {
         self.0.and_then(|sum| u64::try_from(sum).ok()).map_or(MicroUsd::MAX, MicroUsd::new)
     }
+}
+
+/// So many at a price. The largest amount stands for every price beyond it, so what is used at that cannot be counted: taken for what it
+/// says, it would be less than the price that was given.
+fn times(count: u128, price: MicroUsd) -> Option<u128> {
+    if price == MicroUsd::MAX && count > 0 { None } else { count.checked_mul(u128::from(price.get())) }
 }

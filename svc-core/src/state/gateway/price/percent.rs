@@ -24,8 +24,11 @@ impl Percent {
         value.map(Self).ok_or_else(|| Invalid::new("must be a whole number from 1 to 1000"))
     }
 
-    /// This part of an amount, rounded up.
+    /// This part of an amount, rounded up; of the largest, which stands for every one beyond it, there is no telling part.
     pub(super) fn of(self, whole: MicroUsd) -> MicroUsd {
+        if whole == MicroUsd::MAX {
+            return whole;
+        }
         let part = (u128::from(whole.get()) * u128::from(self.0)).div_ceil(u128::from(Self::WHOLE.0));
         u64::try_from(part).map_or(MicroUsd::MAX, MicroUsd::new)
     }

@@ -216,6 +216,11 @@ fn the_largest_numbers_do_not_wrap() {
     assert_eq!(plain(0, 0).cost(&huge, &fees).unwrap(), MicroUsd::ZERO);
     assert_eq!(plain(1, 0).cost(&huge, &fees).unwrap().get(), u64::MAX / 1_000_000 + 1);
     assert_eq!(plain(u64::MAX, u64::MAX).cost(&huge, &fees).unwrap(), MicroUsd::MAX);
+    // A price that is beyond what can be counted is not taken for the largest that can be.
+    let one = Usage { input: 1, ..Usage::default() };
+    assert_eq!(plain(u64::MAX, 1).cost(&one, &fees).unwrap(), MicroUsd::MAX);
+    assert_eq!(plain(u64::MAX, 1).cost(&Usage::default(), &fees).unwrap(), MicroUsd::ZERO);
+    assert_eq!(worst_case(&model(plain(1, u64::MAX)), &demand()).unwrap(), MicroUsd::MAX);
     let tools = BTreeMap::from([("x".into(), u64::MAX)]);
     let priced = Prices { tools: BTreeMap::from([("x".into(), MicroUsd::MAX)]), ..plain(1, 1) };
     assert_eq!(priced.cost(&Usage::default(), &Fees { tools, ..fees }).unwrap(), MicroUsd::MAX);
@@ -364,7 +369,9 @@ fn a_place_to_run_at_is_a_part_of_the_prices() {
         let fees = Fees { requests: 0, ..Fees::served(asked, at, &service, BTreeMap::new()) };
         assert_eq!(prices.cost(&usage, &fees), Ok(micros(micros_)), "{at:?} {service:?}");
     }
-    for (whole, part, of) in [(0, 1, 0), (1, 1, 1), (10, 110, 11), (11, 110, 13), (u64::MAX, 1_000, u64::MAX)] {
+    for (whole, part, of) in
+        [(0, 1, 0), (1, 1, 1), (10, 110, 11), (11, 110, 13), (u64::MAX, 1_000, u64::MAX), (u64::MAX, 1, u64::MAX)]
+    {
         assert_eq!(Percent::new(part).unwrap().of(micros(whole)), micros(of));
     }
     assert!(Percent::new(0).is_err() && Percent::new(1_001).is_err());
