@@ -14,6 +14,7 @@ mod handles;
 mod hook;
 mod init;
 mod key;
+mod key_list;
 mod listen;
 mod migrate;
 mod mock_upstream;
@@ -36,11 +37,11 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::{ArgGroup, Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueEnum};
+use clap::{ArgGroup, Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 use ipnet::IpNet;
 use svc_core::state::people::TokenScope;
 use svc_core::value::Invalid;
-use svc_core::value::id::{ActionId, AgentId, PrincipalId};
+use svc_core::value::id::{ActionId, PrincipalId};
 use svc_core::value::text::{Email, Label};
 use svc_http::config::{self, Config, ConfigError, Loaded, Sources};
 use svc_http::{log, mock, wire};
@@ -132,9 +133,9 @@ enum Command {
         #[arg(long)]
         json: bool,
     },
-    /// Make keys, have signing keys follow each other, change the master key
+    /// Make, list and revoke keys, have signing keys follow each other, change the master key
     #[command(subcommand, arg_required_else_help = true)]
-    Key(KeyCommand),
+    Key(key::KeyCommand),
     /// Bring the database to the schema of this release, as the next start would, or a gate from SQLite to PostgreSQL
     ///
     /// With `--from` the database of another data directory is moved to the PostgreSQL that the settings name, in which nothing was
@@ -237,65 +238,6 @@ struct Callbacks {
     allow_private: bool,
 }
 
-#[derive(Debug, Subcommand)]
-enum KeyCommand {
-    /// Make a key and print it, this once
-    Create(NewKey),
-    /// Have the next signing key follow the one in force, 24 hours after it is published
-    Rotate(Rotation),
-    /// Put another master key in the place of the one in force, and seal every secret anew under it; needs the server stopped, and
-    /// every program that has the gate open
-    ///
-    /// Everything that the database has sealed is sealed under the new key, in one commit. Keys of agents, receipts and
-    /// people's passwords are not sealed, and stay as they are. Whatever breaks it off, the same command ends it.
-    Reseal(Resealing),
-}
-
-/// How all that is sealed is to be sealed anew.
-#[derive(Args, Debug)]
-struct Resealing {
-    /// File with the next key, where the settings give the one in force (`masterKey`, `SVC_MASTER_KEY`): 32 bytes in base64url or
-    /// hexadecimal. Else it is made in the data directory
-    #[arg(long, value_name = "FILE")]
-    next: Option<PathBuf>,
-    /// Every server on the database in PostgreSQL is stopped
-    #[arg(long)]
-    servers_stopped: bool,
-    /// Print one JSON object on one line
-    #[arg(long)]
-    json: bool,
-}
-
-/// A signing key that is to be followed by another.
-#[derive(Args, Debug)]
-struct Rotation {
-    /// What the key signs
-    #[arg(long = "use", value_enum, value_name = "USE")]
-    purpose: Signs,
-    /// The key in force is in other hands: it is replaced at once, and all that it signed is refused
-    ///
-    /// What lies where it lay goes with it: a key that waits for its turn, and one of receipts that may still be good.
-    #[arg(long)]
-    compromised: bool,
-    /// With `--compromised`: so are all before it, whose turn is long over, as where the master key got out
-    #[arg(long, requires = "compromised")]
-    all: bool,
-    /// Print one JSON object on one line
-    #[arg(long)]
-    json: bool,
-}
-
-/// What a signing key signs.
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum Signs {
-    /// Receipts
-    Receipt,
-    /// Checkpoints of ledgers
-    Checkpoint,
-    /// Scorecards
-    Scorecard,
-}
-
 /// What is to be erased.
 #[derive(Args, Debug)]
 #[command(group = ArgGroup::new("whose").required(true))]
@@ -351,27 +293,6 @@ enum EvidenceCommand {
     },
 }
 
-/// A key to be made.
-#[derive(Args, Debug)]
-#[command(group = ArgGroup::new("what").required(true))]
-struct NewKey {
-    /// The agent whose own key it is
-    #[arg(long, value_name = "AGT", group = "what", value_parser = AgentId::parse)]
-    agent: Option<AgentId>,
-    /// What a key that is no agent's may do
-    #[arg(long, value_enum, group = "what")]
-    scope: Option<Scope>,
-    /// Who its traffic counts for [default: the agent's principal, else the workspace's owner]
-    #[arg(long, value_name = "PRP", value_parser = PrincipalId::parse, conflicts_with = "agent")]
-    principal: Option<PrincipalId>,
-    /// What people call it
-    #[arg(long, value_name = "L", value_parser = Label::parse)]
-    label: Option<Label>,
-    /// Print one JSON object on one line
-    #[arg(long)]
-    json: bool,
-}
-
 #[derive(Debug, Subcommand)]
 enum TokenCommand {
     /// Make a service token and print it, this once
@@ -404,15 +325,6 @@ fn token_scope(word: &str) -> Result<TokenScope, Invalid> {
 
 fn address_range(word: &str) -> Result<IpNet, Invalid> {
     wire::token::range(word)
-}
-
-/// What a key that is no agent's may do.
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum Scope {
-    /// Model traffic and outcomes
-    Inference,
-    /// The same, and administration of keys and budgets
-    Admin,
 }
 
 #[derive(Debug, Subcommand)]
@@ -530,9 +442,7 @@ fn run(cli: Cli) -> Result<ExitCode, Problem> {
             hook::status(client, place.config.as_deref(), json)
         }
         Command::Init { owner, json } => init::run(&place.load(Flags::default())?.config, &owner, json),
-        Command::Key(KeyCommand::Create(wish)) => key::create(&place.load(Flags::default())?.config, &wish),
-        Command::Key(KeyCommand::Reseal(wish)) => reseal::run(&place.load(Flags::default())?.config, &wish),
-        Command::Key(KeyCommand::Rotate(wish)) => key::rotate(&place.load(Flags::default())?.config, &wish),
+        Command::Key(wish) => key::run(&place.load(Flags::default())?.config, &wish),
         Command::Erase(wish) => erase::run(&place.load(Flags::default())?.config, &wish),
         Command::Evidence(EvidenceCommand::Verify { bundle, jwks, held, json }) => {
             Ok(evidence::verify(&bundle, evidence::Known { keys: jwks.as_deref(), held: held.as_deref() }, json))

@@ -1,7 +1,9 @@
-//! `svc key create`: one more key, shown once; `svc key rotate`: another signing key, never shown.
+//! `svc key`: what it understands, and of that `create`, one more key, shown once, and `rotate`, another signing key, never shown.
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 
+use clap::{ArgGroup, Args, Subcommand, ValueEnum};
 use serde_json::{Value, json};
 use svc_core::engine::Failure;
 use svc_core::refusal::Kind;
@@ -10,22 +12,157 @@ use svc_core::rules::people::keys::{self, CreateKey};
 use svc_core::rules::people::signing_key::Leaked;
 use svc_core::state::gate::receipt::PublicKey;
 use svc_core::state::people::{Binding, KeyScope, Purpose};
+use svc_core::value::id::{AgentId, KeyId, PrincipalId, WorkspaceId};
+use svc_core::value::text::Label;
 use svc_http::config::Config;
 use svc_http::secrets::{KEY_PREFIX, NewSecret, draw};
 use svc_store::{Gate, StoreError};
 
-use super::output::{Problem, note, print_made, visible};
+use super::output::{Problem, named_data, note, print_made, visible};
 use super::store::{Missing, Use, open};
-use super::{NewKey, Rotation, Scope, Signs, setup};
+use super::{key_list, reseal, setup};
+
+/// What is done about keys.
+#[derive(Debug, Subcommand)]
+pub(crate) enum KeyCommand {
+    /// Make a key and print it, this once
+    Create(NewKey),
+    /// List the keys of agents, models and administrators, the newest first, ended ones too; no key's text is shown
+    List(Listing),
+    /// Revoke a key for good: nothing is asked or called with it any more, also at a running server
+    Revoke(Revoking),
+    /// Have the next signing key follow the one in force, 24 hours after it is published
+    Rotate(Rotation),
+    /// Put another master key in the place of the one in force, and seal every secret anew under it; needs the server stopped, and
+    /// every program that has the gate open
+    ///
+    /// Everything that the database has sealed is sealed under the new key, in one commit. Keys of agents, receipts and
+    /// people's passwords are not sealed, and stay as they are. Whatever breaks it off, the same command ends it.
+    Reseal(Resealing),
+}
+
+/// How all that is sealed is to be sealed anew.
+#[derive(Args, Debug)]
+pub(crate) struct Resealing {
+    /// File with the next key, where the settings give the one in force (`masterKey`, `SVC_MASTER_KEY`): 32 bytes in base64url or
+    /// hexadecimal. Else it is made in the data directory
+    #[arg(long, value_name = "FILE")]
+    pub(crate) next: Option<PathBuf>,
+    /// Every server on the database in PostgreSQL is stopped
+    #[arg(long)]
+    pub(crate) servers_stopped: bool,
+    /// Print one JSON object on one line
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// A signing key that is to be followed by another.
+#[derive(Args, Debug)]
+pub(crate) struct Rotation {
+    /// What the key signs
+    #[arg(long = "use", value_enum, value_name = "USE")]
+    pub(crate) purpose: Signs,
+    /// The key in force is in other hands: it is replaced at once, and all that it signed is refused
+    ///
+    /// What lies where it lay goes with it: a key that waits for its turn, and one of receipts that may still be good.
+    #[arg(long)]
+    pub(crate) compromised: bool,
+    /// With `--compromised`: so are all before it, whose turn is long over, as where the master key got out
+    #[arg(long, requires = "compromised")]
+    pub(crate) all: bool,
+    /// Print one JSON object on one line
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// What a signing key signs.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum Signs {
+    /// Receipts
+    Receipt,
+    /// Checkpoints of ledgers
+    Checkpoint,
+    /// Scorecards
+    Scorecard,
+}
+
+/// A key to be made.
+#[derive(Args, Debug)]
+#[command(group = ArgGroup::new("what").required(true))]
+pub(crate) struct NewKey {
+    /// The agent whose own key it is
+    #[arg(long, value_name = "AGT", group = "what", value_parser = AgentId::parse)]
+    pub(crate) agent: Option<AgentId>,
+    /// What a key that is no agent's may do
+    #[arg(long, value_enum, group = "what")]
+    pub(crate) scope: Option<Scope>,
+    /// Who its traffic counts for [default: the agent's principal, else the workspace's owner]
+    #[arg(long, value_name = "PRP", value_parser = PrincipalId::parse, conflicts_with = "agent")]
+    pub(crate) principal: Option<PrincipalId>,
+    /// What people call it
+    #[arg(long, value_name = "L", value_parser = Label::parse)]
+    pub(crate) label: Option<Label>,
+    /// Print one JSON object on one line
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// What a key that is no agent's may do.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum Scope {
+    /// Model traffic and outcomes
+    Inference,
+    /// The same, and administration of keys and budgets
+    Admin,
+}
+
+/// Whose keys are listed.
+#[derive(Args, Debug)]
+pub(crate) struct Listing {
+    /// The workspace whose keys they are [default: the one that was made first]
+    #[arg(long, value_name = "WSP", value_parser = WorkspaceId::parse)]
+    pub(crate) workspace: Option<WorkspaceId>,
+    /// Print one JSON object a line, for each key
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// A key that is to be revoked.
+#[derive(Args, Debug)]
+pub(crate) struct Revoking {
+    /// The key, by the id that `svc key list` shows
+    #[arg(value_name = "KEY", value_parser = KeyId::parse)]
+    pub(crate) key: KeyId,
+    /// The workspace whose key it is [default: the one that was made first]
+    #[arg(long, value_name = "WSP", value_parser = WorkspaceId::parse)]
+    pub(crate) workspace: Option<WorkspaceId>,
+    /// Print one JSON object on one line
+    #[arg(long)]
+    pub(crate) json: bool,
+}
 
 /// What to do where a rotation could not be told.
 const ROTATED: &str = "The next key is in place all the same: the key set at `/.well-known/jwks.json` has it.";
+
+/// Does what was asked of keys.
+///
+/// # Errors
+/// [`Problem`] as the command that was named.
+pub(crate) fn run(config: &Config, wish: &KeyCommand) -> Result<ExitCode, Problem> {
+    match wish {
+        KeyCommand::Create(wish) => create(config, wish),
+        KeyCommand::List(wish) => key_list::list(config, wish),
+        KeyCommand::Revoke(wish) => key_list::revoke(config, wish),
+        KeyCommand::Rotate(wish) => rotate(config, wish),
+        KeyCommand::Reseal(wish) => reseal::run(config, wish),
+    }
+}
 
 /// Makes the key that was asked for and prints it.
 ///
 /// # Errors
 /// [`Problem`] where there is no workspace, or it has no such agent or principal.
-pub(crate) fn create(config: &Config, wish: &NewKey) -> Result<ExitCode, Problem> {
+fn create(config: &Config, wish: &NewKey) -> Result<ExitCode, Problem> {
     visible()?;
     let gate = open(config, &config.base_url(config.listen), Missing::Refuse, Use::Command)?;
     let workspace = setup::made(config, &gate)?;
@@ -41,13 +178,13 @@ pub(crate) fn create(config: &Config, wish: &NewKey) -> Result<ExitCode, Problem
         ..CreateKey::new(workspace.id, By::Program, scope, keys::NewKey::of(key.text.expose()))
     });
     let made = made.map_err(|failure| not_made(failure, wish))?;
-    let lost =
-        format!("Nobody saw {}: revoke it (`DELETE /api/w/{{wid}}/keys/{{key}}`), and make another.", made.binding.key);
+    let id = made.binding.key;
+    let lost = format!("Nobody saw {id}: revoke it (`svc key revoke {id}{}`), and make another.", named_data(config));
     if wish.json {
         print_made(&format!("{}\n", as_json(&key, &made.binding, wish)), &lost)?;
     } else {
         print_made(&format!("{}\n", key.text.expose()), &lost)?;
-        note(&format!("{} is shown this once: keep it now. Only its digest is stored.\n", made.binding.key));
+        note(&format!("{id} is shown this once: keep it now. Only its digest is stored.\n"));
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -73,7 +210,7 @@ fn not_made(failure: Failure<StoreError>, wish: &NewKey) -> Problem {
 ///
 /// # Errors
 /// [`Problem`] where a key waits for its turn already, or there is no database.
-pub(crate) fn rotate(config: &Config, wish: &Rotation) -> Result<ExitCode, Problem> {
+fn rotate(config: &Config, wish: &Rotation) -> Result<ExitCode, Problem> {
     let gate = open(config, &config.base_url(config.listen), Missing::Refuse, Use::Command)?;
     let purpose = match wish.purpose {
         Signs::Receipt => Purpose::Receipt,

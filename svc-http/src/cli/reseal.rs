@@ -16,8 +16,8 @@ use svc_http::config::Config;
 use svc_store::keys::opens;
 use svc_store::seal::{KEPT_KEY, MASTER_KEY, MasterKey};
 
-use super::Resealing;
 use super::database::{Database, unopened};
+use super::key::Resealing;
 use super::occupancy::Occupancy;
 use super::output::{Problem, note, print, print_json, writable};
 use super::store::{Missing, Use, open};

@@ -18,6 +18,7 @@ mod evidence;
 mod hook;
 mod hook_install;
 mod hook_unasked;
+mod keys;
 mod limits;
 mod log;
 mod mock_upstream;

@@ -80,7 +80,7 @@ fn what_was_made_and_not_seen_has_a_way_out() {
     for (arguments, way) in [
         ("init", UNSEEN),
         ("init --json", UNSEEN),
-        ("key create --scope admin", ": revoke it (`DELETE /api/w/{wid}/keys/{key}`), and make another."),
+        ("key create --scope admin", "`), and make another."),
         (
             "token create --name soar --scopes agents:read",
             ": revoke it (`DELETE /api/w/{wid}/service-tokens/{stk}`), and make another.",
@@ -99,5 +99,7 @@ fn what_was_made_and_not_seen_has_a_way_out() {
         assert_eq!(code, 1, "{arguments}: {err}");
         assert!(err.starts_with("svc: standard output cannot be written: Broken pipe (os error 32)\n     "), "{err}");
         assert!(err.trim_end().ends_with(way), "{arguments}: {err}");
+        let is_told = !arguments.starts_with("key create") || err.contains(": revoke it (`svc key revoke key_");
+        assert!(is_told, "{err}");
     }
 }
