@@ -4,6 +4,7 @@
 
 mod data;
 mod disk;
+mod ending;
 mod mail;
 mod net;
 mod upstreams;
@@ -75,6 +76,7 @@ fn everything(loaded: &Loaded) -> Vec<Check> {
     checks.extend(proxies(config).map(|it| check("trusted proxies", it)));
     checks.extend(file_handles(config).map(|it| check("file handles", it)));
     checks.extend(data::workspace(config, &named_data(config)).map(|it| check("workspace", it)));
+    checks.extend(ending::soon(config).map(|it| check("tokens and keys", it)));
     checks.extend(net::metrics(config).map(|it| check("metrics address", it)));
     checks.extend(roots(config).map(|it| check("root certificates", it)));
     checks.extend(mail::answers(config).map(|it| check("mail", it)));

@@ -1,13 +1,20 @@
 //! `svc key list` and `svc key revoke`: what an operator without a browser sees of keys, and how one ends.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use serde_json::{Value, json};
 use svc_core::rules::people::by::By;
 use svc_core::rules::people::keys::{CreateKey, NewKey};
-use svc_core::state::people::KeyScope;
+use svc_core::rules::people::tokens::RevokeToken;
+use svc_core::state::people::{KeyScope, ServiceToken};
+use svc_core::store::{Range, Row as _};
+use svc_core::testing::people;
 use svc_core::value::id::WorkspaceId;
-use svc_store::Gate;
+use svc_core::value::link::Index;
+use svc_core::value::text::Label;
+use svc_core::value::{Id as _, Span};
+use svc_store::{Backend as _, Gate, SqliteStore};
 
 use super::{Ran, run};
 
@@ -94,4 +101,63 @@ fn key_list_goes_on_to_the_last_key() {
     let distinct: BTreeSet<&str> = ids.iter().map(|it| it.as_str().unwrap()).collect();
     assert_eq!((ids.len(), distinct.len()), (503, 503));
     assert!(ids.windows(2).all(|it| it[0].as_str() > it[1].as_str()), "the newest first");
+}
+
+/// What ends before long, or did a while ago, is named by the doctor, beside when, and by no text; what is gone for good is not, and
+/// neither is what has a successor.
+#[test]
+fn the_doctor_names_what_ends() {
+    let folder = tempfile::tempdir().unwrap();
+    let home: Value = serde_json::from_str(&run(folder.path(), "init --json").out).unwrap();
+    let workspace: WorkspaceId = home["workspaceId"].as_str().unwrap().parse().unwrap();
+    let looked = || {
+        let told: Value = serde_json::from_str(&run(folder.path(), "doctor --json").out).unwrap();
+        let checks = told["checks"].as_array().unwrap().clone();
+        checks.into_iter().find(|it| it["check"] == "tokens and keys").unwrap()
+    };
+    assert_eq!(looked()["state"], "ok", "{}", looked());
+    let token = |name: &str, days| {
+        let made = format!("token create --json --scopes agents:read --name {name} --days {days}");
+        serde_json::from_str::<Value>(&run(folder.path(), &made).out).unwrap()
+    };
+    let [soon, gone, later] = [token("soar", 3), token("gone", 4), token("later", 60)];
+    let store = SqliteStore::existing(folder.path().join("svc-data")).unwrap();
+    let gate = Gate::open(folder.path().join("svc-data"), "http://127.0.0.1:8080").unwrap();
+    let (ended, end) = (gate.now().minus(Span::hours(1)), gate.now().plus(Span::hours(24)));
+    let make = |n: u8, expires_at| {
+        let key = NewKey::of(&format!("ask_{n:043}"));
+        let label = Label::parse("night job").unwrap();
+        let new = CreateKey::new(workspace, By::Program, KeyScope::Inference, key);
+        gate.execute(CreateKey { label: Some(label), expires_at, ..new }).unwrap()
+    };
+    let (brief, lasting) = (make(1, Some(end)), make(2, None));
+    let rows = gate.scan(&Range::all(Index::TokensOf, workspace.bits(), 10)).unwrap();
+    let row = |made: &Value| {
+        let tokens = rows.iter().filter_map(|it| it.row.record.as_ref().and_then(ServiceToken::peel));
+        ServiceToken::clone(tokens.into_iter().find(|it| made["id"] == json!(it.token)).unwrap())
+    };
+    gate.execute(RevokeToken { workspace, by: By::Program, token: row(&gone).id }).unwrap();
+    gate.close();
+    let found = looked();
+    let told = found["message"].as_str().unwrap();
+    let text = |made: &Value, name: &str| made[name].as_str().unwrap().to_owned();
+    let expected = [
+        format!("key `night job` ({}) ends at {end}", brief.binding.key),
+        format!("service token `soar` ({}) ends at {}", text(&soon, "id"), text(&soon, "expiresAt")),
+    ];
+    assert_eq!((found["state"].as_str(), told), (Some("look"), &*expected.join("; ")));
+    for secret in [&soon, &gone, &later] {
+        assert!(!told.contains(secret["token"].as_str().unwrap()));
+    }
+    assert!(!told.contains(&lasting.binding.key.to_string()));
+
+    // As it would stand had time gone by.
+    let mut writer = store.writer().unwrap();
+    people::write(&mut writer, vec![ServiceToken::wrap(Arc::new(ServiceToken { expires_at: ended, ..row(&soon) }))]);
+    let found = looked();
+    let told = found["message"].as_str().unwrap();
+    assert!(told.starts_with(&format!("service token `soar` ({}) ended at {ended}", text(&soon, "id"))), "{told}");
+    token("soar", 60);
+    let found = looked();
+    assert!(!found["message"].as_str().unwrap().contains("soar"), "{found}");
 }
