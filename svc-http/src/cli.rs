@@ -30,6 +30,7 @@ mod setup;
 mod sign_in_link;
 mod store;
 mod token;
+mod version;
 mod welcome;
 
 use std::ffi::OsString;
@@ -204,6 +205,12 @@ enum Command {
         #[arg(long)]
         drop_second_factor: bool,
     },
+    /// Print the version, that of the interface, the schema that databases have, and what this program was built with
+    Version {
+        /// Print one JSON object on one line
+        #[arg(long)]
+        json: bool,
+    },
 }
 
 #[derive(Debug, Subcommand)]
@@ -368,6 +375,7 @@ const UNREAD: &[(&[&str], &[&str])] = &[
     (&["licences"], &["config", "data"]),
     (&["mock-upstream"], &["config", "data"]),
     (&["receipt"], &["config", "data"]),
+    (&["version"], &["config", "data"]),
 ];
 
 /// Common options that a command reads as something of its own, and what help says of them there.
@@ -469,6 +477,7 @@ fn run(cli: Cli) -> Result<ExitCode, Problem> {
             let flags = Flags { listen, allow_private_callbacks: callbacks.allow_private };
             serve::serve(place.load(flags)?)
         }
+        Command::Version { json } => version::run(json),
     }
 }
 

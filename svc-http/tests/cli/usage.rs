@@ -34,6 +34,7 @@ fn help_and_version_are_exit_0() {
         "models",
         "receipt",
         "serve",
+        "version",
     ] {
         assert!(help.out.contains(&format!("\n  {command}")), "{command} in {}", help.out);
     }
@@ -50,6 +51,25 @@ fn help_and_version_are_exit_0() {
     for knob in svc_http::mock::KNOBS {
         assert!(knobs.contains(&format!("\n  {}", knob.name)) && knobs.contains(knob.help), "{}", knob.name);
     }
+}
+
+/// `--version` is one line, and stays it; the rest of what somebody is asked who reports a fault is told by a command of its own.
+#[test]
+fn version_says_what_this_program_is() {
+    let folder = tempfile::tempdir().unwrap();
+    assert_eq!(run(folder.path(), "-V"), run(folder.path(), "--version"));
+    let told: serde_json::Value = serde_json::from_str(&run(folder.path(), "version --json").out).unwrap();
+    let schema = svc_store::sqlite::SCHEMA;
+    assert_eq!(
+        [&told["version"], &told["interface"], &told["schema"]],
+        [&env!("CARGO_PKG_VERSION").into(), &"2026-10-01".into(), &serde_json::Value::from(schema)]
+    );
+    let features = told["features"].as_array().unwrap();
+    let Ran { code, out, err } = run(folder.path(), "version");
+    assert_eq!((code, &*err), (0, ""));
+    assert!(out.starts_with(&run(folder.path(), "--version").out), "{out}");
+    assert!(out.contains(&format!("\nschema    {schema}\n")) && out.contains("\ninterface 2026-10-01\n"), "{out}");
+    assert!(features.iter().all(|it| out.contains(it.as_str().unwrap())), "{out}");
 }
 
 /// What is passed on goes with the licences of all that it is built of, its own among them.
