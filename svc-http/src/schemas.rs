@@ -27,6 +27,10 @@ mod told;
 
 use serde_json::{Map, Value, json};
 use svc_core::refusal::Kind;
+use svc_core::rules::gate::asked::Stands;
+use svc_core::rules::gate::verify::Fault;
+use svc_core::state::gate::{OutcomeStatus, Status, Verb};
+use svc_core::state::people::Purpose;
 
 pub(crate) use routing::class_id;
 
@@ -157,7 +161,7 @@ fn outcome() -> Value {
         "type": "object",
         "required": ["status"],
         "properties": {
-            "status": { "type": "string", "enum": ["completed", "failed", "cancelled"] },
+            "status": words(&OutcomeStatus::ALL, OutcomeStatus::as_str),
             "amount": with_description(amount(0), "The final amount of a payment; above the allowed one it freezes the agent."),
         },
     })
@@ -200,8 +204,8 @@ fn decision() -> Value {
         "required": ["id", "decision", "status", "type", "summary", "agentId", "principalId", "createdAt", "reasons", "signals", "actionDigest", "digestSalt", "provenance", "evidenceRecord"],
         "properties": {
             "id": id("act_"),
-            "decision": { "type": "string", "enum": ["allow", "deny", "approval_required"] },
-            "status": { "type": "string", "enum": ["pending", "allowed", "denied", "expired", "revoked", "lapsed", "completed", "failed", "cancelled"] },
+            "decision": words(&[Verb::Allow, Verb::Deny, Verb::Ask], Verb::as_str),
+            "status": words(&Status::ALL, Status::as_str),
             "type": { "type": "string" },
             "summary": { "type": "string" },
             "agentId": id("agt_"),
@@ -239,7 +243,7 @@ fn decision_outcome() -> Value {
         "type": "object",
         "required": ["status", "settledAt"],
         "properties": {
-            "status": { "type": "string", "enum": ["completed", "failed", "cancelled"] },
+            "status": words(&OutcomeStatus::ALL, OutcomeStatus::as_str),
             "amount": amount(0),
             "settledAt": time(),
             "late": { "type": "boolean" },
@@ -277,7 +281,7 @@ fn decision_approval() -> Value {
         "properties": {
             "id": id("apv_"),
             "url": { "type": "string", "format": "uri", "description": "Where the person decides." },
-            "state": { "type": "string", "enum": ["waiting", "approved", "denied", "expired"] },
+            "state": words(&Stands::ALL, Stands::as_str),
             "expiresAt": time(),
             "needed": { "type": "integer", "minimum": 1, "maximum": 2 },
             "approvals": approvals::consents(),
@@ -312,10 +316,7 @@ fn verdict() -> Value {
         "properties": {
             "valid": { "type": "boolean" },
             "consumed": { "type": "boolean", "description": "Whether this verification, or the one that it repeats, consumed the receipt." },
-            "reason": {
-                "type": "string",
-                "enum": ["malformed", "unknown_key", "bad_signature", "wrong_issuer", "unknown_receipt", "revoked", "already_consumed", "not_yet_valid", "expired", "type_mismatch", "charge_required", "currency_mismatch", "amount_exceeds", "merchant_mismatch"],
-            },
+            "reason": words(&Fault::ALL, Fault::as_str),
             "receiptId": id("rcp_"),
             "actionId": id("act_"),
             "agentId": id("agt_"),
@@ -365,7 +366,10 @@ fn jwks() -> Value {
                         "kty": known(&["OKP"]),
                         "crv": known(&["Ed25519"]),
                         "kid": { "type": "string", "description": "The RFC 7638 thumbprint." },
-                        "svc_use": { "type": "string", "enum": ["receipt", "checkpoint", "scorecard"], "description": "What the key signs, and nothing else: receipts, checkpoints and seals of evidence, or scorecards. Servers before this member publish keys without it." },
+                        "svc_use": with_description(
+                            words(&Purpose::ALL, Purpose::as_str),
+                            "What the key signs, and nothing else: receipts, checkpoints and seals of evidence, or scorecards. Servers before this member publish keys without it.",
+                        ),
                         "x": { "type": "string" },
                         "alg": { "type": "string" },
                         "use": { "type": "string" },
@@ -505,6 +509,16 @@ fn error_types() -> Vec<&'static str> {
 /// A pointer to a named schema.
 pub(crate) fn reference(name: &str) -> Value {
     json!({ "$ref": format!("#/components/schemas/{name}") })
+}
+
+/// One of the words of an enumeration, as its own list has them: written here once more, they would drift from it.
+pub(crate) fn words<T: Copy>(all: &[T], word: impl Fn(T) -> &'static str) -> Value {
+    json!({ "type": "string", "enum": all.iter().map(|it| word(*it)).collect::<Vec<_>>() })
+}
+
+/// The same, or `null`.
+fn words_or_null<T: Copy>(all: &[T], word: impl Fn(T) -> &'static str) -> Value {
+    json!({ "oneOf": [words(all, word), { "type": "null" }] })
 }
 
 /// A word of an answer that others may follow, also where there is but one so far.

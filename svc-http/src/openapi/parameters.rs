@@ -7,6 +7,7 @@ use svc_core::rules::gate::asked::Stands;
 use svc_core::state::edge::IntegrationKind;
 use svc_core::state::gate::verify_key::KEY_CHARS_MIN;
 use svc_core::state::gate::{ApprovalKind, Status};
+use svc_core::state::gateway::Objective;
 
 use crate::routes::{self, Auth, EvidenceOp, Op, ReportsOp, Route, RoutingOp};
 use crate::schemas;
@@ -195,7 +196,7 @@ fn in_header(op: Op, name: &str) -> (&'static str, Option<Value>) {
         }
         "x-svc-objective" => json!({
             "type": "string",
-            "enum": ["balanced", "cost", "quality", "latency", "sovereign"],
+            "enum": Objective::ALL.map(Objective::as_str),
             "description": "What the choice among models is to favour.",
         }),
         "x-svc-task-class" => text(64, "The class of the task."),

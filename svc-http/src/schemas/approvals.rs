@@ -1,8 +1,10 @@
 //! The schemas of what persons decide.
 
 use serde_json::{Value, json};
+use svc_core::rules::gate::asked::{MayNot, Stands};
+use svc_core::state::gate::ApprovalKind;
 
-use super::{digest, id, reference, time};
+use super::{digest, id, reference, time, words};
 
 /// The schemas of this family, each with its name.
 pub(super) fn all() -> Vec<(&'static str, Value)> {
@@ -35,8 +37,8 @@ fn approval() -> Value {
             "expiresAt", "needed", "approvals", "clientMayAsk", "mayDecide", "url"],
         "properties": {
             "id": id("apv_"),
-            "kind": { "type": "string", "enum": ["action", "freeze", "hold_lift", "owner", "budget"] },
-            "state": { "type": "string", "enum": ["waiting", "approved", "denied", "expired"] },
+            "kind": words(&ApprovalKind::ALL, ApprovalKind::as_str),
+            "state": words(&Stands::ALL, Stands::as_str),
             "subject": subject(),
             "summary": { "type": "string" },
             "reasons": { "type": "array", "items": reference("Reason") },
@@ -51,7 +53,7 @@ fn approval() -> Value {
             "approvals": consents(),
             "clientMayAsk": { "type": "boolean" },
             "mayDecide": { "type": "boolean" },
-            "mayNot": { "type": "string", "enum": ["role", "own", "second_person", "decided", "expired"] },
+            "mayNot": words(&MayNot::ALL, MayNot::as_str),
             "decidedBy": { "type": "string" },
             "decidedAt": time(),
             "note": { "type": "string" },

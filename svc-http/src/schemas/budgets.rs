@@ -1,9 +1,9 @@
 //! The schemas of budgets, reports and bills.
 
 use serde_json::{Value, json};
-use svc_core::state::gateway::WasteKind;
+use svc_core::state::gateway::{BudgetPeriod, Step, WasteKind};
 
-use super::{id, reference, time, with_description};
+use super::{id, reference, time, with_description, words};
 use crate::wire::report::ReportBy;
 
 /// The schemas of this family, each with its name.
@@ -80,14 +80,14 @@ fn ladder() -> Value {
             "required": ["at", "step"],
             "properties": {
                 "at": { "type": "integer", "minimum": 0, "maximum": 1000, "description": "Percent of the allocation." },
-                "step": { "type": "string", "enum": ["observe", "nudge", "downgrade", "approval", "stop"] },
+                "step": words(&Step::ALL, Step::as_str),
             },
         },
     })
 }
 
 fn period() -> Value {
-    json!({ "type": "string", "enum": ["day", "week", "month", "quarter", "total"] })
+    words(&BudgetPeriod::ALL, BudgetPeriod::as_str)
 }
 
 fn new_budget() -> Value {
@@ -205,7 +205,7 @@ fn yielded() -> Value {
 fn wasted() -> Value {
     let example = json!({ "type": ["string", "null"], "description": "A `cal_` of them; `null` where there is none." });
     object(&[
-        ("kind", json!({ "type": "string", "enum": WasteKind::ALL.map(WasteKind::as_str) })),
+        ("kind", words(&WasteKind::ALL, WasteKind::as_str)),
         ("count", count()),
         ("costMicros", micros(0)),
         ("savableMicros", micros(0)),

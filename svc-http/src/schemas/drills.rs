@@ -1,6 +1,9 @@
 //! Schemas of drills.
 
 use serde_json::{Value, json};
+use svc_core::state::gate::{DrillPoint, DrillState};
+
+use super::words;
 
 /// Every schema of this family.
 pub(super) fn all() -> Vec<(&'static str, Value)> {
@@ -21,7 +24,7 @@ fn start() -> Value {
 }
 
 fn state() -> Value {
-    json!({ "type": "string", "enum": ["running", "passed", "failed"] })
+    words(&DrillState::ALL, DrillState::as_str)
 }
 
 fn started() -> Value {
@@ -54,7 +57,7 @@ fn step() -> Value {
         "type": "object",
         "required": ["point", "expected", "got", "ms", "ok"],
         "properties": {
-            "point": { "type": "string", "enum": ["authorize", "approve", "verify", "callback", "chat", "messages", "mcp", "mcp_proxy", "oauth_refresh"] },
+            "point": words(&DrillPoint::ALL, DrillPoint::as_str),
             "expected": { "type": "string" },
             "got": { "type": "string" },
             "ms": { "type": "integer" },

@@ -2,8 +2,9 @@
 //! that are not named here pass through.
 
 use serde_json::{Value, json};
+use svc_core::state::gateway::{CallEnd, Objective, TaskStatus};
 
-use super::{known, with_description, word_or_null};
+use super::{known, with_description, words, words_or_null};
 
 /// Every schema of this family.
 pub(super) fn all() -> Vec<(&'static str, Value)> {
@@ -91,7 +92,7 @@ fn token_count() -> Value {
 }
 
 fn status() -> Value {
-    json!({ "type": "string", "enum": ["accepted", "rejected", "partial", "abandoned"] })
+    words(&TaskStatus::ALL, TaskStatus::as_str)
 }
 
 fn outcome_report() -> Value {
@@ -143,7 +144,7 @@ fn call() -> Value {
             "teamId": maybe, "taskClass": maybe, "requestedModel": text, "model": maybe, "provider": maybe,
             "jurisdiction": maybe,
             "mode": { "type": "string", "enum": ["shadow", "enforce"] },
-            "objective": { "type": "string", "enum": ["balanced", "cost", "quality", "latency", "sovereign"] },
+            "objective": words(&Objective::ALL, Objective::as_str),
             "humanOversight": known(&["acknowledged"]),
             "stream": { "type": "boolean" },
             "attempts": { "type": "array", "items": attempt(),
@@ -161,7 +162,7 @@ fn call() -> Value {
             "firstTokenMs": with_description(count.clone(), "Of a stream: until its first token. Of a whole answer: until its head came."),
             "durationMs": count, "overheadMs": count,
             "end": with_description(
-                word_or_null(&["done", "hung_up", "cut", "refused", "failed", "lapsed"]),
+                words_or_null(&CallEnd::ALL, CallEnd::as_str),
                 "`null` while it runs.",
             ),
         },

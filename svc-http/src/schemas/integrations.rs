@@ -1,9 +1,11 @@
 //! The schemas of integrations and of the calls made over them.
 
 use serde_json::{Value, json};
+use svc_core::rules::gate::asked::Stands;
 use svc_core::state::edge::{CODE_PLACES_MAX, EventClass, IntegrationKind, LINKED_MAX, LINKED_NAME_MAX, MAILED_MAX};
+use svc_core::state::gate::Status;
 
-use super::{currency, faults, id, reference, time};
+use super::{currency, faults, id, reference, time, with_description, words};
 use crate::inbound::button::SEALED_MAX;
 use crate::wire::press::REASONS;
 use crate::wire::put;
@@ -129,7 +131,7 @@ fn relay_answer() -> Value {
         "required": ["decided"],
         "properties": {
             "decided": { "type": "boolean", "description": "Whether the member's word was taken." },
-            "approval": { "type": "string", "enum": ["waiting", "approved", "denied", "expired"], "description": "Where the approval stands, where the member may read it." },
+            "approval": with_description(words(&Stands::ALL, Stands::as_str), "Where the approval stands, where the member may read it."),
             "reason": { "type": "string", "enum": REASONS, "description": "Why the word was not taken." },
         },
     })
@@ -264,18 +266,19 @@ fn rotation() -> Value {
 
 /// What whoever registered for it is called with once an action is decided.
 fn action_decided() -> Value {
-    let status = ["allowed", "denied", "expired", "revoked", "lapsed", "completed", "failed", "cancelled"];
+    let decided = Status::ALL.into_iter().filter(|it| *it != Status::Pending);
+    let status: Vec<&str> = decided.map(Status::as_str).collect();
     json!({
         "type": "object",
         "description": "The body of a call that tells of a decision.",
         "required": ["id", "type", "actionId", "decision", "status", "occurredAt"],
         "properties": {
-            "id": super::with_description(id("cbk_"), "The registration."),
+            "id": with_description(id("cbk_"), "The registration."),
             "type": { "type": "string", "enum": ["action.decided"] },
             "actionId": id("act_"),
             "decision": { "type": "string", "enum": ["allow", "deny"] },
             "status": { "type": "string", "enum": status, "description": "As the action read then; of one that was decided before it was registered, as it read at the registration." },
-            "occurredAt": super::with_description(time(), "When it was decided."),
+            "occurredAt": with_description(time(), "When it was decided."),
         },
     })
 }
@@ -286,7 +289,7 @@ fn callback_test() -> Value {
         "description": "The body of a call that tests a secret.",
         "required": ["id", "type", "occurredAt"],
         "properties": {
-            "id": super::with_description(id("int_"), "The integration."),
+            "id": with_description(id("int_"), "The integration."),
             "type": { "type": "string", "enum": ["test"] },
             "occurredAt": time(),
         },
@@ -328,7 +331,7 @@ fn integration() -> Value {
                 },
             },
             "lastEventAt": nullable(time()),
-            "lastError": super::with_description(nullable(json!({ "type": "string" })), "What went wrong last, until something goes well. Of `ssf` also that an event was about nobody here; of `oidc` that a domain does not say that it is this workspace's."),
+            "lastError": with_description(nullable(json!({ "type": "string" })), "What went wrong last, until something goes well. Of `ssf` also that an event was about nobody here; of `oidc` that a domain does not say that it is this workspace's."),
             "deliveryId": { "type": "string", "description": "The call of a test, in the answer that asked for it." },
             "createdAt": time(),
             "createdBy": nullable(id("prp_")),

@@ -1,8 +1,9 @@
 //! The schemas of members and teams.
 
 use serde_json::{Value, json};
+use svc_core::state::people::Role;
 
-use super::{id, reference, time};
+use super::{id, reference, time, words};
 
 /// The schemas of this family, each with its name.
 pub(super) fn all() -> Vec<(&'static str, Value)> {
@@ -21,7 +22,7 @@ pub(super) fn all() -> Vec<(&'static str, Value)> {
 
 /// What a member may do.
 pub(super) fn role() -> Value {
-    json!({ "type": "string", "enum": ["owner", "admin", "member", "analyst", "auditor"] })
+    words(&Role::ALL, Role::as_str)
 }
 
 fn ids(prefix: &str, max: usize) -> Value {

@@ -1,8 +1,9 @@
 //! The schemas of OAuth and of connections.
 
 use serde_json::{Value, json};
+use svc_core::state::connect::EndedBy;
 
-use super::{faults, id, known, reference, time};
+use super::{faults, id, known, reference, time, words};
 
 /// The schemas of this family, each with its name.
 pub(super) fn all() -> Vec<(&'static str, Value)> {
@@ -236,7 +237,7 @@ fn connection() -> Value {
             "createdBy": id("prp_"),
             "lastUsedAt": time(),
             "state": { "type": "string", "enum": ["active", "ended"] },
-            "endedBy": { "type": "string", "enum": ["revoked", "reuse", "code_reuse", "frozen", "removed", "left", "unused"] },
+            "endedBy": words(&EndedBy::ALL, EndedBy::as_str),
             "endedAt": time(),
             "note": { "type": "string" },
         },

@@ -1,8 +1,9 @@
 //! The schemas of signing in and of a person's own account.
 
 use serde_json::{Value, json};
+use svc_core::state::people::Plan;
 
-use super::{id, reference, time};
+use super::{id, reference, time, words};
 
 /// The schemas of this family, each with its name.
 pub(super) fn all() -> Vec<(&'static str, Value)> {
@@ -125,7 +126,7 @@ fn own_workspace() -> Value {
             "name": string(),
             "role": super::members::role(),
             "principalId": id("prp_"),
-            "plan": { "type": "string", "enum": ["self-hosted", "free", "team", "enterprise"] },
+            "plan": words(&Plan::ALL, Plan::as_str),
             "signIn": super::settings::sign_in(),
         }),
     )

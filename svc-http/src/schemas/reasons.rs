@@ -1,10 +1,10 @@
 //! The schemas of what a decision rests on: reasons, and where an action came from. Their words come from the core's own lists.
 
 use serde_json::{Value, json};
-use svc_core::state::gate::provenance::SOURCES;
-use svc_core::state::gate::{ActionKind, Class, Code};
+use svc_core::state::gate::provenance::{SOURCES, Verdict};
+use svc_core::state::gate::{ActionKind, Class, Code, Effect};
 
-use super::{id, reference, time, with_description};
+use super::{id, reference, time, with_description, words};
 
 /// The schemas of this family, each with its name.
 pub(super) fn all() -> [(&'static str, Value); 3] {
@@ -18,7 +18,10 @@ fn reason() -> Value {
         "required": ["code", "effect", "message"],
         "properties": {
             "code": reference("ReasonCode"),
-            "effect": { "type": "string", "enum": ["deny", "ask", "info"], "description": "What it does to the decision: one `deny` denies, otherwise one `ask` has a person asked, and `info` is noted alone." },
+            "effect": with_description(
+                words(&Effect::ALL, Effect::as_str),
+                "What it does to the decision: one `deny` denies, otherwise one `ask` has a person asked, and `info` is noted alone.",
+            ),
             "message": { "type": "string" },
             "mandateId": with_description(id("mnd_"), "The mandate that said it."),
             "field": { "type": "string", "description": "What it is about: a field, a domain, a tool, a line." },
@@ -102,7 +105,7 @@ pub(super) fn decision_provenance() -> Value {
             "declared": { "type": "array", "items": { "type": "string" }, "description": "The sources that the agent named." },
             "observed": { "type": "array", "items": { "type": "string" }, "description": "The sources that the model gateway and the MCP proxy saw enter its context." },
             "effective": { "type": "string", "enum": classes, "description": effective },
-            "verdict": { "type": "string", "enum": ["understated", "undeclared", "unobserved", "overstated", "consistent"], "description": verdict },
+            "verdict": with_description(words(&Verdict::ALL, Verdict::as_str), verdict),
         },
     })
 }

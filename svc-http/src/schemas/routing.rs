@@ -1,8 +1,9 @@
 //! The schemas of providers, models, classes, profiles, routing, previews and lists of models.
 
 use serde_json::{Map, Value, json};
+use svc_core::state::gateway::{Capability, Objective};
 
-use super::{id, reference, time, word_or_null};
+use super::{id, reference, time, word_or_null, words, words_or_null};
 
 /// Every schema of the family by its name.
 pub(super) fn all() -> Vec<(&'static str, Value)> {
@@ -76,12 +77,11 @@ fn mode() -> Value {
 }
 
 fn objective() -> Value {
-    word_or_null(&["balanced", "cost", "quality", "latency", "sovereign"])
+    words_or_null(&Objective::ALL, Objective::as_str)
 }
 
 fn capabilities() -> Value {
-    let words = ["tools", "vision", "streaming", "json", "reasoning", "audio"];
-    json!({ "type": ["array", "null"], "items": { "type": "string", "enum": words } })
+    json!({ "type": ["array", "null"], "items": words(&Capability::ALL, Capability::as_str) })
 }
 
 fn law() -> Value {

@@ -10,8 +10,8 @@ use svc_core::refusal::Refusal;
 use svc_core::rules::gate::asked::stands;
 use svc_core::rules::read::View;
 use svc_core::state::gate::{
-    Action, Approval, Code, Consent, DataShare, DecidedBy, Incident, Origin, Outcome, OutcomeStatus, Payment, Reason,
-    Released, Tool, salt_text,
+    Action, Approval, Code, Consent, DataShare, DecidedBy, Incident, Origin, Outcome, Payment, Reason, Released, Tool,
+    salt_text,
 };
 use svc_core::value::Timestamp;
 use svc_core::value::id::{ActionId, AgentId, EvidenceId, HoldId, MandateId, PrincipalId};
@@ -208,11 +208,7 @@ fn signals(action: &Action, reasons: &[Reason]) -> Vec<&'static str> {
 
 fn outcome(outcome: &Outcome) -> OutcomeOut {
     OutcomeOut {
-        status: match outcome.status {
-            OutcomeStatus::Cancelled => "cancelled",
-            OutcomeStatus::Completed => "completed",
-            OutcomeStatus::Failed => "failed",
-        },
+        status: outcome.status.as_str(),
         amount: outcome.amount,
         settled_at: outcome.at.to_string(),
         late: outcome.late,

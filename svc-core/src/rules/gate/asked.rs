@@ -93,6 +93,9 @@ pub enum MayNot {
 }
 
 impl MayNot {
+    /// Every reason.
+    pub const ALL: [Self; 5] = [Self::Role, Self::Own, Self::SecondPerson, Self::Decided, Self::Expired];
+
     /// The word on the wire.
     #[must_use]
     pub const fn as_str(self) -> &'static str {

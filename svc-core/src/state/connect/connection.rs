@@ -102,6 +102,10 @@ pub enum EndedBy {
 }
 
 impl EndedBy {
+    /// Every reason.
+    pub const ALL: [Self; 7] =
+        [Self::Revoked, Self::Reuse, Self::CodeReuse, Self::Frozen, Self::Removed, Self::Left, Self::Unused];
+
     /// The word for it.
     #[must_use]
     pub const fn as_str(self) -> &'static str {

@@ -62,6 +62,9 @@ pub enum DrillState {
 }
 
 impl DrillState {
+    /// Every state.
+    pub const ALL: [Self; 3] = [Self::Running, Self::Passed, Self::Failed];
+
     /// The word for it.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
@@ -98,6 +101,19 @@ pub enum DrillPoint {
 }
 
 impl DrillPoint {
+    /// Every place, in the order in which they are tried.
+    pub const ALL: [Self; 9] = [
+        Self::Authorize,
+        Self::Approve,
+        Self::Verify,
+        Self::Callback,
+        Self::Chat,
+        Self::Messages,
+        Self::Mcp,
+        Self::McpProxy,
+        Self::OauthRefresh,
+    ];
+
     /// The word for it.
     #[must_use]
     pub const fn as_str(self) -> &'static str {

@@ -57,14 +57,22 @@ pub enum OutcomeStatus {
 }
 
 impl OutcomeStatus {
+    /// Every status.
+    pub const ALL: [Self; 3] = [Self::Completed, Self::Failed, Self::Cancelled];
+
     /// Reads one of the three words.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
-        match text {
-            "cancelled" => Some(Self::Cancelled),
-            "completed" => Some(Self::Completed),
-            "failed" => Some(Self::Failed),
-            _ => None,
+        Self::ALL.into_iter().find(|it| it.as_str() == text)
+    }
+
+    /// The word on the wire.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Cancelled => "cancelled",
+            Self::Completed => "completed",
+            Self::Failed => "failed",
         }
     }
 }

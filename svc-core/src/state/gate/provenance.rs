@@ -128,6 +128,10 @@ impl fmt::Display for Class {
 }
 
 impl Verdict {
+    /// Every verdict, in the order in which they are looked for.
+    pub const ALL: [Self; 5] =
+        [Self::Understated, Self::Undeclared, Self::Unobserved, Self::Overstated, Self::Consistent];
+
     /// The word for it.
     #[must_use]
     pub const fn as_str(self) -> &'static str {

@@ -124,6 +124,9 @@ pub enum Effect {
 }
 
 impl Effect {
+    /// Every effect, the strongest first.
+    pub const ALL: [Self; 3] = [Self::Deny, Self::Ask, Self::Info];
+
     /// The word on the wire.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
