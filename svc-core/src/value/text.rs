@@ -265,8 +265,13 @@ fn graphic(text: &str, max: usize) -> Option<Arc<str>> {
     ((1..=max).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_graphic())).then(|| text.into())
 }
 
+impl TaskId {
+    /// How every task's id begins.
+    pub const PREFIX: &'static str = "tsk_";
+}
+
 fn task(text: &str) -> Option<Arc<str>> {
-    let rest = text.strip_prefix("tsk_")?;
+    let rest = text.strip_prefix(TaskId::PREFIX)?;
     let good = rest.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-');
     ((1..=64).contains(&rest.len()) && good).then(|| text.into())
 }

@@ -11,7 +11,11 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use svc_core::state::edge::{EventClass, Job};
 use svc_core::state::evidence::Entry;
-use svc_core::value::id::IntegrationId;
+use svc_core::value::Id as _;
+use svc_core::value::id::{
+    AccountId, ActionId, AgentId, ApprovalId, DeliveryId, DrillId, IntegrationId, KeyId, PrincipalId, WorkspaceId,
+};
+use svc_core::value::text::TaskId;
 
 use self::table::Told;
 
@@ -175,19 +179,19 @@ impl About {
 
 /// What an id is of, by its prefix.
 fn word(id: &str) -> &'static str {
-    match id.split_once('_').map_or("", |it| it.0) {
-        "act" => "action",
-        "agt" => "agent",
-        "apv" => "approval",
-        "dlv" => "delivery",
-        "drl" => "drill",
-        "int" => "integration",
-        "key" => "key",
-        "prp" => "principal",
-        "tsk" => "task",
-        "wsp" => "workspace",
-        _ => "other",
-    }
+    const WORDS: [(&str, &str); 10] = [
+        (ActionId::PREFIX, "action"),
+        (AgentId::PREFIX, "agent"),
+        (ApprovalId::PREFIX, "approval"),
+        (DeliveryId::PREFIX, "delivery"),
+        (DrillId::PREFIX, "drill"),
+        (IntegrationId::PREFIX, "integration"),
+        (KeyId::PREFIX, "key"),
+        (PrincipalId::PREFIX, "principal"),
+        (TaskId::PREFIX, "task"),
+        (WorkspaceId::PREFIX, "workspace"),
+    ];
+    WORDS.iter().find(|(prefix, _)| id.starts_with(prefix)).map_or("other", |it| it.1)
 }
 
 #[derive(Serialize)]
@@ -332,7 +336,7 @@ struct User {
 impl User {
     /// Somebody with this id: a person, or a program that acts by a credential.
     fn of(uid: String, name: Option<String>) -> Self {
-        let is_person = uid.starts_with("prp_") || uid.starts_with("usr_");
+        let is_person = [PrincipalId::PREFIX, AccountId::PREFIX].iter().any(|it| uid.starts_with(it));
         let (kind, type_id) = if is_person { ("User", 1) } else { ("System", 3) };
         Self { uid, name, kind, type_id, credential_uid: None }
     }

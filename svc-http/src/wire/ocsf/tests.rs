@@ -1,11 +1,11 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may panic")]
 use serde_json::json;
 use svc_core::state::evidence::KINDS;
+use svc_core::value::Timestamp;
 use svc_core::value::digest::Digest;
-use svc_core::value::id::{DeliveryId, EvidenceId, IntegrationId, WorkspaceId};
+use svc_core::value::id::EvidenceId;
 use svc_core::value::text::UrlText;
 use svc_core::value::verbatim::Verbatim;
-use svc_core::value::{Id as _, Timestamp};
 
 use super::table::{TABLE, activity, names};
 use super::*;
@@ -158,6 +158,22 @@ fn whose_account_it_is() {
     assert_eq!((&signed_in["user"]["uid"], &signed_in["session"]["uid"]), (&json!("prp_4"), &json!("ses_1")));
     let ended = of("session.ended", TIMER, "ses_1", r#"{"principalId":"prp_4"}"#);
     assert_eq!(ended["actor"], json!({ "app_name": "svc", "invoked_by": "timer" }));
+}
+
+/// What a resource is, its id tells, as ids are made.
+#[test]
+fn a_resource_is_known_by_its_id() {
+    let ids = [
+        (ActionId::from_bits(1).to_string(), "action"),
+        (KeyId::from_bits(1).to_string(), "key"),
+        (DrillId::from_bits(1).to_string(), "drill"),
+        (TaskId::parse("tsk_a-1").unwrap().to_string(), "task"),
+        (EvidenceId::from_bits(1).to_string(), "other"),
+        ("hand/large-1".to_owned(), "other"),
+    ];
+    for (id, kind) in ids {
+        assert_eq!(word(&id), kind, "{id}");
+    }
 }
 
 /// What is managed has the word of the schema for its number (`objects/managed_entity.json` of 1.3.0), and its own where the
