@@ -2,6 +2,7 @@
 //!
 //! [`Decided`] has all of it; [`Decided::decision`] sorts it into what there is to do, so that a `match` misses nothing.
 
+use std::fmt::Display;
 use std::ops::Deref;
 
 use crate::rules::read::View;
@@ -9,6 +10,12 @@ use crate::state::gate::receipt::{Claims, Signer, write};
 use crate::state::gate::{Action, Effect, Reason, Status, Verb};
 use crate::value::Timestamp;
 use crate::value::id::ActionId;
+
+/// The page on which an approval is read and decided, of the service at this base address; a refusal has the ids as texts.
+#[must_use]
+pub fn approval_page(base: &str, workspace: impl Display, approval: impl Display) -> String {
+    format!("{}/w/{workspace}/approvals/{approval}", base.trim_end_matches('/'))
+}
 
 /// An action as its caller sees it.
 #[derive(Clone, Debug)]
@@ -24,8 +31,7 @@ impl Decided {
     pub fn of(view: View, signer: &dyn Signer) -> Self {
         let allowed = view.action.allowed().filter(|_| view.has_receipt());
         let receipt = allowed.map(|it| write(&Claims::of(&view.action, it, signer.issuer()), signer));
-        let base = signer.issuer().trim_end_matches('/');
-        let url = view.approval.as_ref().map(|it| format!("{base}/w/{}/approvals/{}", it.workspace, it.id));
+        let url = view.approval.as_ref().map(|it| approval_page(signer.issuer(), it.workspace, it.id));
         Self { view, receipt, url }
     }
 

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use serde::Serialize;
+use svc_core::answer::approval_page;
 use svc_core::refusal::{AttemptedModel, BudgetDetail, BudgetOwner, Kind, Refusal, RelaxationText};
 
 use crate::routes::Shape;
@@ -16,7 +17,7 @@ pub fn error_body(refusal: &Refusal, shape: Shape, request_id: &str, docs: &str)
     let owner = budget.and_then(|it| it.owner.as_ref());
     let approval = refusal.approval().map(|(workspace, id)| AskedLink {
         id,
-        url: format!("{}/w/{workspace}/approvals/{id}", docs.trim_end_matches("/docs/errors")),
+        url: approval_page(docs.trim_end_matches("/docs/errors"), workspace, id),
     });
     let message = message(refusal, budget, approval.as_ref());
     let error = ErrorObject {

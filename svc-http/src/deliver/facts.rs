@@ -5,6 +5,7 @@
 
 use crate::pages::network::network;
 use crate::pages::quoted::plain;
+use svc_core::answer::approval_page;
 use svc_core::rules::edge::message::Asked;
 use svc_core::rules::gate::asked::{Stands, dollars};
 use svc_core::rules::gateway::budgets::AskedOf;
@@ -13,7 +14,7 @@ use svc_core::state::gate::{ApprovalKind, ApprovalSubject, Requester};
 use svc_core::state::gateway::BudgetScope;
 use svc_core::state::people::Principal;
 use svc_core::value::currency::Currency;
-use svc_core::value::id::{ActionId, ApprovalId, WorkspaceId};
+use svc_core::value::id::{ActionId, WorkspaceId};
 
 /// Characters that a message has of what a tool is given, and of an action's details, every sign that nobody sees named: they fit into a
 /// field of Slack's with their name.
@@ -49,11 +50,6 @@ impl Facts {
             more => Some(format!("{more} more like it wait too, each of which may be of another amount.")),
         }
     }
-}
-
-/// The page of an approval.
-pub(super) fn page(base: &str, workspace: WorkspaceId, approval: ApprovalId) -> String {
-    format!("{}/w/{workspace}/approvals/{approval}", base.trim_end_matches('/'))
 }
 
 /// The page of an action.
@@ -136,8 +132,8 @@ impl Facts {
             quoted,
             is_whole,
             own,
-            url: page(base, approval.workspace, approval.id),
-            under: asked.under.iter().map(|it| page(base, approval.workspace, *it)).collect(),
+            url: approval_page(base, approval.workspace, approval.id),
+            under: asked.under.iter().map(|it| approval_page(base, approval.workspace, *it)).collect(),
             more: asked.under_count.saturating_sub(asked.under.len()),
         }
     }

@@ -1,6 +1,7 @@
 //! Approvals: what a person is asked, and what they answer (CONTRACT part 2, "Approval").
 
 use serde_json::{Value, json};
+use svc_core::answer::approval_page;
 use svc_core::refusal::Refusal;
 use svc_core::rules::gate::asked::{Names, Question, Stands};
 use svc_core::rules::gate::decide::Choice;
@@ -113,7 +114,7 @@ pub fn item(question: &Question, names: &Names, base_url: &str) -> Value {
         "approvals": approval.approvals.iter().map(consent).collect::<Vec<_>>(),
         "clientMayAsk": question.action.as_ref().is_some_and(|it| it.client_may_ask),
         "mayDecide": question.may_not.is_none(),
-        "url": format!("{base}/w/{}/approvals/{}", approval.workspace, approval.id),
+        "url": approval_page(base, approval.workspace, approval.id),
     });
     let mut set = |name: &str, value: Value| {
         if let Some(members) = item.as_object_mut() {

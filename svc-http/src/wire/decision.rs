@@ -6,6 +6,7 @@ use serde::Serialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 use svc_core::answer::Decided;
+use svc_core::answer::approval_page;
 use svc_core::refusal::Refusal;
 use svc_core::rules::gate::asked::stands;
 use svc_core::rules::read::View;
@@ -46,7 +47,7 @@ pub fn write(decided: &Decided) -> Result<Vec<u8>, Refusal> {
 /// # Errors
 /// As [`write()`].
 pub fn item(view: &View, base_url: &str, shown: Shown) -> Result<Value, Refusal> {
-    let url = view.approval.as_ref().map(|it| format!("{base_url}/w/{}/approvals/{}", it.workspace, it.id));
+    let url = view.approval.as_ref().map(|it| approval_page(base_url, it.workspace, it.id));
     let mut reasons = view.reasons();
     if shown == Shown::Outline {
         // These name the merchant that they are about.

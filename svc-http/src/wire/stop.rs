@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
+use svc_core::answer::approval_page;
 use svc_core::engine::select::Selected;
 use svc_core::refusal::{FieldError, Refusal};
 use svc_core::rules::gate::fleet::Halted;
@@ -179,7 +180,7 @@ pub fn write_asked(approval: &Approval, base_url: &str) -> Value {
 
 /// A question to a person, and the page that it is answered on.
 pub(super) fn write_question(workspace: WorkspaceId, approval: ApprovalId, base_url: &str) -> Value {
-    json!({ "id": approval, "url": format!("{base_url}/w/{workspace}/approvals/{approval}") })
+    json!({ "id": approval, "url": approval_page(base_url, workspace, approval) })
 }
 
 const fn standing(standing: &Standing) -> &'static str {

@@ -3,6 +3,7 @@
 use http::HeaderName;
 use http::header::CONTENT_TYPE;
 use serde_json::json;
+use svc_core::answer::approval_page;
 use svc_core::refusal::Refusal;
 use svc_core::rules::edge::button::Press;
 use svc_core::rules::edge::receive::{Deed, Event, EventName};
@@ -59,7 +60,7 @@ async fn press(service: &GateService, from: Verified, pressed: Pressed) -> Resul
         Choice::Approve => EventName::Known("approve"),
         Choice::Deny => EventName::Known("deny"),
     };
-    let url = format!("{}/w/{}/approvals/{approval}", service.base_url, from.integration.slot.workspace);
+    let url = approval_page(&service.base_url, from.integration.slot.workspace, approval);
     let press = Press { name: user.into(), approval, choice, digest, once: None };
     let heard = from.take(service, Event { name, id: None, deed: Deed::Press(Box::new(press)) }).await?;
     let message = wire::answer(&heard, &url, &blocks);
