@@ -1,23 +1,26 @@
 //! Names that look alike, and addresses of which the host is written in two ways: whom and what they mean.
 
+use std::sync::Arc;
+
 use svc_core::refusal::Kind;
+use svc_core::rules::evidence::erase::{Erase, Target};
 use svc_core::rules::people::accounts::{find_account, principal_with};
 use svc_core::rules::people::by::By;
 use svc_core::rules::people::keys::NewKey;
 use svc_core::rules::people::mandates::{Content, GrantMandate};
-use svc_core::rules::people::members::MemberDone;
+use svc_core::rules::people::members::{MemberDone, RemoveMember};
 use svc_core::rules::people::register_agent::RegisterAgent;
 use svc_core::rules::people::templates::{KeepTemplate, RemoveTemplate, own_template};
 use svc_core::rules::people::tokens::CreateToken;
 use svc_core::state::gate::{Code, Verb, WorkspaceTemplate};
-use svc_core::state::people::{EmailUse, Role, Selector, ServiceToken, TokenName, TokenScope};
-use svc_core::store::Row as _;
+use svc_core::state::people::{EmailUse, Principal, Role, Selector, ServiceToken, TokenName, TokenScope};
+use svc_core::store::{Record, Row as _};
 use svc_core::testing::World;
 use svc_core::testing::people::{self, invitation};
 use svc_core::testing::world::{terms, tool_call};
 use svc_core::value::Id as _;
 use svc_core::value::digest::{Digest, EmailUseId, TemplateId, TokenNameId};
-use svc_core::value::id::WorkspaceId;
+use svc_core::value::id::{AccountId, WorkspaceId};
 use svc_core::value::text::{Email, Label};
 
 use super::fleet::look;
@@ -82,14 +85,27 @@ fn templates_that_look_alike_are_one() {
     let mut grant = GrantMandate::new(workspace, agent.agent, Content::Template(ONE.into()));
     grant.confirm_broaden = true;
     world.run(grant).unwrap();
-    assert_eq!(world.run(keep(&world, ONE, true)).unwrap().name, label(TWO));
-    let by_template = Selector { template: Some(ONE.into()), ..Selector::default() };
-    assert_eq!(look(&mut world, &by_template).count(), 1);
+    let changed = KeepTemplate { terms: terms(r#"{"name":"Crm","actions":["crm.read"]}"#), ..keep(&world, ONE, true) };
+    assert_eq!(world.run(changed).unwrap().name, label(TWO));
+    // Whichever writing was asked by, what is told of it has its name.
+    let told = |world: &mut World| {
+        let rows = world.rows().into_iter().map(|it| it.2);
+        let entries = rows.filter_map(|it| if let Record::Entry(it) = it { Some(it) } else { None });
+        let data: Vec<String> =
+            entries.filter(|it| &*it.kind == "settings.changed").map(|it| it.data.to_string()).collect();
+        assert!(!data.is_empty() && data.iter().all(|it| it.contains(TWO) && !it.contains(ONE)), "{data:?}");
+    };
+    told(&mut world);
+    for writing in [ONE, TWO, "K\u{200b}\u{f6}ln"] {
+        let by_template = Selector { template: Some(writing.into()), ..Selector::default() };
+        assert_eq!(look(&mut world, &by_template).count(), 1, "{writing:?}");
+    }
 
     // A row of before stands by its name as it was written.
     let old = TemplateId::of(&[&workspace.bits().to_be_bytes(), TWO.as_bytes()]);
     let row = world.run(keep(&world, TWO, true)).unwrap();
     world.run(RemoveTemplate { workspace, by: By::Program, name: label(ONE) }).unwrap();
+    told(&mut world);
     let row = WorkspaceTemplate { id: old, ..WorkspaceTemplate::clone(&row) };
     people::write(world.engine().store(), vec![WorkspaceTemplate::wrap(row.into())]);
     assert_eq!(world.run(keep(&world, TWO, false)).unwrap_err().kind(), Kind::InvalidRequest);
@@ -132,28 +148,74 @@ fn tokens_that_look_alike_are_one() {
     }
 }
 
-/// Rows of before have an address in lower case as it was sent: whoever has one is found by either writing of its host.
-#[test]
-fn an_address_of_before_is_found_in_either_writing() {
-    let (letters, labels) = ("zoe@caf\u{e9}.example", "zoe@xn--caf-dma.example");
-    let mut world = World::new();
-    let workspace = world.workspace();
-    let MemberDone::Done { principal, .. } = world.run(invitation(workspace, letters, Role::Member)).unwrap() else {
+const LETTERS: &str = "zoe@caf\u{e9}.example";
+const LABELS: &str = "zoe@xn--caf-dma.example";
+
+fn invited(world: &mut World) -> (Arc<Principal>, AccountId) {
+    let MemberDone::Done { principal, .. } = world.run(invitation(world.workspace(), LETTERS, Role::Member)).unwrap()
+    else {
         panic!("nobody is asked")
     };
     let account = principal.membership().unwrap().account;
-    let email = Email::parse(letters).unwrap();
+    (principal, account)
+}
+
+/// Somebody whose rows are of before: they have an address in lower case as it was sent.
+fn invited_before(world: &mut World) -> (Arc<Principal>, AccountId) {
+    let (principal, account) = invited(world);
+    let (workspace, email) = (world.workspace(), Email::parse(LETTERS).unwrap());
     world.overwrite(EmailUse { id: EmailUse::of_account(&email), account: None, principal: None });
     world.overwrite(EmailUse { id: EmailUse::of_principal(workspace, &email), account: None, principal: None });
-    let old = EmailUseId::of(&[b"account", letters.as_bytes()]);
+    let old = EmailUseId::of(&[b"account", LETTERS.as_bytes()]);
     world.overwrite(EmailUse { id: old, account: Some(account), principal: None });
-    let old = EmailUseId::of(&[&workspace.bits().to_be_bytes(), letters.as_bytes()]);
+    let old = EmailUseId::of(&[&workspace.bits().to_be_bytes(), LETTERS.as_bytes()]);
     world.overwrite(EmailUse { id: old, account: None, principal: Some(principal.id) });
-    for writing in [letters, labels, "ZOE@CAF\u{c9}.example."] {
+    (principal, account)
+}
+
+/// Whoever has a row of before is found by either writing of the host.
+#[test]
+fn an_address_of_before_is_found_in_either_writing() {
+    let mut world = World::new();
+    let workspace = world.workspace();
+    let (principal, account) = invited_before(&mut world);
+    for writing in [LETTERS, LABELS, "ZOE@CAF\u{c9}.example."] {
         let email = Email::parse(writing).unwrap();
         let found = world.engine().read(|scope| principal_with(scope, workspace, &email)).unwrap();
         assert_eq!(found, Some(principal.id), "{writing}");
         let found = world.engine().read(|scope| find_account(scope, &email)).unwrap();
         assert_eq!(found.map(|it| it.id), Some(account), "{writing}");
+    }
+}
+
+/// Whoever is erased leaves their address in no row, whether it is of before or not.
+#[test]
+fn an_erased_address_is_in_no_row() {
+    for invite in [invited, invited_before] {
+        let mut world = World::new();
+        let workspace = world.workspace();
+        let (principal, account) = invite(&mut world);
+        world.run(RemoveMember { workspace, by: By::Program, principal: principal.id }).unwrap();
+        let uses = |world: &mut World| {
+            let rows = world.rows().into_iter().map(|it| it.2);
+            let is_theirs = |it: &Record| {
+                EmailUse::peel(it).is_some_and(|it| it.principal == Some(principal.id) || it.account == Some(account))
+            };
+            rows.filter(is_theirs).count()
+        };
+        assert_eq!(uses(&mut world), 2);
+        let erase = Erase {
+            workspace,
+            by: By::Program,
+            target: Target::Principal(principal.id),
+            disclosures: Vec::new(),
+            approvals: Vec::new(),
+            applications: Vec::new(),
+            agents: Vec::new(),
+            holds: Vec::new(),
+            last: true,
+        };
+        world.run(erase).unwrap();
+        assert_eq!(uses(&mut world), 0);
     }
 }
