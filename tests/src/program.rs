@@ -55,9 +55,17 @@ impl Program {
     /// # Panics
     /// Where it ends before that.
     pub async fn dev(data: &Path) -> (Self, Value) {
+        Self::dev_logging(data, Stdio::null()).await
+    }
+
+    /// The same, with its log there.
+    ///
+    /// # Panics
+    /// Where it ends before that.
+    pub async fn dev_logging(data: &Path, to: impl Into<Stdio>) -> (Self, Value) {
         let mut command = command(data);
         command.args(["dev", "--json", "--listen"]).arg(free_address().to_string());
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).kill_on_drop(true);
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(to).kill_on_drop(true);
         let mut child = command.spawn().expect("the program starts");
         let mut lines = BufReader::new(child.stdout.take().expect("its answer"));
         let mut line = String::new();

@@ -19,6 +19,7 @@ mod callbacks_example;
 mod coverage;
 mod crash;
 mod ledger;
+mod log;
 mod machine_never;
 mod promises;
 mod race;
