@@ -12,8 +12,11 @@
 use std::time::Duration;
 
 use serde_json::json;
-use svc_core::value::Span;
+use svc_core::rules::edge::deliver::find;
+use svc_core::state::edge::{Job, JobState, LEASE};
+use svc_core::value::id::{CallbackId, DeliveryId};
 use svc_core::value::link::Index;
+use svc_core::value::{Id as _, Span};
 use svc_tests::client::{PATIENCE, bearer, request, until};
 use svc_tests::desk::{CHAT, Desk, Hand, chat, header_of, streamed};
 use svc_tests::oauth::HOST;
@@ -24,7 +27,7 @@ use svc_tests::tool_desk::{TOOLS, ToolDesk, calling, told_on_the_way};
 use svc_tests::tool_server::{Reply, Speaks};
 use svc_tests::witness::Witness;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::TcpStream;
+use tokio::net::{TcpListener, TcpStream};
 use tokio::time::timeout;
 
 use crate::metrics_http::{documented, read, sample};
@@ -215,6 +218,12 @@ async fn tries_that_fail_are_counted_by_what_went_wrong() {
         assert_eq!(sample(&text, "svc_model_tries_failed_total", &[&labels[0], &labels[1]]), 1.0, "{text}");
         assert_eq!(sum(&text, "svc_model_tries_failed_total"), count, "{text}");
     }
+    // So is an answer that breaks off.
+    let id = desk.upstream("short", "chat", &url).await;
+    desk.model(&id, "short-1--cut-3", 80, 3, 15).await;
+    desk.stream(CHAT, &[], &streamed("short/short-1--cut-3")).await;
+    let labels = [r#"provider="short""#, r#"error="closed""#];
+    until_counted(&desk.site, "svc_model_tries_failed_total", &labels, 1.0).await;
 }
 
 /// All samples of that name together.
@@ -265,12 +274,58 @@ async fn deliveries_are_counted_by_what_came_of_them() {
     documented(&text);
 }
 
+/// A call to the outside whose last try never came back is counted as given up; what comes of a try that is another's by then is none of
+/// its call's.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_try_that_was_lost_is_counted_once() {
+    let site = Site::with(|plan| {
+        counted(plan);
+        plan.config.allow_private_callbacks = true;
+    })
+    .await;
+    receiver::connect(&site);
+    let (mut client, agent, listener) =
+        (site.client().await, site.agent(&[WIDE]), TcpListener::bind("127.0.0.1:0").await.unwrap());
+    let mut register = async |url: String| -> DeliveryId {
+        let action = client.authorize(&agent.key, &payment(100)).await.ok()["id"].as_str().unwrap().to_owned();
+        let made =
+            client.post(&format!("/v1/actions/{action}/callback"), &agent.key, &json!({ "url": url })).await.ok();
+        CallbackId::parse(made["id"].as_str().unwrap()).unwrap().into()
+    };
+    let id = register(format!("http://{}/hook", listener.local_addr().unwrap())).await;
+    let (mut stream, _) = listener.accept().await.unwrap();
+    let tried = site.gate.read(|scope| find(scope, id)).unwrap().unwrap();
+    site.plant(Job { claims: tried.claims + 1, state: JobState::Failed { at: site.now() }, ..Job::clone(&tried) });
+    stream.write_all(b"HTTP/1.1 204 It\r\ncontent-length: 0\r\n\r\n").await.unwrap();
+    timeout(PATIENCE, stream.read_to_end(&mut Vec::new())).await.unwrap().unwrap();
+    let good = Receiver::start().await;
+    register(good.url("/hook")).await;
+    let of = |end: &'static str| [r#"kind="callbacks""#, end];
+    let text = until_counted(&site, "svc_deliveries_total", &of(r#"end="delivered""#), 1.0).await;
+    assert_eq!(sample(&text, "svc_deliveries_total", &of(r#"end="failed""#)), 0.0);
+    let state = JobState::Sending { since: site.now(), until: site.now().plus(LEASE) };
+    site.plant(Job { id: DeliveryId::from_bits(9), tries: u8::MAX, state, ..Job::clone(&tried) });
+    site.shift(LEASE);
+    until_counted(&site, "svc_deliveries_total", &of(r#"end="failed""#), 1.0).await;
+}
+
 /// Calls of tools of an MCP server are counted by what came of them, and those under way apart from calls of models.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn calls_of_tools_are_counted_apart() {
     let mut desk = ToolDesk::over(Speaks::Modern, TOOLS, counted).await;
     desk.server(json!({})).await;
     let server = r#"server="crm""#;
+    desk.server.reply(Reply::Stalled(vec![told_on_the_way("begun")]));
+    let mut socket = desk.begin(&desk.agent.key, &calling("read_one", json!({}))).await;
+    until(&mut socket, "notifications/progress").await;
+    let text = read(&desk.site).await;
+    assert_eq!(sample(&text, "svc_mcp_calls_running", &[]), 1.0);
+    assert_eq!(sample(&text, "svc_model_calls_running", &[]), 0.0, "{text}");
+    for end in ["done", "tool_error", "rejected", "failed", "busy", "cut", "hung_up"] {
+        assert_eq!(sample(&text, "svc_mcp_calls_total", &[server, &format!(r#"end="{end}""#)]), 0.0, "{end}");
+    }
+    drop(socket);
+    until_counted(&desk.site, "svc_mcp_calls_total", &[server, r#"end="hung_up""#], 1.0).await;
     for (reply, end) in [
         (Reply::Text("well".to_owned()), "done"),
         (Reply::Result(json!({ "content": [], "isError": true })), "tool_error"),
@@ -285,12 +340,27 @@ async fn calls_of_tools_are_counted_apart() {
     desk.server.reply(Reply::Stalled(vec![told_on_the_way("begun")]));
     let mut socket = desk.begin(&desk.agent.key, &calling("read_one", json!({}))).await;
     until(&mut socket, "notifications/progress").await;
-    let text = read(&desk.site).await;
-    assert_eq!(sample(&text, "svc_mcp_calls_running", &[]), 1.0);
-    assert_eq!(sample(&text, "svc_model_calls_running", &[]), 0.0, "{text}");
-    drop(socket);
-    let text = until_counted(&desk.site, "svc_mcp_calls_total", &[server, r#"end="hung_up""#], 1.0).await;
+    desk.freeze();
+    let text = until_counted(&desk.site, "svc_mcp_calls_total", &[server, r#"end="cut""#], 1.0).await;
     documented(&text);
+}
+
+/// A call that a person has approved, and that cannot be sent, is counted as one that failed.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_approved_call_that_is_not_sent_is_counted() {
+    const ASKING: &str =
+        r#"{"name":"Ask","actions":["mcp.call"],"limits":{"count":{"max":1,"period":"day"},"onLimit":"ask"}}"#;
+    let mut desk = ToolDesk::over(Speaks::Modern, ASKING, counted).await;
+    desk.server(json!({})).await;
+    desk.call("read_one", json!({ "id": "0" })).await;
+    desk.call("read_one", json!({ "id": "1" })).await;
+    let waiting = desk.api("GET", "approvals?state=waiting", None).await.ok();
+    let approve = format!("approvals/{}/approve", waiting["data"][0]["id"].as_str().unwrap());
+    desk.api("POST", &approve, Some(&json!({}))).await.ok();
+    desk.server.leave().await;
+    desk.call("read_one", json!({ "id": "1" })).await;
+    let text = read(&desk.site).await;
+    assert_eq!(sample(&text, "svc_mcp_calls_total", &[r#"server="crm""#, r#"end="failed""#]), 1.0, "{text}");
 }
 
 /// What a page refuses is counted by its type like any other refusal.
