@@ -261,3 +261,35 @@ fn count_given_up(metrics: &Metrics, job: &Job) {
     let (delivery, workspace, kind, host, tries) = (job.id, job.workspace, over.as_str(), job.host(), job.tries);
     tracing::warn!(%delivery, %workspace, kind, %host, error, tries, "a call was given up");
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test may panic")]
+    use svc_core::state::gate::{Status, Verb};
+    use svc_core::value::Timestamp;
+    use svc_core::value::id::{ActionId, CallbackId, WorkspaceId};
+    use svc_core::value::text::UrlText;
+
+    use super::*;
+
+    /// What agents named waits in lines of theirs, each in its own; jobs of before, of which nobody knows the agent, in those of one.
+    #[test]
+    fn what_agents_named_waits_in_their_lines() {
+        let line = |agent| {
+            let now = Timestamp::default();
+            let work = Work::Decided {
+                callback: CallbackId::from_bits(1),
+                action: ActionId::from_bits(2),
+                verb: Verb::Allow,
+                status: Status::Allowed,
+                at: now,
+                agent,
+            };
+            let url = UrlText::parse("https://agent.example.com/hook").unwrap();
+            whose(&Job::new(DeliveryId::from_bits(1), WorkspaceId::from_bits(3), work, url, now)).host
+        };
+        let [one, two, before] = [Some(7), Some(8), None].map(|it| line(it.map(AgentId::from_bits)));
+        assert_eq!((one.agent, two.agent), (Some(AgentId::from_bits(7)), Some(AgentId::from_bits(8))));
+        assert_eq!((before.agent, &one.name), (Some(AgentId::from_bits(0)), &two.name));
+    }
+}

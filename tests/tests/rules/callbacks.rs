@@ -66,14 +66,15 @@ fn told(job: &Job) -> (Verb, Status, Timestamp) {
 /// Nobody is told while a person is asked; when the time is up the call is there, in the commit that ends the wait.
 #[test]
 fn an_expired_approval_is_told() {
-    let (mut world, _, action, callback) = waiting();
+    let (mut world, caller, action, callback) = waiting();
     assert_eq!(outbox(&mut world), []);
     let until = world.now().plus(Span::hours(24));
     world.advance(Span::hours(24));
     assert_eq!(outbox(&mut world), [(until, callback.id.into())]);
     let job: Arc<Job> = world.row(callback.id.into());
     assert_eq!(told(&job), (Verb::Deny, Status::Expired, until));
-    assert!(matches!(job.work, Work::Decided { callback: id, action: of, .. } if (id, of) == (callback.id, action)));
+    let Work::Decided { callback: id, action: of, agent, .. } = job.work else { panic!("{job:?}") };
+    assert_eq!((id, of, agent), (callback.id, action, Some(caller.agent)));
 }
 
 /// A stop denies what waits, and that is told; an action that reads denied by the stop already is told at once, and once.
