@@ -299,7 +299,7 @@ impl Known {
     pub(super) fn begin_session(&self, session: &str, era: Era) {
         let mut spoken = held(&self.spoken);
         spoken.is_modern = Some(false);
-        let let_go = spoken.sessions.keep(owner(session).into(), session.into(), (era, Instant::now()));
+        let let_go = spoken.begin(session, era, Instant::now());
         drop(spoken);
         drop(let_go);
     }
@@ -317,6 +317,11 @@ impl Known {
 }
 
 impl Spoken {
+    /// Remembers a session as its agent's; gives what is let go of for it.
+    fn begin(&mut self, session: &str, era: Era, now: Instant) -> Option<(Era, Instant)> {
+        self.sessions.keep(owner(session).into(), session.into(), (era, now))
+    }
+
     fn era(&mut self, session: &str, now: Instant) -> Option<Era> {
         if self.is_modern == Some(true) {
             return Some(Era::Modern);
@@ -342,14 +347,11 @@ mod tests {
     fn an_agent_ends_no_sessions_but_its_own() {
         let (mut spoken, now) = (Spoken::default(), Instant::now());
         let era = Era::Legacy { version: None, session: None };
-        let begin = |spoken: &mut Spoken, name: &str| {
-            spoken.sessions.keep(owner(name).into(), name.into(), (era.clone(), now));
-        };
         for name in ["", "a/s", "b/s"] {
-            begin(&mut spoken, name);
+            spoken.begin(name, era.clone(), now);
         }
         for number in 0..2 * SESSIONS_MAX {
-            begin(&mut spoken, &format!("c/{number}"));
+            spoken.begin(&format!("c/{number}"), era.clone(), now);
         }
         assert_eq!(spoken.sessions.len(), SESSIONS_MAX);
         let last = format!("c/{}", 2 * SESSIONS_MAX - 1);
@@ -363,7 +365,7 @@ mod tests {
         let (mut spoken, start) = (Spoken::default(), Instant::now());
         let session = Session::with_nobody("s");
         let era = Era::Legacy { version: None, session: Some(session.clone()) };
-        spoken.sessions.keep("a".into(), "a".into(), (era.clone(), start));
+        spoken.begin("a", era.clone(), start);
         let nearly = SESSION_LIFE - Duration::from_secs(1);
         assert_eq!(spoken.era("a", start + nearly), Some(era.clone()));
         assert_eq!(spoken.era("a", start + nearly + nearly), Some(era.clone()));
