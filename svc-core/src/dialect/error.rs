@@ -436,6 +436,9 @@ mod tests {
             "Prompt contains 40000 tokens, too large for model with 32768 maximum context length",
             "This model's maximum prompt length is 131072 but the request contains 140000 tokens.",
             "the request exceeds the available context size (4096 tokens)",
+            "Input is too long for requested model.",
+            "This request exceeds the model's context window of 8192 tokens.",
+            "Input length and max_tokens exceed the configured limit",
         ] {
             assert!(is_too_long(None, said), "{said}");
         }

@@ -56,6 +56,9 @@ async fn streams_come_in_the_clients_shape_and_are_metered() {
         for event in ["message_start", "content_block_start", "content_block_delta", "message_stop"] {
             assert!(heard.contains(&format!("event: {event}")), "{event}: {heard}");
         }
+        // About how much went in is there from the beginning: clients show it while the answer comes.
+        let begins = heard.split("\"input_tokens\":").nth(1).unwrap();
+        assert!(begins.split(',').next().unwrap().parse::<u64>().unwrap() > 0, "{heard}");
     }
 }
 

@@ -103,8 +103,8 @@ async fn an_address_that_may_not_be_called_is_not_tried_again() {
 /// Where every provider refuses its key or does not know the model, that is said, and clients are told not to repeat the call.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn providers_that_refuse_their_key_are_told_of() {
-    for (first, vain) in [("status-401", true), ("status-404", true), ("status-500", false)] {
-        let mut desk = between("chat", "messages", first).await;
+    for (first, vain) in [301, 308, 401, 402, 403, 404, 500].map(|it| (format!("status-{it}"), it < 500)) {
+        let mut desk = between("chat", "messages", &first).await;
         desk.api("PATCH", "models/messages/good-1", Some(&json!({ "enabled": false }))).await.ok();
         for path in [CHAT, MESSAGES] {
             let got = best(&mut desk, path, &chat("auto")).await;

@@ -9,6 +9,7 @@ use svc_core::rules::gate::decide::Choice;
 use svc_core::rules::people::by::By;
 use svc_core::state::edge::{ConfigChange, Integration, IntegrationKind, signature};
 use svc_core::state::gate::Approval;
+use svc_core::state::people::Role;
 use svc_core::value::Span;
 use svc_core::value::id::ApprovalId;
 use svc_http::inbound::button::Button;
@@ -178,6 +179,14 @@ async fn a_recipient_is_told_by_its_name_in_the_network() {
     let told = chat.slack.next().await.json();
     assert_eq!(text(&told["buttons"][0]["decision"]), "approve");
     let shown = "Data goes to:\n> bob@ p\u{430}ypal.com\n\nIts domain:\n> xn--pypal-4ve.com\n\nFields:\n> \"name, email\"\n> \"x\"\n";
+    assert!(text(&told["text"]).contains(shown), "{told}");
+    // So is whoever is to be an owner.
+    chat.site.member(Role::Owner);
+    let (owner, path) = (chat.owner.clone(), format!("/api/w/{}/members", chat.site.workspace()));
+    let invite = json!({ "email": "ann@p\u{430}ypal.com", "role": "owner" });
+    assert_eq!(owner.ask(&mut chat.client, "POST", &path, Some(&invite)).await.status, 202);
+    let told = chat.slack.next().await.json();
+    let shown = "Whom:\n> ann@ p\u{430}ypal.com\n\nIts domain:\n> xn--pypal-4ve.com\n";
     assert!(text(&told["text"]).contains(shown), "{told}");
     chat.site.audit();
     chat.site.stop().await;

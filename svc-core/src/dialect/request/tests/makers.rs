@@ -434,6 +434,9 @@ fn a_wish_for_thinking_that_is_not_met_is_told() {
         assert_eq!(lines(effort, claude(model)).len(), 0, "{model}");
         assert!(lines(r#""reasoning_effort":"none","tool_choice":"auto""#, claude(model)).is_empty(), "{model}");
     }
+    // A client that says itself how the model is to think has nothing left out.
+    let own = r#""reasoning_effort":"high","temperature":0.2,"thinking":{"type":"disabled"}"#;
+    assert_eq!(lines(own, claude("claude-sonnet-4-5")).len(), 0);
 }
 
 /// An effort beside thinking that is switched off is of the answer alone: a model that cannot do without thinking is told the least.
@@ -481,4 +484,7 @@ fn a_name_that_claude_is_not_told_is_missed() {
         assert_eq!(told, ["left out, as claude-opus-4-8 refuses it: name"], "{role}");
     }
     assert!(read(CHAT, &of("user")).changed(target(CHAT, "ours")).is_empty());
+    // The name beside a result is that of the function, which its call has.
+    let result = r#"{"model":"m","messages":[{"role":"user","content":"x"},{"role":"assistant","tool_calls":[{"id":"t","type":"function","function":{"name":"f","arguments":"{}"}}]},{"role":"tool","tool_call_id":"t","name":"f","content":"y"}]}"#;
+    assert_eq!(read(CHAT, result).changed(claude).len(), 0);
 }
