@@ -169,6 +169,11 @@ fn what_is_not_seen_hides_nothing() {
         redact("\u{200e}\u{fe0f}alice@example.com\u{2009}\u{2066}!").unwrap().0,
         "\u{200e}\u{fe0f}[redacted:email]\u{2009}\u{2066}!"
     );
+    // What ends a line unseen, or is a blank, keeps words apart as a space does.
+    for apart in ['\u{85}', '\u{2028}', '\u{2029}', '\u{115f}', '\u{2800}', '\u{3164}', '\u{ffa0}'] {
+        let (text, left) = (format!("alice@example.com{apart}next"), format!("[redacted:email]{apart}next"));
+        assert_eq!(redact(&text).unwrap().0, left, "{}", text.escape_unicode());
+    }
 }
 
 /// A number each of whose groups has a line or a column of its own is one where it stands alone; numbers of a table are none.

@@ -2,7 +2,9 @@
 //! what waits.
 
 use serde_json::{Value, json};
-use svc_core::value::Span;
+use svc_core::state::gate::{Approval, ApprovalState};
+use svc_core::value::id::ApprovalId;
+use svc_core::value::{Id as _, Span};
 use svc_http::upstream::Allowed;
 use svc_tests::client::{Client, bearer, request};
 use svc_tests::oauth::HOST;
@@ -361,6 +363,25 @@ async fn a_call_that_waits_outlives_a_restart() {
         assert!(again.contains("approval_required") && again != asked, "once: {again}");
         desk.site.audit();
     }
+}
+
+/// So is one behind more of the agent's calls than are looked at at once that are over.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_waits_is_found_behind_what_is_over() {
+    let mut desk = Desk::with(Speaks::Modern, ASKING).await;
+    desk.server(json!({})).await;
+    assert_eq!(call_with(&mut desk, "{}").await, "done");
+    let asked = call_with(&mut desk, r#"{"id":"1"}"#).await;
+    let waiting = desk.api("GET", "approvals?state=waiting", None).await.ok();
+    let id = ApprovalId::parse(waiting["data"][0]["id"].as_str().unwrap()).unwrap();
+    let approval = desk.site.gate.read(|scope| scope.get::<Approval>(id)).unwrap().unwrap();
+    for number in 1..=1_000 {
+        let (id, state) = (ApprovalId::from_bits(id.bits() + number), ApprovalState::Expired { at: desk.site.now() });
+        desk.site.plant(Approval { id, state, ..Approval::clone(&approval) });
+    }
+    let restarted = desk.site.anew(|plan| plan.config.outbound.allow = Allowed::loopback()).await;
+    desk.client = restarted.client().await;
+    assert_eq!(call_with(&mut desk, r#"{"id":"1"}"#).await, asked, "the same question");
 }
 
 /// What was approved of one server is nothing to another that has taken its name, after a restart either.

@@ -315,6 +315,17 @@ mod tests {
         assert_eq!(routing.meaning_of("transfer"), ToolMeaning { source: "document", sink: false });
         assert_eq!(routing.meaning_of("WebFetch"), ToolMeaning { source: "tool", sink: false });
         assert_eq!(routing.tool_table().count(), 2);
+        // Whichever way an accent is written, it is the same name.
+        let writings = ["caf\u{e9}", "cafe\u{301}"];
+        for (glob, tool) in [(writings[0], writings[1]), (writings[1], writings[0])] {
+            routing.tools = Some(vec![rule(&format!("{glob}*"), "api", true)]);
+            assert_eq!(
+                routing.meaning_of(&format!("{tool}_open")),
+                ToolMeaning { source: "api", sink: true },
+                "{glob}"
+            );
+            assert_eq!(routing.meaning_of("cafe_open"), ToolMeaning { source: "tool", sink: false }, "{glob}");
+        }
     }
 
     /// A name of which the middle is left out is a sink where a rule might mark it, and is none where a rule before that covers all names
