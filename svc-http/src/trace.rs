@@ -93,20 +93,23 @@ fn parse(value: &[u8]) -> Option<([u8; 16], [u8; 8], bool)> {
 /// Members that a state has at most.
 const MEMBERS_MAX: usize = 32;
 
-/// The members of the state that these headers send together; none where one of them is none, or is there twice.
+/// The members of the state that these headers send together; none where one of them is none, or is there twice, or where there are too
+/// many: what comes behind is not looked at, as each is compared with all before it, and nobody has said yet who sends them.
 fn state(headers: &HeaderMap) -> Vec<(Arc<str>, Arc<str>)> {
     let mut members: Vec<(Arc<str>, Arc<str>)> = Vec::new();
     for value in headers.get_all(TRACESTATE) {
         let Ok(value) = value.to_str() else { return Vec::new() };
         for member in value.split(',').map(|it| it.trim_matches([' ', '\t'])).filter(|it| !it.is_empty()) {
             let found = member.split_once('=').filter(|(key, value)| is_key(key) && is_value(value));
-            let Some((key, value)) = found.filter(|(key, _)| members.iter().all(|it| *it.0 != **key)) else {
+            let has_place = members.len() < MEMBERS_MAX;
+            let Some((key, value)) = found.filter(|(key, _)| has_place && members.iter().all(|it| *it.0 != **key))
+            else {
                 return Vec::new();
             };
             members.push((key.into(), value.into()));
         }
     }
-    if members.len() > MEMBERS_MAX { Vec::new() } else { members }
+    members
 }
 
 /// Whether this is a member's key: a name, or a tenant's at a system.
@@ -225,6 +228,8 @@ mod tests {
         }
         let members = |count: usize| (0..count).map(|it| format!("a{it}=1")).collect::<Vec<_>>();
         assert_eq!((read(good, &members(32)).len(), read(good, &members(33)).len()), (32, 0));
+        // This ends, as it would not if all of them were compared.
+        assert!(read(good, &[members(2_000_000).join(",")]).is_empty());
     }
 
     /// What is answered is itself a valid traceparent, with unknown flags dropped.
