@@ -149,7 +149,8 @@ fn what_looks_alike_is_found_alike() {
 /// No sign that nobody sees hides a number, wherever it stands in it, and no space of another width keeps its groups apart.
 #[test]
 fn what_is_not_seen_hides_nothing() {
-    let hidden = (0x80..=0x10_ffff).filter_map(char::from_u32).filter(|it| is_hidden(*it));
+    // What ends a line does so unseen too, and is of the next test.
+    let hidden = (0..=0x10_ffff).filter_map(char::from_u32).filter(|it| is_hidden(*it) && *it != '\r');
     for sign in hidden {
         for text in [format!("4242{sign}4242{sign}4242{sign}4242"), format!("4242 {sign}4242 {sign}4242 {sign}4242")] {
             let left = redact(&format!("a {text}{sign} b")).map(|it| it.0);

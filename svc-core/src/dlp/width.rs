@@ -16,7 +16,8 @@ pub(super) struct Narrow {
 impl Narrow {
     /// The narrow form of a text that has such signs.
     pub(super) fn of(text: &str) -> Option<Self> {
-        if text.is_ascii() {
+        // Most texts have nothing else, and are looked at in strides.
+        if text.as_bytes().chunks(64).all(|stride| stride.iter().fold(true, |all, it| all & is_plain(*it))) {
             return None;
         }
         let (mut narrow, mut kept) = (Self::default(), 0);
@@ -46,13 +47,26 @@ impl Narrow {
     }
 }
 
+/// Whether a byte is a sign of ASCII that is seen, or ends a line.
+const fn is_plain(byte: u8) -> bool {
+    matches!(byte, b'\t' | b'\n' | b'\r' | b' '..=b'~')
+}
+
 /// What a sign says; nothing where it is not seen. A blank is a space, as is what ends a line unseen: words stand apart by them.
 fn narrowed(sign: char) -> Option<char> {
     match sign {
-        '\0'..='\x7f' => Some(sign),
-        '\u{85}' | '\u{2028}' | '\u{2029}' | '\u{115f}' | '\u{1160}' | '\u{2800}' | '\u{3164}' | '\u{ffa0}' => {
-            Some(' ')
-        }
+        '\t' | '\n' | '\r' | ' '..='~' => Some(sign),
+        '\u{b}'
+        | '\u{c}'
+        | '\u{1c}'..='\u{1f}'
+        | '\u{85}'
+        | '\u{2028}'
+        | '\u{2029}'
+        | '\u{115f}'
+        | '\u{1160}'
+        | '\u{2800}'
+        | '\u{3164}'
+        | '\u{ffa0}' => Some(' '),
         '\u{ff01}'..='\u{ff5e}' => char::from_u32(u32::from(sign) - 0xfee0),
         _ if is_space(sign) => Some(' '),
         _ if is_hidden(sign) => None,
