@@ -113,6 +113,15 @@ async fn providers_that_refuse_their_key_are_told_of() {
             assert_eq!(got.text().contains("refused its key or account"), vain, "{}", got.text());
         }
     }
+    // One that was not asked this time may answer the next.
+    let mut desk = between("chat", "messages", "status-401").await;
+    desk.api("PATCH", "models/messages/good-1", Some(&json!({ "enabled": false }))).await.ok();
+    let id = desk.upstream("dear", "chat", "https://dear.example/v1").await;
+    desk.model(&id, "good-2", 40, 3_000_000, 15_000_000).await;
+    desk.budget(1_000_000, json!([{ "at": 100, "step": "stop" }])).await;
+    let got = best(&mut desk, CHAT, &chat("auto")).await;
+    let is_denied = got.text().contains("refused its key or account");
+    assert_eq!((got.status, got.header("x-should-retry"), is_denied), (502, None, false), "{}", got.text());
 }
 
 /// A no in the place of a stream's first token is as free as the same no as a status.

@@ -104,8 +104,9 @@ struct Missed {
     was_tried: bool,
     /// Whether this server had no place for a call to it, or could not look it up: it has not failed either.
     is_busy: bool,
-    /// Whether it may not be called: it fails until somebody changes it.
-    is_barred: bool,
+    /// Whether it goes on giving none until somebody changes it: it may not be called, lets this server in no longer, or has no form for
+    /// the request.
+    stays: bool,
 }
 
 /// What comes after a failed try.
@@ -204,7 +205,8 @@ impl Run {
             let is_busy = failed.is_for_now();
             let was_tried = fits && !is_busy && !matches!(failed.reason, Reason::Circuit | Reason::Changed);
             let is_barred = matches!(failed.reason, Reason::Address | Reason::Refused | Reason::Sealed);
-            tried.push(Missed { attempt, retry_after_s: failed.retry_after_s, was_tried, is_busy, is_barred });
+            let stays = is_barred || failed.status.is_some_and(is_denial);
+            tried.push(Missed { attempt, retry_after_s: failed.retry_after_s, was_tried, is_busy, stays });
             match self.next(&mut ahead, &mut guard, &mut tried).await {
                 Next::Go(next) => place = next,
                 Next::Over => return self.over(guard, &tried, unfit).await,
@@ -265,7 +267,7 @@ impl Run {
             };
             let attempt = Attempt { error: Some(barred), ..self.named(&to) };
             sink.failed.push(Tried { attempt: attempt.clone(), used: None });
-            tried.push(Missed { attempt, retry_after_s: None, was_tried: false, is_busy: false, is_barred: false });
+            tried.push(Missed { attempt, retry_after_s: None, was_tried: false, is_busy: false, stays: false });
         }
         Next::Over
     }
@@ -436,8 +438,9 @@ impl Run {
             let soonest = u32::try_from(soonest.max(1)).unwrap_or(u32::MAX);
             return self.refused(guard, Refusal::upstreams_limited(attempted, soonest)).await;
         }
-        let in_vain = !tried.is_empty() && tried.iter().all(|it| it.is_barred);
-        let is_denied = !tried.is_empty() && tried.iter().all(|it| it.attempt.status.is_some_and(is_denial));
+        // Whoever was not asked this time may answer the next.
+        let in_vain = !tried.is_empty() && missed.iter().all(|it| it.stays);
+        let is_denied = in_vain && tried.iter().all(|it| it.attempt.status.is_some_and(is_denial));
         let told = if is_denied { Refusal::upstreams_denied } else { Refusal::upstream_failure };
         let answer = self.refused(guard, told(attempted)).await;
         if in_vain { answer.without_retry() } else { answer }
