@@ -19,14 +19,13 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use svc_core::engine::Failure;
 use svc_core::rules::edge::deliver::{ClaimDelivery, FinishDelivery, find};
 use svc_core::state::edge::{IntegrationKind, Job, JobState, Tried, Trouble, Work};
 use svc_core::store::{Key, Range, Record};
 use svc_core::value::Id as _;
 use svc_core::value::id::{AgentId, DeliveryId};
 use svc_core::value::link::{Index, instant_order};
-use svc_store::{Gate, StoreError, with_causes};
+use svc_store::{Gate, with_causes};
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::watch;
 use tokio::task::{JoinHandle, JoinSet};
@@ -37,7 +36,7 @@ use self::send::Came;
 pub use self::send::Sender;
 use self::spread::spread;
 use crate::metrics::{DeliveryEnd, Metrics};
-use crate::shards::Shards;
+use crate::shards::{Missed, Shards, readable};
 use crate::supervised::supervise;
 
 /// How often what is due is looked for; what is written meanwhile is heard of at once.
@@ -154,27 +153,29 @@ impl Worker {
         self.shards = shards;
     }
 
-    fn look_at(&mut self, shard: u128) -> Result<(), Failure<StoreError>> {
+    fn look_at(&mut self, shard: u128) -> Result<(), Missed> {
         let until = instant_order(self.gate.now()).saturating_add(1);
         let after = self.reached.remove(&shard);
         let mut range = Range { until, after, ..Range::all(Index::Outbox, shard, PAGE) };
+        let mut missed = None;
         for _ in 0..PAGES_MAX {
             if self.queue.is_full() {
                 break;
             }
-            let page = self.gate.scan(&range)?;
-            for found in &page {
+            let page = self.gate.scan_each(&range)?;
+            let next = page.last().filter(|_| page.len() == PAGE).map(|last| (last.order, last.key));
+            for found in readable(page, &mut missed) {
                 if let Some(Record::Job(job)) = &found.row.record {
                     self.queue.put(whose(job), job.id);
                 }
             }
-            match page.last() {
-                Some(last) if page.len() == PAGE => range.after = Some((last.order, last.row.key)),
-                _ => return Ok(()),
+            range.after = next;
+            if next.is_none() {
+                break;
             }
         }
         self.reached.extend(range.after.map(|after| (shard, after)));
-        Ok(())
+        missed.map_or(Ok(()), Err)
     }
 }
 
@@ -219,8 +220,11 @@ async fn attempt(
             let tried = Tried { ms, ..tried };
             let told = FinishDelivery { job, claim: claimed.job.claims, tried, wait_s, posted };
             match gate.submit(told).await {
-                // What it was claimed under tells whether this try is what has brought it there.
-                Ok(now) if now.claims == claimed.job.claims => count(&metrics, &now),
+                // What it was claimed under and its last try tell whether this one has brought it there: one that comes back after its
+                // lease has not.
+                Ok(now) if now.claims == claimed.job.claims && now.last().is_some_and(|it| it.tried == tried) => {
+                    count(&metrics, &now);
+                }
                 Ok(_) => {}
                 // The lease ends, and somebody tries again: whoever was called hears the same event twice.
                 Err(failure) => {

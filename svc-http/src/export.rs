@@ -27,7 +27,7 @@ use tokio::task::{JoinHandle, JoinSet, spawn_blocking};
 use tokio::time::{MissedTickBehavior, interval};
 
 use crate::ops;
-use crate::shards::Shards;
+use crate::shards::{Missed, Shards, readable};
 use crate::supervised::supervise;
 use crate::wire::{evidence, ocsf};
 
@@ -151,21 +151,23 @@ impl Follower {
         self.shards = shards;
     }
 
-    fn look_at(&mut self, shard: u128) -> Result<(), Failure<StoreError>> {
+    fn look_at(&mut self, shard: u128) -> Result<(), Missed> {
         let mut range = Range::all(Index::Exports, shard, LISTED);
+        let mut missed = None;
         while self.held.len() < HELD_MAX {
-            let page = self.gate.scan(&range)?;
-            for found in &page {
+            let page = self.gate.scan_each(&range)?;
+            let next = page.last().filter(|_| page.len() == LISTED).map(|last| (last.order, last.key));
+            for found in readable(page, &mut missed) {
                 if let Some(export) = found.row.record.as_ref().and_then(Export::peel) {
                     self.hold(export.workspace, Take::Any);
                 }
             }
-            match page.last() {
-                Some(last) if page.len() == LISTED => range.after = Some((last.order, last.row.key)),
-                _ => break,
+            if next.is_none() {
+                break;
             }
+            range.after = next;
         }
-        Ok(())
+        missed.map_or(Ok(()), Err)
     }
 }
 

@@ -1,8 +1,29 @@
 //! Looking over all shards of an index for what is to be done.
 
 use svc_core::engine::Failure;
+use svc_core::store::{Found, Key, Listed};
 use svc_core::value::link::SHARDS;
 use svc_store::{Lasting, StoreError};
+use thiserror::Error;
+
+/// Why a look at a shard did not see everything.
+#[derive(Debug, Error)]
+pub(crate) enum Missed {
+    /// The shard could not be looked at.
+    #[error(transparent)]
+    Shard(#[from] Failure<StoreError>),
+    /// A row could not be read; whatever is beside it was seen.
+    #[error("{0:?} cannot be read")]
+    Row(Key, #[source] StoreError),
+}
+
+/// The rows of a page that can be read; the first that cannot is kept in `missed`.
+pub(crate) fn readable(page: Vec<Listed<StoreError>>, missed: &mut Option<Missed>) -> impl Iterator<Item = Found> {
+    page.into_iter().filter_map(|listed| {
+        let key = listed.key;
+        listed.found().map_err(|error| missed.get_or_insert(Missed::Row(key, error))).ok()
+    })
+}
 
 /// Looks, one after the other.
 #[derive(Debug, Default)]
@@ -15,21 +36,18 @@ pub(crate) struct Shards {
 impl Shards {
     /// Has `look` look at each shard. A row that cannot be read is its shard's trouble; a store that does not answer would say the
     /// same of every shard, and is asked again at the next look. `trouble` is what the log says while looks fail.
-    pub(crate) fn look(
-        &mut self,
-        trouble: &'static str,
-        mut look: impl FnMut(u128) -> Result<(), Failure<StoreError>>,
-    ) {
+    pub(crate) fn look(&mut self, trouble: &'static str, mut look: impl FnMut(u128) -> Result<(), Missed>) {
         let first = self.first;
         self.first = (first + 1) % SHARDS;
         let mut failed = None;
         for shard in (first..SHARDS).chain(0..first) {
-            let Err(failure) = look(shard) else { continue };
-            let is_one = matches!(
-                failure,
-                Failure::Load(StoreError::Undecodable(_) | StoreError::Malformed(_) | StoreError::Corrupt(_))
-            );
-            failed = Some(failure);
+            let Err(missed) = look(shard) else { continue };
+            let is_one = match &missed {
+                Missed::Row(..) => true,
+                Missed::Shard(Failure::Load(error)) => error.is_of_a_row() || matches!(error, StoreError::Corrupt(_)),
+                Missed::Shard(_) => false,
+            };
+            failed = Some(missed);
             if !is_one {
                 break;
             }
@@ -59,7 +77,7 @@ mod tests {
         let mut asked = 0;
         shards.look("nothing is found", |_| {
             asked += 1;
-            if asked < 3 { Ok(()) } else { Err(Failure::Load(StoreError::Closed)) }
+            if asked < 3 { Ok(()) } else { Err(Failure::Load(StoreError::Closed).into()) }
         });
         assert_eq!(asked, 3);
     }

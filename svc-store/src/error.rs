@@ -331,7 +331,8 @@ impl StoreError {
     }
 
     /// Whether it is what one row holds that was the matter, and others can be read.
-    pub(crate) const fn is_of_a_row(&self) -> bool {
+    #[must_use]
+    pub const fn is_of_a_row(&self) -> bool {
         matches!(self, Self::Undecodable(_) | Self::Malformed(_))
     }
 

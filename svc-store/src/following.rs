@@ -145,8 +145,8 @@ impl Following {
                     }
                 }
                 // Nothing else that is due waits for a row that cannot be read, be it for this row or for another.
-                Err(failure @ Failure::Load(StoreError::Undecodable(_))) => {
-                    tracing::error!(error = with_causes(&failure), "what follows could not be read");
+                Err(Failure::Load(error)) if error.is_of_a_row() => {
+                    tracing::error!(error = with_causes(&error), "what follows could not be read");
                     done = false;
                     left.remove(0);
                 }
@@ -237,7 +237,8 @@ impl Gate {
                         left.remove(0);
                     }
                 }
-                Ok(_) | Err(Failure::Load(StoreError::Undecodable(_))) => return Ok(false),
+                Ok(_) => return Ok(false),
+                Err(Failure::Load(error)) if error.is_of_a_row() => return Ok(false),
                 Err(failure) => return Err(failure),
             }
         }

@@ -13,7 +13,7 @@ use svc_core::rules::read::find_binding;
 use svc_core::state::evidence::bundle::RECORDS_MAX;
 use svc_core::state::gate::receipt::{PublicKey, PublicKeys, Signer};
 use svc_core::state::people::{Binding, Purpose, SigningKey, SigningUse};
-use svc_core::store::{Clock, CommitError, Found, Key, Range, Record};
+use svc_core::store::{Clock, CommitError, Found, Key, Listed, Range, Record};
 use svc_core::turn::{Halt, Rows, Scope, read};
 use svc_core::value::Timestamp;
 #[cfg(feature = "sqlite")]
@@ -299,6 +299,14 @@ impl Gate {
         self.core().readers.open().and_then(|mut reader| reader.scan(range)).map_err(Failure::Load)
     }
 
+    /// As [`scan`](Self::scan), but that a row that cannot be understood is told in its place, so that nothing behind it waits for it.
+    ///
+    /// # Errors
+    /// Nothing could be read.
+    pub fn scan_each(&self, range: &Range) -> Result<Vec<Listed<StoreError>>, Failure<StoreError>> {
+        timers::scan_each(self.core(), range)
+    }
+
     /// What the key with this digest stands for, whether or not it is in force: that is checked where it is used. A binding
     /// never changes, so it is remembered; that there is none is not.
     ///
@@ -444,7 +452,7 @@ impl Gate {
     /// timer is due.
     ///
     /// # Errors
-    /// The store does not answer or the queue is full; what is left is still due.
+    /// The store does not answer or the queue is full, and what is left is still due; or a row cannot be read, and all else was done.
     pub fn tick(&self) -> Result<Option<Timestamp>, Failure<StoreError>> {
         let pass = timers::pass(self.core(), &mut Following::without_end())?;
         pass.trouble.map_or(Ok(pass.next), Err)
@@ -455,7 +463,8 @@ impl Gate {
     /// # Errors
     /// As [`tick`](Self::tick).
     pub fn place(&self, workspace: WorkspaceId) -> Result<(), Failure<StoreError>> {
-        timers::place(self.core(), svc_core::value::link::shard(workspace)).map(|_| ())
+        let placed = timers::place(self.core(), svc_core::value::link::shard(workspace))?;
+        placed.unread.map_or(Ok(()), Err)
     }
 
     /// How many commands wait for each of its lanes, for whoever watches it.

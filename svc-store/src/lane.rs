@@ -270,7 +270,7 @@ impl<S: Store> Lane<S> {
             };
             match did {
                 Did::Loaded(Ok(rows)) => turn.handle_loaded(rows),
-                Did::Loaded(Err(error @ StoreError::Undecodable(_))) => {
+                Did::Loaded(Err(error)) if error.is_of_a_row() => {
                     return Err(Stopped::Poisoned(Failure::Load(error)));
                 }
                 Did::Loaded(Err(error @ StoreError::OtherServer)) => {

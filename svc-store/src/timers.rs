@@ -87,7 +87,11 @@ fn all(core: &Core, following: &mut Following) -> Result<Pass, Failure<StoreErro
 fn one(core: &Core, shard: u128, following: &mut Following, pass: &mut Pass) -> Result<(), Failure<StoreError>> {
     let until = instant_order(core.clock.now()).saturating_add(1);
     let woken = wake(core, shard, until, following, pass);
-    pass.placed |= place(core, shard)?;
+    let placed = place(core, shard)?;
+    pass.placed |= placed.any;
+    if let Some(failure) = placed.unread {
+        pass.note(failure);
+    }
     woken?;
     let next = first(core, shard, 0)?;
     let ahead = if next.is_some_and(|it| instant_order(it) < until) { first(core, shard, until)? } else { next };
@@ -198,20 +202,36 @@ fn begin(
     Ok(Some(done_with(found)))
 }
 
+/// What came of placing the records of a shard.
+#[derive(Debug, Default)]
+pub(crate) struct Placed {
+    /// Whether there were any.
+    pub(crate) any: bool,
+    /// What was the matter first with a record that could not be read. It waits for its place, and those of others do not wait for it.
+    pub(crate) unread: Option<Failure<StoreError>>,
+}
+
 /// Gives waiting records of a shard their places, in the order of their commits. The order is the ledger's, so one step is
 /// done before the next is looked for.
-pub(crate) fn place(core: &Core, shard: u128) -> Result<bool, Failure<StoreError>> {
-    let mut placed = false;
+pub(crate) fn place(core: &Core, shard: u128) -> Result<Placed, Failure<StoreError>> {
+    let mut placed = Placed::default();
+    let mut range = Range::all(Index::Unplaced, shard, PLACED_MAX);
     for _ in 0..SCANS_MAX {
-        let waiting = scan(core, &Range::all(Index::Unplaced, shard, PLACED_MAX))?;
-        if waiting.is_empty() {
-            break;
+        let listed = scan_each(core, &range)?;
+        let is_last = listed.len() < PLACED_MAX;
+        range.after = listed.last().map(|it| (it.order, it.key));
+        let mut waiting = Vec::with_capacity(listed.len());
+        for it in listed {
+            match it.found() {
+                Ok(found) => waiting.push(found),
+                Err(error) => placed.unread = placed.unread.or(Some(Failure::Load(error))),
+            }
         }
-        placed = true;
+        placed.any |= !waiting.is_empty();
         core.newest.see_records(&waiting);
         let done = run(core, sequences(&waiting).into_iter().map(Command::from).collect())?;
-        // A record that finds no place comes up in every scan: nothing is gained by asking again at once.
-        if !done || waiting.len() < PLACED_MAX {
+        // A record that finds no place comes up in every pass: nothing is gained by asking again at once.
+        if !done || is_last {
             break;
         }
     }
@@ -232,30 +252,50 @@ pub(crate) fn run(core: &Core, commands: Vec<Command>) -> Result<bool, Failure<S
     Ok(all)
 }
 
-/// Has commands done and waits for them: of each that could not be, why.
+/// Has commands done and waits for them: of each that could not be, why. What ends the pass ends it once all that were queued have come
+/// to something.
 fn outcomes(core: &Core, commands: Vec<Command>) -> Result<Vec<Option<String>>, Failure<StoreError>> {
-    let mut queued = Vec::with_capacity(commands.len());
+    let (mut queued, mut ended) = (Vec::with_capacity(commands.len()), None);
     for command in commands {
-        queued.push(core.lanes.submit(command)?);
+        match core.lanes.submit(command) {
+            Ok(outcome) => queued.push(outcome),
+            Err(failure) => {
+                ended = Some(failure);
+                break;
+            }
+        }
     }
     let mut outcomes = Vec::with_capacity(queued.len());
     for outcome in queued {
-        outcomes.push(match pollster::block_on(outcome) {
+        let failure = match pollster::block_on(outcome) {
             Ok(Ok(Reply::Woken(Some(lapsed)))) => {
                 core.feed.tell_lapse(lapsed);
                 None
             }
             Ok(Ok(_)) => None,
-            Ok(Err(Failure::Refused(refusal))) if refusal.kind() != Kind::NotReady => Some(refusal.type_().to_owned()),
-            // A row that cannot be read or written is its own command's trouble: nothing else waits for it.
-            Ok(Err(
-                failure @ (Failure::Commit(CommitError::Rejected(_)) | Failure::Load(StoreError::Undecodable(_))),
-            )) => Some(with_causes(&failure)),
-            Ok(Err(failure)) => return Err(failure),
-            Err(_) => return Err(Failure::Load(StoreError::Closed)),
+            Ok(Err(failure)) => Some(failure),
+            Err(_) => Some(Failure::Load(StoreError::Closed)),
+        };
+        outcomes.push(match failure {
+            Some(Failure::Refused(refusal)) if refusal.kind() != Kind::NotReady => Some(refusal.type_().to_owned()),
+            Some(failure) if is_its_own(&failure) => Some(with_causes(&failure)),
+            Some(failure) => {
+                ended.get_or_insert(failure);
+                None
+            }
+            None => None,
         });
     }
-    Ok(outcomes)
+    ended.map_or(Ok(outcomes), Err)
+}
+
+/// Whether a row that cannot be read or written is the matter: it is its own command's trouble, and nothing else waits for it.
+const fn is_its_own(failure: &Failure<StoreError>) -> bool {
+    match failure {
+        Failure::Commit(CommitError::Rejected(_)) => true,
+        Failure::Load(error) => error.is_of_a_row(),
+        _ => false,
+    }
 }
 
 /// The thread that makes passes; ends when this is dropped.

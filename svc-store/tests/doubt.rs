@@ -351,6 +351,33 @@ fn a_row_that_cannot_be_read_stops_itself_alone() {
     assert_eq!(seen.status(), Status::Lapsed);
 }
 
+/// A ledger's record that cannot be read waits for its place alone: those behind it, of its own and of others, get theirs.
+#[test]
+fn a_record_that_cannot_be_read_keeps_no_ledger_from_growing() {
+    let directory = tempfile::tempdir().unwrap();
+    drop(at(directory.path()));
+    let gate = Gate::open_with(directory.path(), "https://gate.example.com", None, &dalek, manual()).unwrap();
+    let agent = gate.agent(AgentKey::parse("ask_secret").unwrap()).unwrap();
+    let sql = rusqlite::Connection::open(directory.path().join("svc.db")).unwrap();
+    for shard in 0..SHARDS {
+        let (key, prefix) = ([u8::try_from(shard).unwrap(); 16], i64::try_from(shard).unwrap());
+        let row =
+            "INSERT INTO entry (key, stamp, format, body, unplaced_p, unplaced_o) VALUES (?1, 1, 999, '{}', ?2, 0)";
+        sql.execute(row, (key, prefix)).unwrap();
+    }
+    agent.authorize(payment(100, "EUR", "shop.example")).unwrap();
+    let waiting = || -> i64 {
+        let of = "SELECT count(*) FROM entry WHERE unplaced_p IS NOT NULL AND format <> 999";
+        sql.query_row(of, (), |row| row.get(0)).unwrap()
+    };
+    assert!(waiting() > 0);
+    let pass = gate.tick();
+    assert!(matches!(pass, Err(Failure::Load(StoreError::Undecodable(_)))), "it is told: {pass:?}");
+    assert_eq!(waiting(), 0);
+    // Whoever needs all of a ledger in its place is told that it is not.
+    assert!(gate.place(agent.caller().workspace).is_err());
+}
+
 /// A signing key that cannot be read keeps the gate from taking in the keys as they stand, and nothing that is due from being done.
 #[test]
 fn a_key_that_cannot_be_read_stops_no_timer() {

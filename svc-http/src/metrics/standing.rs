@@ -13,7 +13,7 @@ use svc_core::rules::people::by::By;
 use svc_core::state::gateway::BUDGETS_MAX;
 use svc_core::store::{Key, Range};
 use svc_core::value::link::{Index, SHARDS};
-use svc_store::{Gate, StoreError};
+use svc_store::Gate;
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
@@ -85,7 +85,7 @@ impl Stored {
 
 /// Calls to the outside that wait to be made; of a shard with very many, so many.
 fn deliveries(gate: &Gate) -> Option<usize> {
-    let shard = |shard| gate.scan(&Range::all(Index::Outbox, shard, WAITING_MAX)).ok().map(|found| found.len());
+    let shard = |shard| gate.scan_each(&Range::all(Index::Outbox, shard, WAITING_MAX)).ok().map(|listed| listed.len());
     (0..SHARDS).map(shard).sum()
 }
 
@@ -98,7 +98,8 @@ fn budgets(gate: &Gate) -> (Vec<Share>, bool) {
         match gate.read(|scope| list_budgets(scope, &By::Program, id, None, BUDGETS_MAX)) {
             Ok((views, _)) => shares.extend(views.iter().map(Share::of)),
             // The rows of one workspace are its own trouble.
-            Err(Failure::Load(StoreError::Undecodable(_)) | Failure::Refused(_)) => is_whole = false,
+            Err(Failure::Refused(_)) => is_whole = false,
+            Err(Failure::Load(error)) if error.is_of_a_row() => is_whole = false,
             Err(_) => return (shares, false),
         }
     }
