@@ -3,8 +3,8 @@
 //!
 //! **Invariant:** nothing is told that is not durable.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use svc_core::state::gateway::Call;
 use svc_core::store::{Key, Table};
@@ -61,6 +61,8 @@ pub(crate) struct Feed {
     ledgers: broadcast::Sender<Change>,
     /// Calls that were charged by their timer.
     lapses: broadcast::Sender<Arc<Call>>,
+    /// For whoever listens to them first: most lapse by a crash, and the first pass over what is due comes before anybody can listen.
+    first: Mutex<Option<Lapses>>,
     /// Whether nothing is told any more.
     ended: AtomicBool,
 }
@@ -68,8 +70,9 @@ pub(crate) struct Feed {
 impl Feed {
     pub(crate) fn new() -> Self {
         let told = || broadcast::channel(BEHIND_MAX).0;
-        let lapses = broadcast::channel(BEHIND_MAX).0;
-        Self { rows: told(), ledgers: told(), lapses, ended: AtomicBool::new(false) }
+        let (lapses, first) = broadcast::channel(BEHIND_MAX);
+        let first = Mutex::new(Some(first));
+        Self { rows: told(), ledgers: told(), lapses, first, ended: AtomicBool::new(false) }
     }
 
     /// Rows that change, but for the heads of ledgers.
@@ -82,9 +85,10 @@ impl Feed {
         self.ledgers.subscribe()
     }
 
-    /// Calls that lapse.
+    /// Calls that lapse; for whoever listens first, from the beginning on.
     pub(crate) fn listen_to_lapses(&self) -> Lapses {
-        self.lapses.subscribe()
+        let first = self.first.lock().unwrap_or_else(PoisonError::into_inner).take();
+        first.unwrap_or_else(|| self.lapses.subscribe())
     }
 
     /// Tells of a call that has lapsed.
@@ -159,5 +163,28 @@ pub const fn is_told_to_others(table: Table) -> bool {
         Table::Job | Table::Chain => false,
         Table::SigningKey => true,
         table => is_told(table),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test may panic")]
+    use svc_core::store::Record;
+    use svc_core::testing::sample;
+
+    use super::*;
+
+    /// Whoever listens first hears of the calls that had lapsed before anybody could listen, as after a crash.
+    #[test]
+    fn what_lapsed_before_anybody_listened_is_heard() {
+        let call =
+            sample::rows().into_iter().find_map(|it| if let Record::Call(call) = it { Some(call) } else { None });
+        let (feed, call) = (Feed::new(), call.unwrap());
+        feed.tell_lapse(Arc::clone(&call));
+        let (mut first, mut second) = (feed.listen_to_lapses(), feed.listen_to_lapses());
+        assert_eq!(first.try_recv().unwrap().id, call.id);
+        assert!(second.try_recv().is_err());
+        feed.tell_lapse(call);
+        assert!(first.try_recv().is_ok() && second.try_recv().is_ok());
     }
 }

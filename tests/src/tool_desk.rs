@@ -89,11 +89,17 @@ impl ToolDesk {
 
     /// Sends a message with another key.
     pub async fn send_as(&mut self, key: &str, body: &Value, more: &[(&str, &str)]) -> Got {
+        self.send_to("crm", key, body, more).await
+    }
+
+    /// Sends a message for another server.
+    pub async fn send_to(&mut self, server: &str, key: &str, body: &Value, more: &[(&str, &str)]) -> Got {
         let credential = bearer(key);
         let mut headers = vec![("host", HOST), ("authorization", credential.as_str())];
         headers.push(("accept", "application/json, text/event-stream"));
         headers.extend_from_slice(more);
-        self.client.ask("POST", "/mcp/proxy/crm", &headers, body.to_string().as_bytes()).await
+        let path = format!("/mcp/proxy/{server}");
+        self.client.ask("POST", &path, &headers, body.to_string().as_bytes()).await
     }
 
     /// The tools that an agent sees, by name.

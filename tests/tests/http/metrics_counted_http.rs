@@ -337,6 +337,14 @@ async fn calls_of_tools_are_counted_apart() {
         let end = format!(r#"end="{end}""#);
         assert_eq!(sample(&read(&desk.site).await, "svc_mcp_calls_total", &[server, &end]), 1.0, "{end}");
     }
+    // One that tells not even its tools gives no result either.
+    let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let gone = json!({ "name": "gone", "url": format!("http://{closed}/mcp") });
+    desk.api("POST", "mcp-servers", Some(&gone)).await.made();
+    let key = desk.agent.key.clone();
+    desk.send_to("gone", &key, &calling("read_one", json!({})), &[]).await.ok();
+    let lost = [r#"server="gone""#, r#"end="failed""#];
+    assert_eq!(sample(&read(&desk.site).await, "svc_mcp_calls_total", &lost), 1.0);
     desk.server.reply(Reply::Stalled(vec![told_on_the_way("begun")]));
     let mut socket = desk.begin(&desk.agent.key, &calling("read_one", json!({}))).await;
     until(&mut socket, "notifications/progress").await;

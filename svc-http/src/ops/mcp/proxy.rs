@@ -227,9 +227,13 @@ impl Place<'_> {
         let session = self.session()?;
         let name = Name::new(&self.key.binding, &self.call.headers, self.reached.server.id, id);
         let named = self.service.proxied.under_way.begin(name);
+        self.service.metrics.may_call_tools(self.reached.server.name.as_str());
         let open = match self.open().await? {
             Ok(open) => open,
-            Err(trouble) => return Ok(self.refused(&self.unreachable(&trouble))),
+            Err(trouble) => {
+                self.counted(&trouble);
+                return Ok(self.refused(&self.unreachable(&trouble)));
+            }
         };
         let tool = open.definitions.get(&asked.name).filter(|it| open.reached.server.tools.shows(&it.name));
         let Some(tool) = tool else { return Ok(Called::Unknown(mcp::unknown_tool(&asked.name))) };
@@ -239,7 +243,6 @@ impl Place<'_> {
         }
         // Before it is asked about, so that a freeze that comes right after finds it.
         let seat = self.service.running.enter(CallOf::Tool, &self.key);
-        self.service.metrics.may_call_tools(self.reached.server.name.as_str());
         let sent = arguments_as_looked_at(&self.call.body, &asked.arguments);
         let ready = if self.is_in_vain(&session, &asked, &sent)? {
             Err(Trouble::Denied)
@@ -251,6 +254,7 @@ impl Place<'_> {
             return Ok(self.refused(&changed));
         }
         if let Err(off @ (Trouble::CalledOff | Trouble::Stopping)) = &ready {
+            self.counted(off);
             return Ok(self.refused(&self.unsent(off)));
         }
         let decided = match self.may(&session, &asked, &sent, ready.as_ref().err()).await? {
@@ -340,6 +344,11 @@ impl Place<'_> {
         Ok(Some(Refusal::tool_server(Kind::ToolHeld, why)))
     }
 
+    /// Counts a call that cannot be sent.
+    fn counted(&self, trouble: &Trouble) {
+        self.service.metrics.tool_called(self.reached.server.name.as_str(), ToolEnd::of(trouble));
+    }
+
     fn refused(&self, refusal: &Refusal) -> Called {
         Called::Refused(mcp::refused(refusal, self.docs))
     }
@@ -409,7 +418,7 @@ impl Place<'_> {
             };
             if may_run(&decided) {
                 if let Some(trouble) = trouble {
-                    self.service.metrics.tool_called(self.reached.server.name.as_str(), ToolEnd::of(trouble));
+                    self.counted(trouble);
                     return Ok(Before::Unready(self.unreachable(trouble)));
                 }
                 // What a person approved is used up by the call like by anybody else who is shown the receipt: once,
