@@ -11,5 +11,6 @@ mod trust;
 
 pub use self::call::Caller;
 pub(crate) use self::call::{ANSWER_MAX, Post};
+pub(crate) use self::resolve::StrangersResolver;
 pub use self::resolve::{Resolve, Resolving, SystemResolver};
 pub use self::trust::{Trust, TrustError};

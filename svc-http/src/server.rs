@@ -34,7 +34,7 @@ use crate::mail::Mailer;
 use crate::metrics::{self, Metrics};
 use crate::ops::mcp::Proxied;
 use crate::ops::{Billing, Documents, GateService, RunningCalls};
-use crate::outbound::{Caller, Resolve, SystemResolver, Trust};
+use crate::outbound::{Caller, Resolve, StrangersResolver, SystemResolver, Trust};
 use crate::rate_limit::{RateLimiter, Rates};
 use crate::serve::serve;
 use crate::shell::{Settings, Shell};
@@ -55,6 +55,8 @@ pub struct Server {
     /// What judges addresses that strangers name, and those of providers of identity and of their keys.
     strangers: Outbound,
     resolver: Arc<dyn Resolve>,
+    /// What looks up the names that strangers give.
+    strangers_resolver: Arc<dyn Resolve>,
     trust: Trust,
     live: Arc<Live>,
     upstreams: Upstreams,
@@ -131,8 +133,7 @@ impl Server {
         let (providers, slack) = (Arc::clone(&service.providers), Arc::clone(&service.slack));
         let (metrics, proxied) = (Arc::clone(&service.metrics), Arc::clone(&service.proxied));
         let metrics_listener = config.metrics.map(listen_for_metrics).transpose()?;
-        let shell = Shell::new(service, Settings::of(config, base_url)).map_err(io::Error::other)?;
-        let shell = Arc::new(shell);
+        let shell = Arc::new(Shell::new(service, Settings::of(config, base_url)).map_err(io::Error::other)?);
         Ok(Self {
             listener,
             shell,
@@ -140,6 +141,7 @@ impl Server {
             guard: outbound,
             strangers,
             resolver,
+            strangers_resolver: Arc::new(StrangersResolver),
             trust,
             live,
             upstreams,
@@ -161,7 +163,7 @@ impl Server {
     #[must_use]
     pub fn resolving_with(self, resolver: Arc<dyn Resolve>) -> Self {
         self.upstreams.resolve_with(Arc::clone(&resolver));
-        Self { resolver, ..self }
+        Self { strangers_resolver: Arc::clone(&resolver), resolver, ..self }
     }
 
     /// The same server that looks at another port than that of https for what domains say of single sign-on: for tests, which
@@ -199,10 +201,11 @@ impl Server {
         });
         let watched = Arc::clone(&self.running).watched(self.gate.clone());
         let own = self.listener.local_addr().ok();
-        let reader = || Caller::new(self.strangers.clone(), own, Arc::clone(&self.resolver), self.trust.clone());
-        self.documents.read_with(reader());
-        self.key_sets.read_with(reader());
-        self.providers.call_with(reader());
+        let reader =
+            |by: &Arc<dyn Resolve>| Caller::new(self.strangers.clone(), own, Arc::clone(by), self.trust.clone());
+        self.documents.read_with(reader(&self.strangers_resolver));
+        self.key_sets.read_with(reader(&self.resolver));
+        self.providers.call_with(reader(&self.resolver));
         let caller = Caller::new(self.guard.clone(), own, Arc::clone(&self.resolver), self.trust.clone());
         self.slack.call_with(caller);
         let caller = Caller::new(self.guard, own, self.resolver, self.trust);

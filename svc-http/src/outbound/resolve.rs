@@ -28,12 +28,31 @@ pub struct SystemResolver;
 impl Resolve for SystemResolver {
     fn resolve<'a>(&'a self, host: &'a str) -> Resolving<'a> {
         static LOOKS: LazyLock<Looks> = LazyLock::new(|| Looks::new(LOOKS_MAX));
-        Box::pin(LOOKS.look(host, |host| Ok((host, 0).to_socket_addrs()?.map(|it| it.ip()).collect())))
+        Box::pin(LOOKS.look(host, asked))
     }
 }
 
-/// Names that are looked up at once: a quarter of the threads that a runtime has for what blocks.
-const LOOKS_MAX: usize = 128;
+/// The same for names that anybody may give who has shown no credential: these have places of their own, so that whoever names
+/// servers that never answer keeps no call to a provider waiting.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct StrangersResolver;
+
+impl Resolve for StrangersResolver {
+    fn resolve<'a>(&'a self, host: &'a str) -> Resolving<'a> {
+        static LOOKS: LazyLock<Looks> = LazyLock::new(|| Looks::new(STRANGERS_LOOKS_MAX));
+        Box::pin(LOOKS.look(host, asked))
+    }
+}
+
+/// What the system answers.
+fn asked(host: &str) -> io::Result<Vec<IpAddr>> {
+    Ok((host, 0).to_socket_addrs()?.map(|it| it.ip()).collect())
+}
+
+/// Names that are looked up at once; with those of strangers a quarter of the threads that a runtime has for what blocks.
+const LOOKS_MAX: usize = 104;
+/// The same of names that strangers give.
+const STRANGERS_LOOKS_MAX: usize = 24;
 
 /// Names that are being looked up.
 #[derive(Debug)]
