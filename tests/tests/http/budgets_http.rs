@@ -231,7 +231,7 @@ async fn a_person_approves_more_of_a_budget() {
     let used = row::<BudgetUse>(&site, budget);
     let more = MicroUsd::new(2_500_000);
     let (period, principal) = (used.start, PrincipalId::from_bits(7));
-    let subject = AskedBudget { budget, period, more, for_good: false, agent: None, principal };
+    let subject = AskedBudget { budget, period, generation: 0, more, for_good: false, agent: None, principal };
     site.plant(Approval {
         id,
         workspace: site.workspace(),

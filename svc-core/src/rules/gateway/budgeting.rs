@@ -138,7 +138,7 @@ pub(super) fn settle(scope: &mut Scope<'_>, call: &Call, cost: MicroUsd) -> Resu
 /// Posts what a call that was charged an estimate came to beyond it.
 pub(super) fn post(scope: &mut Scope<'_>, call: &Call, more: MicroUsd) -> Result<(), Halt> {
     on_each(scope, call, |spending, on| {
-        let runs = spending.start == on.period;
+        let runs = spending.is_of(on);
         if runs {
             spending.spent = spending.spent.plus(more);
         }
@@ -159,7 +159,7 @@ pub(super) fn held_on(scope: &mut Scope<'_>, call: &Call) -> Result<Vec<OnBudget
     for on in &call.budgets {
         let (budget, spending) = (scope.get::<Budget>(on.id)?, scope.get::<BudgetUse>(on.id)?);
         // A budget may be gone while a call on it runs, and its period over.
-        if let (Some(budget), Some(spending)) = (budget, spending.filter(|it| it.start == on.period)) {
+        if let (Some(budget), Some(spending)) = (budget, spending.filter(|it| it.is_of(on))) {
             found.push(OnBudget { budget, spending: BudgetUse::clone(&spending) });
         }
     }

@@ -44,8 +44,9 @@ pub fn ask_for_raise(
     }
     let longest = now.plus(workspace.settings.approval_life());
     let (agent, principal) = (payer.agent, payer.principal);
-    let (period, for_good) = (used.start, budget.period == BudgetPeriod::Total);
-    let subject = AskedBudget { budget: budget.id, period, more: budget.amount, for_good, agent, principal };
+    let (period, generation, for_good) = (used.start, used.generation, budget.period == BudgetPeriod::Total);
+    let subject =
+        AskedBudget { budget: budget.id, period, generation, more: budget.amount, for_good, agent, principal };
     let approval = Approval {
         id: scope.fresh(),
         workspace: workspace.id,
@@ -121,7 +122,7 @@ pub(in crate::rules) fn raise_asked(
         return Err(Refusal::not_allowed("the budget is gone").into());
     }
     let (budget, used) = standing(scope, workspace, asked.budget)?;
-    if used.start != asked.period {
+    if (used.start, used.generation) != (asked.period, asked.generation) {
         return Err(Refusal::not_allowed("expired").into());
     }
     let to = used.allocation_with(&budget, asked.more);

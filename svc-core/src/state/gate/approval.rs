@@ -134,6 +134,9 @@ pub struct AskedBudget {
     pub budget: BudgetId,
     /// The period it is asked for, by its beginning.
     pub period: Timestamp,
+    /// Of which generation that period is; 0 in rows of an older release.
+    #[serde(default, skip_serializing_if = "crate::state::gateway::is_first")]
+    pub generation: u32,
     /// How much more the period may spend once it is approved.
     pub more: MicroUsd,
     /// Whether that is for good, as of a budget whose period never ends.

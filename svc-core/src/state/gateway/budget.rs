@@ -9,7 +9,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 pub use ladder::{Ladder, Rung, Step};
-pub(super) use spending::is_first;
+pub(in crate::state) use spending::is_first;
 pub use spending::{Admission, BudgetUse, ToldSteps, strictest};
 
 use super::call::Payer;

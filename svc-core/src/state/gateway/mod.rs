@@ -19,6 +19,7 @@ mod usage;
 mod yields;
 
 pub use billing::{BILLED_LINES_MAX, BillingImport, DIFFERENCES_MAX, DayOfModel, Difference, compare};
+pub(super) use budget::is_first;
 pub use budget::{
     Admission, BUDGETS_MAX, Budget, BudgetAt, BudgetPeriod, BudgetScope, BudgetUse, Ladder, Rung, Step, ToldSteps,
     strictest,

@@ -57,7 +57,7 @@ pub struct BudgetUse {
 
 /// Whether a period is of the first generation.
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands a reference")]
-pub(in crate::state::gateway) const fn is_first(generation: &u32) -> bool {
+pub(in crate::state) const fn is_first(generation: &u32) -> bool {
     *generation == 0
 }
 
@@ -237,13 +237,19 @@ impl BudgetUse {
     /// A call has come to its end, or lapsed and is charged its estimate: its cost replaces what it reserved. Whether it was
     /// a call of this period; one of another changes nothing.
     pub fn settle(&mut self, call: &CallBudget, reserved: MicroUsd, cost: MicroUsd) -> bool {
-        if (call.id, call.period, call.generation) != (self.budget, self.start, self.generation) {
+        if !self.is_of(call) {
             return false;
         }
         self.reserved = self.reserved.less(reserved);
         self.open = self.open.saturating_sub(1);
         self.spent = self.spent.plus(cost);
         true
+    }
+
+    /// Whether a call was admitted in this very period.
+    #[must_use]
+    pub fn is_of(&self, call: &CallBudget) -> bool {
+        (call.id, call.period, call.generation) == (self.budget, self.start, self.generation)
     }
 
     /// Another attempt of a running call takes the place of the one before, which is charged `cost`: the same call, so it is
