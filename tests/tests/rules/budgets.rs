@@ -21,6 +21,7 @@ use svc_core::store::{Record, Row as _};
 use svc_core::testing::people;
 use svc_core::testing::world::World;
 use svc_core::value::MicroUsd;
+use svc_core::value::digest::Digest;
 use svc_core::value::id::{AgentId, ApprovalId, KeyId, TeamId};
 use svc_core::value::id::{BudgetId, PrincipalId};
 use svc_core::value::text::ClassId;
@@ -438,6 +439,11 @@ fn a_no_stands_for_the_period() {
     let id = full(&mut world);
     let first = asked(&mut world, id);
     let admin = world.person(Role::Admin);
+    // Whoever names the digest of an action means another question.
+    let other =
+        DecideApproval { digest: Some(Digest::of("another")), ..DecideApproval::new(admin, first, Choice::Approve) };
+    let refused = world.run(other).unwrap_err();
+    assert_eq!((refused.kind().row().type_, world.row::<BudgetUse>(id).raised), ("selection_changed", None));
     decide(&mut world, &admin, first, Choice::Deny).unwrap();
     assert_eq!(asked(&mut world, id), first);
     assert_eq!(world.row::<BudgetUse>(id).raised, None);

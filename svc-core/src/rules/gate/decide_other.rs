@@ -35,6 +35,12 @@ pub(super) fn decide_other(scope: &mut Scope<'_>, asked: &DecideApproval, approv
             return Err(Refusal::freeze_changed(of.members.count).into());
         }
         ApprovalSubject::Freeze(_) => None,
+        // Whoever has seen a digest has seen another question: these have none.
+        ApprovalSubject::HoldLift(_) | ApprovalSubject::Owner(_) | ApprovalSubject::Budget(_)
+            if asked.digest.is_some() =>
+        {
+            return Err(Refusal::digest_changed().into());
+        }
         ApprovalSubject::HoldLift(of) => Some(of.by),
         ApprovalSubject::Owner(of) => Some(of.by),
         ApprovalSubject::Budget(of) if !raises(scope, &asked.by, of.budget)? => {
