@@ -385,19 +385,17 @@ fn object_of<const N: usize>(members: [(&str, Option<Value>); N]) -> Value {
 /// Reads a new template: its name and what it says. Amounts without a currency are in `currency`.
 ///
 /// # Errors
-/// `invalid_json`, `invalid_request` where the name is none, or `invalid_mandate`; each naming every fault.
+/// `invalid_json`, or `invalid_mandate` naming every fault.
 pub fn read_template(body: &[u8], currency: Currency, now: Timestamp) -> Result<(Label, Terms), Refusal> {
     let json = parse(body)?;
     let mut fields = Fields::of(&json)?;
     fields.only(&["name", "mandate"]);
     let name = fields.required("name", |it| Label::parse(text(it)?));
-    let own = fields.is_sound();
     let terms = template_terms(&mut fields, (name.as_ref(), None), currency, now);
     let faults = fields.into_all_faults();
     match (name, terms) {
         (Some(name), Some(terms)) if faults.is_empty() => Ok((name, terms)),
-        _ if own => Err(Refusal::invalid_mandate(faults)),
-        _ => Err(Refusal::invalid_request(faults)),
+        _ => Err(Refusal::invalid_mandate(faults)),
     }
 }
 

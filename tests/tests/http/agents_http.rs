@@ -303,6 +303,8 @@ async fn templates_of_a_workspace_stand_beside_the_catalogue() {
     let made = desk.ask("POST", "templates", own.clone()).await;
     assert_eq!(made.status, 201, "{}", made.text());
     assert_eq!(made.json()["mandate"]["limits"]["currency"], "EUR");
+    let none = desk.ask("POST", "templates", json!({})).await;
+    assert_eq!((kind(&none), fields(&none).len()), ((400, "invalid_mandate".to_owned()), 2), "{}", none.text());
     for taken in ["Büro & mehr", "ad-spend", ".", " .. "] {
         let refused =
             desk.ask("POST", "templates", json!({ "name": taken, "mandate": { "actions": ["crm.read"] } })).await;
