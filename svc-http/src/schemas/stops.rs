@@ -56,9 +56,9 @@ fn fleet_freeze() -> Value {
                 "minProperties": 1,
                 "properties": {
                     "all": { "type": "boolean", "enum": [true] },
-                    "agentIds": { "type": "array", "minItems": 1, "maxItems": 1000, "items": id("agt_") },
-                    "principalId": id("prp_"),
-                    "teamId": id("team_"),
+                    "agentIds": { "type": "array", "minItems": 1, "maxItems": 1000, "items": selected("agt_") },
+                    "principalId": selected("prp_"),
+                    "teamId": selected("team_"),
                     "template": text(),
                     "action": text(),
                     "namePrefix": text(),
@@ -70,6 +70,11 @@ fn fleet_freeze() -> Value {
             "selectionDigest": with_description(digest(), "Which selection is meant, as a dry run named it."),
         },
     })
+}
+
+/// An id in a selector: of what is not there, or was never one, it matches nothing.
+fn selected(prefix: &str) -> Value {
+    json!({ "type": "string", "pattern": format!("^{prefix}") })
 }
 
 fn fleet() -> Value {

@@ -9,16 +9,18 @@ use svc_core::refusal::{FieldError, Refusal};
 use svc_core::rules::gate::fleet::Halted;
 use svc_core::state::gate::{ActionKind, Approval, ApprovalSubject, FrozenBy, Standing};
 use svc_core::state::people::{Hold, Selector};
-use svc_core::value::Invalid;
 use svc_core::value::digest::Digest;
 use svc_core::value::id::{AgentId, ApprovalId, PrincipalId, TeamId, WorkspaceId};
 use svc_core::value::json::Json;
 use svc_core::value::text::{Label, Note};
+use svc_core::value::{Id, Invalid};
 
 use super::{Fields, integer, parse, text};
 
 /// Agents that a selector may name.
 const NAMED_MAX: usize = 1_000;
+/// The bits of an id that nothing has.
+const OF_NOTHING: u128 = 0;
 /// Conditions that a selector may have.
 const CONDITIONS: &[&str] = &["all", "agentIds", "principalId", "teamId", "template", "action", "namePrefix"];
 
@@ -120,9 +122,9 @@ fn read_selector(fields: &mut Fields<'_>) -> Option<Selector> {
         });
         let selector = Selector {
             all: all.unwrap_or(false),
-            agents: fields.texts("agentIds", (1, NAMED_MAX), AgentId::parse).map(BTreeSet::from_iter),
-            principal: fields.optional("principalId", |it| PrincipalId::parse(text(it)?)),
-            team: fields.optional("teamId", |it| TeamId::parse(text(it)?)),
+            agents: fields.texts("agentIds", (1, NAMED_MAX), |it| named(it, AgentId::parse)).map(known),
+            principal: fields.optional("principalId", |it| named(text(it)?, PrincipalId::parse)),
+            team: fields.optional("teamId", |it| named(text(it)?, TeamId::parse)),
             template: fields.optional("template", |it| Ok(Label::parse(text(it)?)?.as_str().into())),
             action: fields.optional("action", |it| ActionKind::parse(text(it)?).map_err(Into::into)),
             name_prefix: fields.optional("namePrefix", |it| Ok(Label::parse(text(it)?)?.as_str().into())),
@@ -132,6 +134,21 @@ fn read_selector(fields: &mut Fields<'_>) -> Option<Selector> {
         }
         Some(selector)
     })
+}
+
+/// The id that a text is. One that has its prefix and is none is that of nothing, as one that was never given out is: in a selector
+/// either matches nothing.
+fn named<I: Id>(text: &str, parse: impl Fn(&str) -> Result<I, Invalid>) -> Result<I, Invalid> {
+    parse(text).or_else(|why| if text.starts_with(I::PREFIX) { Ok(I::from_bits(OF_NOTHING)) } else { Err(why) })
+}
+
+/// Without that of nothing, unless it is the only one: what selects something is kept, with ids as they were sent.
+fn known(agents: Vec<AgentId>) -> BTreeSet<AgentId> {
+    let mut agents = BTreeSet::from_iter(agents);
+    if agents.len() > 1 {
+        agents.remove(&AgentId::from_bits(OF_NOTHING));
+    }
+    agents
 }
 
 /// What a dry run tells.

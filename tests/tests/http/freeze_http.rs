@@ -103,6 +103,28 @@ async fn a_machine_counts_confirms_and_freezes() {
     site.stop().await;
 }
 
+/// An id that never was matches nothing, as one of what is not there does; one of another kind is none.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_id_that_never_was_selects_nothing() {
+    let site = Site::start().await;
+    let agent = site.agent(&[WIDE]);
+    let (token, mut client) = (site.token(&[TokenScope::AgentsFreeze]), site.client().await);
+    for (selector, kind) in [
+        (json!({ "agentIds": ["agt_nope"] }), "nothing_selected"),
+        (json!({ "teamId": "team_nope", "action": "payment" }), "nothing_selected"),
+        (json!({ "principalId": "prp_" }), "nothing_selected"),
+        (json!({ "principalId": "agt_1" }), "invalid_selector"),
+        (json!({ "agentIds": ["nope"] }), "invalid_selector"),
+    ] {
+        let body = json!({ "selector": selector, "reason": "x" });
+        let got = machine(&mut client, &token, "/v1/admin/freeze", &body).await;
+        assert_eq!((got.status, got.kind().as_str()), (400, kind), "{body}: {}", got.text());
+    }
+    let beside = json!({ "selector": { "agentIds": ["agt_nope", agent.id] }, "dryRun": true });
+    assert_eq!(machine(&mut client, &token, "/v1/admin/freeze", &beside).await.ok()["count"], 1);
+    site.stop().await;
+}
+
 /// A person freezes every agent, sees the hold, is refused a restart meanwhile, lifts it and starts an agent again.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_person_freezes_lifts_and_restarts() {
