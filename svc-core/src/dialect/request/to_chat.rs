@@ -255,14 +255,16 @@ struct Turn<'a> {
 /// The messages. The messages shape takes such of one side that follow one another for one; providers of the chat shape want all
 /// calls in one message, and their results right behind it.
 fn messages(out: &mut Out, root: Value<'_>, target: Target<'_>, faults: &mut Faults) {
-    if let Some(system) = root.given("system") {
-        let text = system_text(system, "system", faults);
-        if !text.is_empty() {
-            plain(out, "system", &text);
-        }
+    let system = root.given("system").map(|it| system_text(it, "system", faults)).unwrap_or_default();
+    if !system.is_empty() {
+        plain(out, "system", &system);
     }
     let list = root.get("messages");
     let turns: Vec<_> = list.iter().flat_map(|it| it.items()).enumerate().filter_map(turn).collect();
+    let says = |it: &Turn<'_>| it.content.text().is_some() || it.content.items().next().is_some();
+    if system.is_empty() && !turns.iter().any(says) {
+        faults.add("messages", "must have more than empty ones for a model of the chat shape");
+    }
     for run in turns.chunk_by(|one, next| one.role == next.role) {
         match run {
             [Turn { role: "assistant", .. }, ..] => assistant(out, run, target, faults),

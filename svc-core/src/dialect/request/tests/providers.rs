@@ -64,6 +64,8 @@ fn turns_that_follow_one_another_are_one() {
     let unknown = r#"[{"role":"user","content":"x"},{"role":"user","content":[{"type":"new"}]}]"#;
     let body = format!(r#"{{"model":"m","max_tokens":9,"messages":{unknown}}}"#);
     assert_eq!(lost(MESSAGES, &body, CHAT), ["messages.1.content.0"]);
+    let nothing = r#"{"model":"m","max_tokens":9,"messages":[{"role":"user","content":[]}]}"#;
+    assert_eq!(lost(MESSAGES, nothing, CHAT), ["messages"]);
 }
 
 /// What a provider of the chat shape always refuses it is not sent: names of users and tools that are too long, and objects that
