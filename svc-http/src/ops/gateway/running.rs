@@ -243,7 +243,10 @@ impl RunningCalls {
             for (number, owner) in unknown {
                 // A store that does not answer is asked again before long.
                 let Ok(keys) = gate.read(|scope| hangs_on(scope, &owner)) else { return };
-                own.note(number, &keys.into());
+                // What was looked up since, for a change, is newer.
+                if let Some(it) = own.held().running.get_mut(&number) {
+                    it.hangs_on.get_or_insert_with(|| keys.into());
+                }
             }
         });
     }
