@@ -168,5 +168,12 @@ mod tests {
         kept.keep(2, 2, 2);
         assert_eq!(kept.keep(2, 3, 3), Some(2), "its own");
         assert_eq!(kept.keep(3, 4, 4), Some(1), "the one that was unused for longest");
+        let mut kept = Bounded::new(20, 20);
+        for key in 0..20 {
+            kept.keep(key, key, key);
+        }
+        for key in 20..40 {
+            assert_eq!(kept.keep(key, key, key), Some(key - 20), "of many who have as much, too");
+        }
     }
 }

@@ -340,9 +340,12 @@ fn a_row_that_cannot_be_read_stops_itself_alone() {
     let allowed = gate.execute(Authorize::new(agent, payment(100, "EUR", "shop.example"), [7; 16])).unwrap();
     let sql = rusqlite::Connection::open(directory.path().join("svc.db")).unwrap();
     for shard in 0..SHARDS {
-        let (key, prefix) = ([u8::try_from(shard).unwrap(); 16], i64::try_from(shard).unwrap());
-        let row = "INSERT INTO action (key, stamp, format, body, wake_p, wake_o) VALUES (?1, 1, 999, '{}', ?2, 1)";
-        sql.execute(row, (key, prefix)).unwrap();
+        for (nth, spoilt) in ["1, 999, '{}'", "1, 1, 7", "-1, 1, '{}'", "1, 70000, '{}'"].into_iter().enumerate() {
+            let key = [u8::try_from(shard).unwrap(), u8::try_from(nth).unwrap()].repeat(8);
+            let row =
+                format!("INSERT INTO action (key, stamp, format, body, wake_p, wake_o) VALUES (?1, {spoilt}, ?2, 1)");
+            sql.execute(&row, (key, i64::try_from(shard).unwrap())).unwrap();
+        }
     }
     clock.advance(Span::hours(30));
     let pass = gate.tick();

@@ -483,6 +483,34 @@ mod tests {
         assert_eq!(all(&mut queue), ["quick"]);
     }
 
+    /// However many agents have calls, each has its turn before one of them has another; whose calls are all made leaves nothing behind.
+    #[test]
+    fn agents_take_turns() {
+        const AGENTS: usize = 3 * RUNNING_OF_AGENTS_MAX;
+        let (mut queue, mut begun) = (Queue::default(), VecDeque::new());
+        queue.put(of(1, "own"), job(10_000));
+        assert_eq!(all(&mut queue), ["own"]);
+        let whose = |number: usize| named((number % AGENTS) as u128, &format!("host{number}"));
+        for number in 0..2 * AGENTS {
+            queue.put(whose(number), job(number as u128));
+        }
+        for turn in 0..2 * AGENTS {
+            if turn >= RUNNING_OF_AGENTS_MAX {
+                let number = begun.pop_front().unwrap();
+                queue.done(&whose(number), job(number as u128));
+            }
+            let (next, id) = queue.next().unwrap();
+            let number = (0..2 * AGENTS).find(|it| job(*it as u128) == id).unwrap();
+            assert_eq!((next, number % AGENTS), (whose(number), turn % AGENTS));
+            begun.push_back(number);
+        }
+        for number in begun {
+            queue.done(&whose(number), job(number as u128));
+        }
+        let named = &queue.workspaces.values().next().unwrap().named;
+        assert!(named.agents.is_empty() && named.at.is_empty() && named.turns.is_empty(), "{named:?}");
+    }
+
     /// What agents name is called too, in turn, and leaves nothing behind.
     #[test]
     fn what_agents_name_is_called_in_turn() {

@@ -322,6 +322,7 @@ mod tests {
                 r#"Write: {"amount":4900,"command":7,"to":"Shop"}"#,
             ),
             (json!({ "command": hidden }), "Write: ls && rm -rf /"),
+            (json!({ "file": "\u{1f469}\u{200d}\u{1f680}" }), "Write: \u{1f469}\u{200d}\u{1f680}"),
             (json!({}), "Write"),
         ] {
             assert_eq!(asked(&input)["summary"], summary, "{input}");

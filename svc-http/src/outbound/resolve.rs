@@ -166,6 +166,8 @@ mod tests {
         while began.load(Ordering::SeqCst) < 2 {
             yield_now().await;
         }
+        // There is no place left, and none is waited for by whoever asks for what is being looked up.
+        let late = ask("a.example");
         given_up.abort();
         assert!(given_up.await.is_err());
         // A place is held by the thread, not by whoever asked for it.
@@ -175,7 +177,7 @@ mod tests {
         assert_eq!((began.load(Ordering::SeqCst), looks.places.available_permits()), (2, 0));
         assert!(!waits.is_finished());
         answers.clear();
-        for asked in [first, again, waits] {
+        for asked in [first, again, late, waits] {
             assert_eq!(asked.await.unwrap().unwrap(), [IpAddr::V4(Ipv4Addr::LOCALHOST)]);
         }
         assert_eq!(began.load(Ordering::SeqCst), 3);

@@ -233,12 +233,22 @@ fn load_waiting(conn: &Connection, redo: &mut Redo, key: Key) -> Result<Option<L
 
 /// stamp, format and body, in the columns from `first` on.
 pub(super) fn read_row(table: Table, row: &rusqlite::Row<'_>, first: usize) -> Result<(Stamp, Record), StoreError> {
-    let stamp = read_stamp(row, first).map_err(database)?;
-    let format: u16 = row.get(first + 1).map_err(database)?;
+    let stamp = read_stamp(row, first).map_err(of_a_row)?;
+    let format: u16 = row.get(first + 1).map_err(of_a_row)?;
     let (ValueRef::Text(body) | ValueRef::Blob(body)) = row.get_ref(first + 2).map_err(database)? else {
         return Err(StoreError::Malformed("a row's body is not text"));
     };
     Ok((stamp, Record::decode(table, format, body)?))
+}
+
+/// Why a number of a row could not be had: where it is what stands there, that is the row's own trouble.
+fn of_a_row(error: rusqlite::Error) -> StoreError {
+    match error {
+        rusqlite::Error::IntegralValueOutOfRange(..) | rusqlite::Error::InvalidColumnType(..) => {
+            StoreError::Malformed("a row's stamp or format is no number that it can be")
+        }
+        error => database(error),
+    }
 }
 
 /// A stamp; the counter begins at 1 and is never negative.

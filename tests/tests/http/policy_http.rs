@@ -476,6 +476,13 @@ async fn a_prompt_too_long_for_every_model_is_told_as_one() {
         );
         assert!(error["message"].as_str().unwrap().starts_with("prompt is too long: "), "{error}");
     }
+    // Where it is the answer that would be, no shorter prompt helps.
+    let mut body = chat("auto");
+    body["max_tokens"] = json!(100_000_000);
+    let got = desk.send(CHAT, &[], body.to_string().as_bytes()).await;
+    let error = got.json()["error"].clone();
+    assert_eq!((got.status, &error["bindingConstraint"]), (409, &json!("context")), "{error}");
+    assert!(error["code"].is_null() && !error["message"].as_str().unwrap().contains("too long"), "{error}");
 }
 
 /// Which model answers, under which law and with which tools of the provider's is policy's where it acts, wherever a request
