@@ -48,6 +48,23 @@ def test_messages_whole_and_streamed():
         assert text and whole.content[0].text == text and whole.usage.output_tokens > 0, whole
 
 
+def test_what_providers_leave_uncounted_is_told_by_an_estimate():
+    """Clients sum up their conversation once it has grown long: one that hears of nothing never would."""
+    name = "demo-large--usage-missing"
+    for upstream in desk.api(DEV, "upstreams")["data"]:
+        desk.api(DEV, "models", {"id": name, "upstreamId": upstream["id"], "prices": {"input": 1_000_000, "output": 1_000_000}})
+    ask = [{"role": "user", "content": "x" * 4_000}]
+    chat = {"model": f"demo-messages/{name}", "messages": ask, "max_tokens": 50}
+    messages = {"model": f"demo/{name}", "messages": ask, "max_tokens": 50}
+    whole = [CHAT.chat.completions.create(**chat).usage]
+    whole += [list(CHAT.chat.completions.create(**chat, stream=True, stream_options={"include_usage": True}))[-1].usage]
+    assert all(it.prompt_tokens > 1_000 and it.completion_tokens > 0 for it in whole), whole
+    told = [MESSAGES.messages.create(**messages).usage]
+    with MESSAGES.messages.stream(**messages) as stream:
+        told += [stream.get_final_message().usage]
+    assert all(it.input_tokens > 1_000 and it.output_tokens > 0 for it in told), told
+
+
 def test_tools_in_both_shapes():
     for provider in PROVIDERS:
         model = f"{provider}/demo-large"

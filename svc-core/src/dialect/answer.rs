@@ -16,7 +16,7 @@ use super::own::{self, is_free};
 use super::request::spliced;
 use super::usage::{self, Told};
 use super::write::Out;
-use crate::state::gateway::{Dialect, Service, Usage};
+use crate::state::gateway::{Dialect, Service, Usage, estimate_of_whole, tokens_of};
 use crate::value::id::CallId;
 
 /// What stands in the place of a picture, so that nobody waits for what was made and cannot be shown.
@@ -36,6 +36,7 @@ pub struct Answer {
     reported: Option<Usage>,
     finish: Option<Finish>,
     text_bytes: u64,
+    charged_input: u64,
     model: Option<Box<str>>,
     server_tools: BTreeMap<Box<str>, u64>,
     brought: BTreeSet<Box<str>>,
@@ -113,6 +114,7 @@ impl Answer {
             reported,
             finish,
             text_bytes,
+            charged_input: 0,
             model,
             server_tools,
             brought,
@@ -139,6 +141,12 @@ impl Answer {
     #[must_use]
     pub fn naming(self, names: ClientNames) -> Self {
         Self { names, ..self }
+    }
+
+    /// The same; where its provider does not tell what went in, so many tokens are charged.
+    #[must_use]
+    pub fn charging(self, charged_input: u64) -> Self {
+        Self { charged_input, ..self }
     }
 
     /// What the provider told of the usage; `None` where it told nothing, or zero beside text, so that it is to be
@@ -325,9 +333,10 @@ impl Answer {
         }
     }
 
-    /// The usage as the client is told it: nothing is made up where the provider told nothing.
+    /// The usage as a client of the other shape is told it: as the call is charged, be it by an estimate.
     fn told(&self) -> Usage {
-        self.reported.unwrap_or_default()
+        let estimate = || estimate_of_whole(self.charged_input, self.reported, tokens_of(self.text_bytes));
+        self.usage.unwrap_or_else(estimate)
     }
 }
 

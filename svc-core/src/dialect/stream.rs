@@ -61,11 +61,14 @@ pub struct StreamOptions {
     /// About how many tokens went in, which a stream of the messages shape says at its beginning; at its end it says what the provider
     /// has counted.
     pub input: u64,
+    /// How many tokens are charged as what went in where the provider does not tell: what a stream of the other shape says at its end
+    /// then.
+    pub charged_input: u64,
 }
 
 impl Default for StreamOptions {
     fn default() -> Self {
-        Self { strip_usage: false, created_s: 0, answers: 0, call: CallId::from_bits(0), input: 0 }
+        Self { strip_usage: false, created_s: 0, answers: 0, call: CallId::from_bits(0), input: 0, charged_input: 0 }
     }
 }
 
@@ -131,7 +134,7 @@ impl Stream {
         let writer = match (upstream, client) {
             (Dialect::Chat, Dialect::Chat) | (Dialect::Messages, Dialect::Messages) => Writer::Same(Signing::default()),
             (Dialect::Messages, Dialect::Chat) => Writer::Chat(ToChat::new(options)),
-            (Dialect::Chat, Dialect::Messages) => Writer::Messages(ToMessages::new(options.call, options.input)),
+            (Dialect::Chat, Dialect::Messages) => Writer::Messages(ToMessages::new(options)),
         };
         Self {
             upstream,

@@ -356,3 +356,42 @@ async fn the_worst_case_is_reserved_and_more_is_posted_in_full() {
     let spend = desk.read("reports/spend").await;
     assert!(spend["totals"]["estimatedMicros"].as_u64().unwrap() > 0, "{spend}");
 }
+
+/// Where a provider counts nothing, a client of the other API is told to the token what its call is charged, so that it knows when its
+/// conversation grows long; one of the provider's own gets what it sent.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_a_call_is_charged_is_what_its_client_is_told() {
+    let mut desk = Desk::new().await;
+    for knob in ["usage-missing", "usage-zero"] {
+        desk.mock.turn(knob).unwrap();
+        for (provider, path, [input, output]) in [
+            ("chat", MESSAGES, ["input_tokens", "output_tokens"]),
+            ("messages", CHAT, ["prompt_tokens", "completion_tokens"]),
+        ] {
+            let mut body = chat(&format!("{provider}/large-1"));
+            body["messages"][0]["content"] = json!("x".repeat(4_000));
+            let got = desk.send(path, &[], body.to_string().as_bytes()).await;
+            let whole = (got.ok()["usage"].clone(), desk.call_of(&got).await);
+            body["stream"] = json!(true);
+            if path == CHAT {
+                body["stream_options"] = json!({ "include_usage": true });
+            }
+            let heard = desk.stream(path, &[], &body).await;
+            let frames = heard.lines().filter_map(|it| serde_json::from_str::<Value>(it.strip_prefix("data: ")?).ok());
+            let mut told = frames.filter_map(|it| it.get("usage").filter(|it| it.is_object()).cloned());
+            let told = told.next_back().unwrap_or_else(|| panic!("no usage is told: {heard}"));
+            let streamed = (told, desk.call(&header_of(&heard, "x-svc-call-id").unwrap()).await);
+            for (told, call) in [whole, streamed] {
+                let place = format!("{knob} {provider} {path} {told} {call}");
+                let usage = &call["usage"];
+                assert_eq!((&told[input], &told[output]), (&usage["input"], &usage["output"]), "{place}");
+                assert!(usage["input"].as_u64().unwrap() > 1_000 && usage["output"].as_u64().unwrap() > 0, "{place}");
+                let cost = usage["input"].as_u64().unwrap() * 3 + usage["output"].as_u64().unwrap() * 15;
+                assert_eq!((&usage["estimated"], &call["costMicros"]), (&json!(true), &json!(cost)), "{place}");
+            }
+        }
+        let got = desk.chat("chat/large-1").await;
+        let untouched = &got.ok()["usage"];
+        assert!(untouched.is_null() || untouched["prompt_tokens"] == json!(0), "{knob} {untouched}");
+    }
+}

@@ -351,3 +351,32 @@ fn the_text_at_which_it_stopped_is_told() {
         assert_eq!(last.next_back(), Some(expected), "{told}");
     }
 }
+
+/// Where a provider tells no usage, or none that can be believed, a client of the other shape is told what the call is charged; one of
+/// its own shape gets what it sent.
+#[test]
+fn an_estimate_is_told_in_the_other_shape() {
+    let text = "a".repeat(40);
+    let chat = |usage: &str| format!(r#"{{"choices":[{{"message":{{"content":"{text}"}}}}]{usage}}}"#);
+    let message = |usage: &str| format!(r#"{{"content":[{{"type":"text","text":"{text}"}}]{usage}}}"#);
+    for (upstream, client, whole, [input, output]) in [
+        (CHAT, MESSAGES, chat(""), [77, 10]),
+        (CHAT, MESSAGES, chat(r#","usage":null"#), [77, 10]),
+        (CHAT, MESSAGES, chat(r#","usage":{"prompt_tokens":0,"completion_tokens":0,"total_tokens":0}"#), [77, 10]),
+        (CHAT, MESSAGES, chat(r#","usage":{"prompt_tokens":30,"completion_tokens":0}"#), [30, 10]),
+        (CHAT, MESSAGES, chat(r#","usage":{"completion_tokens":12}"#), [77, 12]),
+        (CHAT, MESSAGES, chat(r#","usage":{"prompt_tokens":30,"completion_tokens":5}"#), [30, 5]),
+        (MESSAGES, CHAT, message(""), [77, 10]),
+        (MESSAGES, CHAT, message(r#","usage":{"input_tokens":0,"output_tokens":0}"#), [77, 10]),
+        (MESSAGES, CHAT, message(r#","usage":{"input_tokens":30,"output_tokens":0}"#), [30, 10]),
+        (MESSAGES, CHAT, message(r#","usage":{"input_tokens":30,"output_tokens":5}"#), [30, 5]),
+    ] {
+        let answer = Answer::read(upstream, whole.as_bytes()).unwrap().charging(77);
+        assert_eq!(answer.to_client(upstream, 7, asked()), whole.as_bytes());
+        let told = json(&answer.to_client(client, 7, asked()));
+        let count = |name: &str| told.get("usage").and_then(|it| it.get(name)).and_then(Json::as_int);
+        let names =
+            if client == CHAT { ["prompt_tokens", "completion_tokens"] } else { ["input_tokens", "output_tokens"] };
+        assert_eq!(names.map(count), [Some(input), Some(output)], "{whole}");
+    }
+}

@@ -320,7 +320,8 @@ impl ToChat {
                 });
             });
         });
-        if let Some(usage) = meter.usage().filter(|_| !self.options.strip_usage) {
+        if !self.options.strip_usage {
+            let usage = meter.charged(self.options.charged_input);
             self.write(out, |out| {
                 out.name("choices").list(|_| {});
                 usage::write_chat(out.name("usage"), &usage);

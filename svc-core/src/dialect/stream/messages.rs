@@ -20,17 +20,13 @@ use super::super::usage;
 use super::super::write::Out;
 use super::meter::Meter;
 use super::tool::Tool;
-use super::{ALIVE, CALLS_MAX, HELD_MAX, NAME_MAX, whole_message};
+use super::{ALIVE, CALLS_MAX, HELD_MAX, NAME_MAX, StreamOptions, whole_message};
 use crate::state::gateway::Usage;
-use crate::value::id::CallId;
 
 /// Writes events of a message.
 #[derive(Debug)]
 pub(super) struct ToMessages {
-    /// The call that this answers.
-    call: CallId,
-    /// About how many tokens went in: a provider of the chat shape tells at the end alone how many there were.
-    input: u64,
+    options: StreamOptions,
     /// What the client goes by.
     names: ClientNames,
     /// Whose answer it is.
@@ -85,10 +81,9 @@ struct Piece<'a> {
 }
 
 impl ToMessages {
-    pub(super) fn new(call: CallId, input: u64) -> Self {
+    pub(super) fn new(options: StreamOptions) -> Self {
         Self {
-            call,
-            input,
+            options,
             names: ClientNames::default(),
             provider: Box::default(),
             id: None,
@@ -171,7 +166,8 @@ impl ToMessages {
         if std::mem::replace(&mut self.started, true) {
             return;
         }
-        let usage = Usage { input: self.input, ..Usage::default() };
+        // A provider of the chat shape tells at the end alone how much went in.
+        let usage = Usage { input: self.options.input, ..Usage::default() };
         let (id, model) = (self.id.as_deref().unwrap_or("\"msg_0\""), self.model.as_deref().unwrap_or("\"\""));
         event(out, "message_start", |out| {
             out.name("message").object(|out| {
@@ -398,7 +394,7 @@ impl ToMessages {
         self.close(out);
         let Some(tool) = self.tools.get_mut(at) else { return };
         tool.begun = true;
-        let id = self.names.of_call(&tool.id, || invented(self.call, at));
+        let id = self.names.of_call(&tool.id, || invented(self.options.call, at));
         tool.told.clone_from(&id);
         let name = self.names.of_client(&tool.name).to_owned();
         self.keep_beside(at, out);
@@ -500,7 +496,7 @@ impl ToMessages {
             _ if self.refused => Finish::Refusal,
             other => other.beside(self.tools.iter().any(|it| it.begun)),
         };
-        let usage = meter.reported().unwrap_or_default();
+        let usage = meter.charged(self.options.charged_input);
         event(out, "message_delta", |out| {
             out.name("delta").object(|out| {
                 finish.write_messages(out, self.stopped.as_deref());

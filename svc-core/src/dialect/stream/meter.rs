@@ -12,10 +12,7 @@ use super::super::own;
 use super::super::sse::Broken;
 use super::super::usage::{self, Told};
 use super::{NAME_MAX, SERVER_TOOLS_MAX, whole_message};
-use crate::state::gateway::{Dialect, Service, Usage};
-
-/// Bytes of text that a token has at the least, where tokens are guessed from texts.
-const BYTES_A_TOKEN: u64 = 4;
+use crate::state::gateway::{Dialect, Service, Usage, estimate_of_whole, tokens_of};
 
 /// What came of a stream so far.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -166,8 +163,18 @@ impl Meter {
     }
 
     pub(super) fn received(&self) -> Received {
-        let tokens = self.pieces.max(self.received.text_bytes.div_ceil(BYTES_A_TOKEN));
-        Received { usage: self.usage(), reported: self.reported(), tokens, ..self.received.clone() }
+        let (usage, reported, tokens) = (self.usage(), self.reported(), self.tokens());
+        Received { usage, reported, tokens, ..self.received.clone() }
+    }
+
+    /// What the call is charged where this is the whole answer: the usage, else an estimate that takes `input` for what went in
+    /// unless the provider told that.
+    pub(super) fn charged(&self, input: u64) -> Usage {
+        self.usage().unwrap_or_else(|| estimate_of_whole(input, self.reported(), self.tokens()))
+    }
+
+    fn tokens(&self) -> u64 {
+        self.pieces.max(tokens_of(self.received.text_bytes))
     }
 
     /// How many kinds of tools that the provider runs itself have been heard of.

@@ -34,8 +34,8 @@ pub use month::{Month, MonthId, PlanLimit, grace_advisory, until_next_month};
 pub use note::{REFUSAL_KEPT, RefusalNote};
 pub(crate) use price::is_default_service;
 pub use price::{
-    Fees, Percent, PriceTier, Prices, Received, ServicePrices, TokenPrices, Unpriced, estimate, input_bound,
-    likely_input, output_bound, output_room, tokens_of, worst_case,
+    Fees, Percent, PriceTier, Prices, Received, ServicePrices, TokenPrices, Unpriced, charged_input, estimate,
+    estimate_of_whole, input_bound, likely_input, output_bound, output_room, tokens_of, worst_case,
 };
 pub use routing::{Constraints, Mode, Objective, Profile, Routing, TaskClass, ToolRule};
 pub use task::{Credit, PullEnd, Task, TaskOutcome, TaskStatus};

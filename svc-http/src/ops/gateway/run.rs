@@ -13,7 +13,9 @@ use svc_core::rules::gateway::admit::{Admitted, Place};
 use svc_core::rules::gateway::finish::Tried;
 use svc_core::rules::gateway::payer::{CallKey, may_call};
 use svc_core::rules::gateway::retry::{Retry, RetryCall};
-use svc_core::state::gateway::{Attempt, Call as CallRow, CallEnd, Demand, Model, Upstream, Usage, likely_input};
+use svc_core::state::gateway::{
+    Attempt, Call as CallRow, CallEnd, Demand, Model, Upstream, Usage, charged_input, likely_input,
+};
 use svc_core::state::people::DataLoss;
 use svc_core::value::id::HoldId;
 use svc_store::Gate;
@@ -323,6 +325,9 @@ impl Run {
             let name = upstream.name.as_str();
             (name, dialect::Target::of(upstream, model).signs_apart().then_some(name))
         });
+        let about = |tokens: fn(&Model, &Demand) -> u64| {
+            self.admitted.at(place).map_or(0, |(_, model)| tokens(model, &self.demand))
+        };
         let same = target.dialect() == self.demand.dialect;
         let (query, headers) = if same { (self.query.as_deref(), &self.passed_on[..]) } else { (None, &[][..]) };
         let call =
@@ -331,6 +336,7 @@ impl Run {
             Reply::Whole(whole) => {
                 let read = Read::read(target.dialect(), &whole.body).map_err(|why| whole.failed(target, &why))?;
                 let read = read.naming(self.body.names(target.dialect())).of_provider(provider).signed_by(apart);
+                let read = read.charging(about(charged_input));
                 let (status, first_ms, ms) = (whole.status, whole.first_ms, whole.ms);
                 Ok(Answered::Whole { read: Box::new(read), status, first_ms, ms })
             }
@@ -340,7 +346,8 @@ impl Run {
                     created_s: self.created_s(),
                     answers: self.demand.answers,
                     call: self.admitted.call.id,
-                    input: self.admitted.at(place).map_or(0, |(_, model)| likely_input(model, &self.demand)),
+                    input: about(likely_input),
+                    charged_input: about(charged_input),
                 };
                 let stream = Stream::new(target.dialect(), self.demand.dialect, options)
                     .hiding(target.secrets())

@@ -98,6 +98,54 @@ fn a_beginning_says_about_how_much_went_in() {
     assert_eq!(counted, ["77", "20"], "{out}");
 }
 
+/// Where a provider tells no usage, or none that can be believed, a client of the other shape is told what the call is charged, if it
+/// asked at all where its shape lets it; one of its own shape gets what it sent.
+#[test]
+fn an_estimate_is_told_in_the_other_shape() {
+    let told = |upstream, client, strip_usage, text: &str| {
+        let options =
+            StreamOptions { strip_usage, answers: 1, input: 70, charged_input: 77, ..StreamOptions::default() };
+        let (mut stream, mut out) = (Stream::new(upstream, client, options), Vec::new());
+        stream.push(text.as_bytes(), &mut out).unwrap();
+        assert_eq!(stream.end(&mut out), Ending::Clean, "{text}");
+        String::from_utf8(out).unwrap()
+    };
+    let words = chat_chunk(r#"{"content":"word "}"#, "null").repeat(60);
+    let frame = |usage: &str| format!("data: {{\"choices\":[],\"usage\":{usage}}}\n\n");
+    for (usage, expected) in [
+        (String::new(), (77, 75)),
+        (frame("null"), (77, 75)),
+        (frame(r#"{"prompt_tokens":0,"completion_tokens":0,"total_tokens":0}"#), (77, 75)),
+        (frame(r#"{"prompt_tokens":30,"completion_tokens":0}"#), (30, 75)),
+        (frame(r#"{"completion_tokens":500}"#), (77, 500)),
+        (frame(r#"{"prompt_tokens":30,"completion_tokens":12}"#), (30, 12)),
+    ] {
+        let text = [&*words, &chat_chunk("{}", "\"stop\""), &usage, DONE].concat();
+        assert_eq!(hear(MESSAGES, &told(CHAT, MESSAGES, true, &text)).usage, Some(expected), "{usage}");
+        assert_eq!(told(CHAT, CHAT, false, &text), text);
+        let unended = text.replace(DONE, "");
+        assert_eq!(hear(MESSAGES, &told(CHAT, MESSAGES, true, &unended)).usage, Some(expected), "{usage}");
+    }
+    let start = messages_event("message_start", r#","message":{"id":"m","model":"m-1"}"#);
+    let block = messages_event("content_block_start", r#","index":0,"content_block":{"type":"text","text":""}"#);
+    let word = messages_event("content_block_delta", r#","index":0,"delta":{"type":"text_delta","text":"word "}"#);
+    let closed = messages_event("content_block_stop", r#","index":0"#);
+    for (usage, expected) in [
+        ("", (77, 75)),
+        (r#","usage":{"input_tokens":0,"output_tokens":0}"#, (77, 75)),
+        (r#","usage":{"input_tokens":30}"#, (30, 75)),
+        (r#","usage":{"output_tokens":500}"#, (77, 500)),
+        (r#","usage":{"input_tokens":30,"output_tokens":12}"#, (30, 12)),
+    ] {
+        let end = messages_event("message_delta", &format!(r#","delta":{{"stop_reason":"end_turn"}}{usage}"#));
+        let stop = messages_event("message_stop", "");
+        let text = [&*start, &block, &word.repeat(60), &closed, &end, &stop].concat();
+        assert_eq!(hear(CHAT, &told(MESSAGES, CHAT, false, &text)).usage, Some(expected), "{usage}");
+        assert_eq!(hear(CHAT, &told(MESSAGES, CHAT, true, &text)).usage, None, "{usage}");
+        assert_eq!(told(MESSAGES, MESSAGES, false, &text), text);
+    }
+}
+
 /// What begins a stream of the chat shape is the role alone: a client takes a content that is there for a text, and an answer of calls
 /// has none.
 #[test]

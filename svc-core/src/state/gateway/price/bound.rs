@@ -88,18 +88,31 @@ pub fn worst_case(model: &Model, at: Dialect, demand: &Demand) -> Result<MicroUs
 }
 
 /// What is charged for where a call ended without its final usage (CONTRACT part 2, "No final usage"): the provider's
-/// own figure of the input, else a quarter of its bound, of which a model takes in no more than it takes in at all; and as output
-/// the tokens received, or what the model makes in the time since it was sent, at most all that the call's answers may have, if that
-/// is more. Whoever posts its cost takes at most the reservation.
+/// own figure of the input, else [`charged_input`]; and as output the tokens received, or what the model makes in the time since it
+/// was sent, at most all that the call's answers may have, if that is more. Whoever posts its cost takes at most the reservation.
 #[must_use]
 pub fn estimate(model: &Model, demand: &Demand, received: &Received) -> Usage {
-    let guess = tokens_of(input_bound(model, demand)).min(model.context_window);
-    let guess = Usage { input: guess, ..Usage::default() };
-    let input = received.reported.filter(|it| it.all_input() > 0).unwrap_or(guess);
     let made = u128::from(received.elapsed_ms).saturating_mul(u128::from(received.tokens_per_second)).div_ceil(1_000);
-    let told = received.reported.unwrap_or_default();
     let most = output_bound(model, demand).saturating_mul(u64::from(demand.answers.max(1)));
-    let output = u64::try_from(made).unwrap_or(u64::MAX).min(most).max(received.tokens).max(told.all_output());
+    let made = u64::try_from(made).unwrap_or(u64::MAX).min(most);
+    estimate_of_whole(charged_input(model, demand), received.reported, received.tokens.max(made))
+}
+
+/// How many tokens are charged as what went in where the provider does not tell: a quarter of the bound, of which a model takes in no
+/// more than it takes in at all.
+#[must_use]
+pub fn charged_input(model: &Model, demand: &Demand) -> u64 {
+    tokens_of(input_bound(model, demand)).min(model.context_window)
+}
+
+/// The [`estimate`] for an answer that came to its end, of which nothing was made beside the `tokens` that came: what its client may be
+/// told without a clock. `input` is [`charged_input`].
+#[must_use]
+pub fn estimate_of_whole(input: u64, reported: Option<Usage>, tokens: u64) -> Usage {
+    let guess = Usage { input, ..Usage::default() };
+    let input = reported.filter(|it| it.all_input() > 0).unwrap_or(guess);
+    let told = reported.unwrap_or_default();
+    let output = tokens.max(told.all_output());
     Usage { output: output.saturating_sub(told.reasoning), reasoning: told.reasoning, estimated: true, ..input }
 }
 

@@ -13,7 +13,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 pub use self::bound::{
-    Received, estimate, input_bound, likely_input, output_bound, output_room, tokens_of, worst_case,
+    Received, charged_input, estimate, estimate_of_whole, input_bound, likely_input, output_bound, output_room,
+    tokens_of, worst_case,
 };
 pub use self::cost::{Fees, Unpriced};
 pub use self::percent::Percent;
