@@ -6,10 +6,12 @@ use svc_core::engine::Engine;
 use svc_core::refusal::Kind;
 use svc_core::rules::people::by::By;
 use svc_core::rules::people::keys::NewKey;
-use svc_core::rules::people::mandates::{Content, GrantMandate, RevokeMandate};
+use svc_core::rules::people::mandates::{ChangeMandate, Content, GrantMandate, RevokeMandate};
 use svc_core::rules::people::register_agent::RegisterAgent;
 use svc_core::state::evidence::Entry;
-use svc_core::state::gate::{AGENT_MANDATES_MAX, Agent, Code, Details, Effect, Mandate, Verb};
+use svc_core::state::gate::{
+    AGENT_MANDATES_MAX, Agent, Code, Details, Effect, Mandate, MerchantsChange, Set, TermsChange, Verb,
+};
 use svc_core::state::people::Outside;
 use svc_core::testing::world::{paying, payment, request, terms, tool_call};
 use svc_core::value::Span;
@@ -403,4 +405,29 @@ fn thresholds_are_those_of_the_mandate_charged() {
     assert_eq!(ask(&mut world, &agent, payment(200, "EUR", narrow)), (Verb::Allow, vec![]));
     assert_eq!(ask(&mut world, &agent, payment(200, "EUR", narrow)).0, Verb::Allow, "noted only");
     assert_eq!(ask(&mut world, &agent, payment(200, "EUR", wide)), asked);
+}
+
+/// Lists of merchants and tools name nothing twice, however they were written and whether they are new or changed.
+#[test]
+fn no_list_names_anything_twice() {
+    let (mut world, agent) = calm(&[]);
+    let (workspace, agent) = (agent.workspace, agent.agent);
+    let said = r#"{"name":"M","actions":["tool.call"],"merchants":{"allow":["a.example","a.example"],"deny":["b.example","b.example"]},
+        "tools":{"deny":["rm","ls","rm"]}}"#;
+    let content = Content::Whole(Box::new(terms(said)));
+    let granted = world.run(GrantMandate::new(workspace, agent, content)).unwrap();
+    let counts = |it: &Mandate| {
+        let merchants = it.merchants.as_ref().unwrap();
+        let lists = [&merchants.allow, &merchants.deny].map(|it| it.as_ref().unwrap().len());
+        (lists, it.tools.as_ref().unwrap().deny.as_ref().unwrap().len())
+    };
+    assert_eq!(counts(&granted), ([1, 1], 2));
+    let twice = vec!["c.example".parse().unwrap(), "C.example".parse().unwrap()];
+    let merchants = MerchantsChange { allow: Set::Keep, deny: Set::To(twice) };
+    let change = TermsChange { merchants: Set::To(merchants), ..TermsChange::default() };
+    let (mandate, by, paused, counted) = (granted.id.mandate, By::Program, None, None);
+    let asked = ChangeMandate { workspace, by, agent, mandate, change, paused, confirm_broaden: false, counted };
+    let changed = world.run(asked.clone()).unwrap();
+    assert_eq!((counts(&changed.mandate), changed.mandate.id.version), (([1, 1], 2), 2));
+    assert_eq!(world.run(asked).unwrap().mandate.id.version, 2, "what says the same is no change");
 }

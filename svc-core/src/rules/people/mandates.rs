@@ -115,7 +115,7 @@ fn no_canary(agent: &Agent) -> Result<(), Refusal> {
 /// Looks up what is meant.
 pub(super) fn read(scope: &mut Scope<'_>, workspace: &Workspace, content: &Content) -> Result<Meant, Halt> {
     let name = match content {
-        Content::Whole(terms) => return Ok(Meant { terms: Terms::clone(terms), template: None }),
+        Content::Whole(terms) => return Ok(Meant { terms: Terms::clone(terms).without_repeats(), template: None }),
         Content::Template(name) => name,
     };
     let label = Label::parse(name).map_err(|_| Refusal::unknown_template(name))?;

@@ -1,5 +1,6 @@
 //! Mandates: what an agent may do without asking. A version is immutable; a change makes the next one.
 
+use std::collections::BTreeSet;
 use std::ops::Deref;
 
 use serde::{Deserialize, Serialize};
@@ -354,6 +355,16 @@ impl Terms {
         self
     }
 
+    /// The same with no name twice in its lists of merchants and of tools, where it says nothing more.
+    #[must_use]
+    pub fn without_repeats(mut self) -> Self {
+        let merchants = self.merchants.iter_mut().flat_map(|it| [&mut it.allow, &mut it.deny]);
+        merchants.flatten().for_each(unrepeated);
+        let tools = self.tools.iter_mut().flat_map(|it| [&mut it.allow, &mut it.deny]);
+        tools.flatten().for_each(unrepeated);
+        self
+    }
+
     /// Everything that makes these terms no mandate (CONTRACT part 2, "Mandate"), with dotted paths.
     #[must_use]
     pub fn faults(&self, now: Timestamp) -> Vec<FieldError> {
@@ -398,6 +409,11 @@ impl Terms {
         fault(self.expires_at.is_some_and(|end| end <= now), "expiresAt", "must be in the future");
         faults
     }
+}
+
+fn unrepeated<T: Clone + Ord>(list: &mut Vec<T>) {
+    let mut seen = BTreeSet::new();
+    list.retain(|it| seen.insert(it.clone()));
 }
 
 #[cfg(test)]

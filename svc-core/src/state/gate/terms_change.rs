@@ -131,10 +131,10 @@ impl TermsChange {
         brought.flatten().any(|it| it.tells_servers_apart(old, new))
     }
 
-    /// The terms after the change.
+    /// The terms after the change. No list that it brings names anything twice.
     #[must_use]
     pub fn onto(&self, old: &Terms) -> Terms {
-        Terms {
+        let terms = Terms {
             name: self.name.clone().unwrap_or_else(|| old.name.clone()),
             actions: self.actions.clone().unwrap_or_else(|| old.actions.clone()),
             limits: match &self.limits {
@@ -163,7 +163,9 @@ impl TermsChange {
             },
             duplicates: self.duplicates.unwrap_or(old.duplicates),
             expires_at: self.expires_at.onto(old.expires_at),
-        }
+        };
+        // Lists that no one touches stay as they are stored: what changes nothing makes no version.
+        if self.merchants.is_kept() && self.tools.is_kept() { terms } else { terms.without_repeats() }
     }
 
     /// The terms of a new mandate; `None` where it has no name or speaks of no types.
