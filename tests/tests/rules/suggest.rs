@@ -4,11 +4,16 @@ use svc_core::rules::gate::Caller;
 use svc_core::rules::gate::decide::Choice;
 use svc_core::rules::gate::suggest::{SUGGEST_FROM, SUGGEST_WINDOW, Suggestion, SuggestionKind, suggestions};
 use svc_core::rules::people::by::{By, Person};
-use svc_core::state::gate::{Action, Approval, Declared, Request};
+use svc_core::rules::people::mandates::{ChangeMandate, Content, GrantMandate, RevokeMandate};
+use svc_core::state::gate::{
+    Action, Agent, Approval, Declared, Details, Duplicates, MerchantsChange, Request, Set, Terms, TermsChange, Tier,
+    Verb,
+};
 use svc_core::testing::World;
-use svc_core::testing::world::{payment, request, tool_call};
+use svc_core::testing::world::{payment, request, terms, tool_call};
 use svc_core::value::Span;
-use svc_core::value::id::ApprovalId;
+use svc_core::value::id::{ApprovalId, MandateId};
+use svc_core::value::json::Json;
 use svc_core::value::text::Source;
 
 use super::{PAY, calm};
@@ -34,6 +39,38 @@ impl Past {
         let id = self.world.authorize(&self.agent, request).id();
         self.world.decide(&self.owner, id, choice).unwrap();
         self.asked.push(self.world.row::<Action>(id).approval.unwrap());
+    }
+
+    /// Payments of these amounts to one merchant, each decided so.
+    fn pay(&mut self, amounts: &[i64], domain: &str, choice: Choice) {
+        for amount in amounts {
+            self.ask(payment(*amount, "EUR", domain), choice);
+        }
+    }
+
+    /// What the gate says now.
+    fn verb(&mut self, request: Request) -> Verb {
+        self.world.advance(Span::minutes(11));
+        self.world.authorize(&self.agent, request).verb()
+    }
+
+    fn grant(&mut self, terms: Terms) -> MandateId {
+        let content = Content::Whole(Box::new(terms));
+        let grant = GrantMandate::new(self.agent.workspace, self.agent.agent, content);
+        self.world.run(GrantMandate { confirm_broaden: true, ..grant }).unwrap().id.mandate
+    }
+
+    /// Puts what the rule says in the place of what it replaces.
+    fn tighten(&mut self, rule: &Suggestion) {
+        let deny = rule.terms.merchants.clone().unwrap().deny.unwrap();
+        let merchants = MerchantsChange { allow: Set::Keep, deny: Set::To(deny) };
+        let change = TermsChange { merchants: Set::To(merchants), ..TermsChange::default() };
+        let (workspace, agent, by) = (self.agent.workspace, self.agent.agent, By::Program);
+        let (mandate, paused, counted) = (rule.replaces.unwrap(), None, None);
+        let confirm_broaden = false;
+        self.world
+            .run(ChangeMandate { workspace, by, agent, mandate, change, paused, confirm_broaden, counted })
+            .unwrap();
     }
 
     fn suggested(&mut self) -> Vec<Suggestion> {
@@ -126,4 +163,144 @@ fn a_rule_names_its_merchant_or_its_tool() {
     }
     let [rule] = past.suggested().try_into().unwrap();
     assert_eq!(rule.terms.tools.unwrap().allow.unwrap()[0].as_str(), "search");
+}
+
+/// What pays a merchant up to an amount, and asks above another one.
+fn asking(above: i64, most: i64, domain: &str) -> String {
+    format!(
+        r#"{{"name":"Asks","actions":["payment"],"duplicates":"record","merchants":{{"allow":["{domain}"]}},
+            "limits":{{"currency":"EUR","perAction":{most},"askAbove":{above}}}}}"#
+    )
+}
+
+/// A rule that was granted is suggested no more, until it is gone: then the same one is again. What it does not cover makes another,
+/// which tells of that alone.
+#[test]
+fn a_rule_in_force_is_not_suggested() {
+    let mut past = Past::new(&[]);
+    past.pay(&[100, 300, 200], "shop.example", Choice::Approve);
+    let [rule] = past.suggested().try_into().unwrap();
+    let mandate = past.grant(rule.terms.clone());
+    assert_eq!(past.suggested(), []);
+    past.pay(&[301, 400, 302], "shop.example", Choice::Approve);
+    let [wider] = past.suggested().try_into().unwrap();
+    assert_eq!(wider.would_have_saved, past.asked[3..]);
+    assert_eq!((wider.would_have_allowed, wider.terms.limits.unwrap().per_action), (3, Some(400)));
+    past.asked.truncate(3);
+    let (workspace, agent) = (past.agent.workspace, past.agent.agent);
+    past.world.run(RevokeMandate { workspace, by: By::Program, agent, mandate }).unwrap();
+    let [again] = past.suggested().try_into().unwrap();
+    assert_eq!((again.id, again.would_have_saved), (rule.id, past.asked.clone()));
+}
+
+/// A rule that the gate would not choose saves nobody a question: the older of two mandates that leave as much is charged, and asks.
+#[test]
+fn a_rule_that_is_never_chosen_is_not_suggested() {
+    for (most, is_chosen) in [(300, false), (301, true)] {
+        let mut past = Past::new(&[&asking(10, most, "shop.example")]);
+        past.pay(&[300, 200, 250], "shop.example", Choice::Approve);
+        let Some(rule) = past.suggested().pop() else {
+            assert!(!is_chosen, "{most}");
+            past.grant(terms(&asking(300, 300, "shop.example")));
+            assert_eq!(past.verb(payment(200, "EUR", "shop.example")), Verb::Ask);
+            continue;
+        };
+        assert!(is_chosen, "{most}: {rule:?}");
+        assert_eq!((rule.would_have_saved.len(), rule.would_have_allowed), (3, 3));
+        past.grant(rule.terms);
+        past.world.advance(Span::hours(24));
+        assert_eq!(past.verb(payment(200, "EUR", "shop.example")), Verb::Allow);
+    }
+}
+
+/// What is counted is what would be asked or denied as things stand: a mandate of since that covers some of it leaves the rest.
+#[test]
+fn what_is_covered_already_counts_for_nothing() {
+    let mut past = Past::new(&[]);
+    past.pay(&[100, 200, 300, 400], "shop.example", Choice::Approve);
+    past.grant(terms(&asking(100, 100, "shop.example")));
+    let [rule] = past.suggested().try_into().unwrap();
+    assert_eq!((rule.would_have_saved, rule.would_have_allowed), (past.asked[1..].to_vec(), 3));
+    past.grant(terms(&asking(200, 200, "shop.example")));
+    assert_eq!(past.suggested(), [], "two are no three");
+}
+
+/// A limit that was full when a person was asked made it ask, though its period has ended since.
+#[test]
+fn a_limit_that_was_full_made_it_ask() {
+    let full = asking(1_000, 1_000, "shop.example")
+        .replace("\"askAbove\"", "\"onLimit\":\"ask\",\"perPeriod\":{\"amount\":100,\"period\":\"day\"},\"askAbove\"");
+    let mut past = Past::new(&[&full]);
+    assert_eq!(past.verb(payment(90, "EUR", "shop.example")), Verb::Allow);
+    past.pay(&[60, 70, 80], "shop.example", Choice::Approve);
+    past.world.advance(Span::hours(48));
+    let [rule] = past.suggested().try_into().unwrap();
+    assert_eq!(rule.would_have_saved, past.asked);
+    past.grant(rule.terms);
+    assert_eq!(past.suggested(), []);
+}
+
+/// Where a mandate denies the merchant since, nothing is suggested: no mandate allows what another one denies.
+#[test]
+fn a_merchant_that_is_denied_since_is_not_suggested() {
+    let mut past = Past::new(&[]);
+    past.pay(&[100, 200, 300], "shop.example", Choice::Approve);
+    assert_eq!(past.suggested().len(), 1);
+    past.grant(terms(r#"{"name":"No","actions":["crm.x"],"merchants":{"deny":["*.example.net","shop.example"]}}"#));
+    assert_eq!(past.suggested(), []);
+}
+
+/// Nor is a rule of an agent that is asked about whatever its mandates say.
+#[test]
+fn a_restricted_agent_is_suggested_nothing() {
+    let mut past = Past::new(&[]);
+    past.pay(&[100, 200, 300], "shop.example", Choice::Approve);
+    past.world.edit::<Agent>(past.agent.agent, |it| it.tier = Tier::Restricted);
+    assert_eq!(past.suggested(), []);
+}
+
+/// What a mandate denies already, the tightened one or any other, is suggested no more, and no list grows by a name that it has.
+#[test]
+fn what_is_denied_already_is_not_tightened() {
+    let wide = r#"{"name":"Wide","actions":["payment"],"duplicates":"record",
+        "limits":{"currency":"EUR","perAction":1000,"askAbove":10}}"#;
+    let mut past = Past::new(&[wide]);
+    past.pay(&[100, 200, 150], "bad.example", Choice::Deny);
+    let [rule] = past.suggested().try_into().unwrap();
+    assert_eq!((rule.kind, &rule.would_have_saved), (SuggestionKind::Tighten, &past.asked));
+    past.tighten(&rule);
+    assert_eq!(past.suggested(), []);
+    past.pay(&[100, 200, 150], "worse.example", Choice::Deny);
+    let [rule] = past.suggested().try_into().unwrap();
+    let deny = rule.terms.merchants.as_ref().unwrap().deny.clone().unwrap();
+    assert_eq!(deny.iter().map(ToString::to_string).collect::<Vec<_>>(), ["bad.example", "worse.example"]);
+    past.grant(terms(r#"{"name":"No","actions":["crm.x"],"merchants":{"deny":["worse.example"]}}"#));
+    assert_eq!(past.suggested(), []);
+}
+
+/// What a person refused and a mandate allows since is not asked about: nothing has to be tightened for that.
+#[test]
+fn what_is_allowed_since_is_not_tightened() {
+    let mut past = Past::new(&[&asking(10, 1_000, "other.example")]);
+    past.pay(&[100, 200, 150], "shop.example", Choice::Deny);
+    assert_eq!(past.suggested().len(), 1);
+    let allowed = Terms { duplicates: Duplicates::Record, ..terms(&asking(1_000, 1_000, "shop.example")) };
+    past.grant(allowed);
+    assert_eq!(past.suggested(), []);
+}
+
+/// A mandate that names the fields of what was asked covers it: its details are looked at where that matters.
+#[test]
+fn a_mandate_over_fields_covers_what_it_names() {
+    let details = || Details::of(&Json::Object(vec![("city".to_owned(), Json::Null)])).unwrap();
+    let fields = |name| format!(r#"{{"name":"F","actions":["tool.call"],"fields":{{"allow":["{name}"]}}}}"#);
+    for (name, is_covered) in [("city", true), ("name", false)] {
+        let mut past = Past::new(&[]);
+        for _ in 0..3 {
+            past.ask(tool_call("weather").with_details(details()), Choice::Approve);
+        }
+        assert_eq!(past.suggested().len(), 1);
+        past.grant(terms(&fields(name)));
+        assert_eq!(past.suggested().is_empty(), is_covered, "{name}");
+    }
 }

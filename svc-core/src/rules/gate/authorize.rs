@@ -165,7 +165,7 @@ fn prefetch(scope: &mut Scope<'_>, asked: &Authorize) -> Result<(), Halt> {
 
 /// Whether the workspace's tool table marks the action's tool, by its own name or, where it is a server's, by the name that
 /// its results are noted under.
-fn tool_is_sink(scope: &mut Scope<'_>, workspace: &Workspace, request: &Request) -> Result<bool, Halt> {
+pub(super) fn tool_is_sink(scope: &mut Scope<'_>, workspace: &Workspace, request: &Request) -> Result<bool, Halt> {
     let Some(tool) = &request.tool else { return Ok(false) };
     let routing = scope.get::<Routing>(workspace.id)?.ok_or_else(Refusal::internal)?;
     let server = tool.tool.server.as_ref().map(Label::as_str);
