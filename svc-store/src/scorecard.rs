@@ -64,7 +64,7 @@ impl Gate {
         let first = asked.from.map_or_else(|| last.saturating_sub(DEFAULT_DAYS - 1), |from| zone.day(from));
         let mut counts = Counts::default();
         let of_agent = |it: &Option<AgentId>| asked.agent.is_none() || asked.agent == *it;
-        let by_days = self.by_days(&chain, &zone, &(first..=last))?;
+        let by_days = self.by_days(&chain, &zone, &(first..=last), is_open)?;
         by_days.iter().filter(|((_, it), _)| of_agent(it)).for_each(|(_, it)| counts.add(it));
         let checkpoint = Object::new().raw("size", &chain.size.to_string()).text("root", &chain.root().to_string());
         let window = Object::new()
@@ -89,14 +89,15 @@ impl Gate {
     }
 
     /// What the ledger's records of these days of the workspace's zone come to, by day and agent, from the same tallies as a
-    /// scorecard. What later records gave back of a day's reservations is taken off them, and what has lapsed is posted.
+    /// scorecard. What later records gave back of a day's reservations is taken off them, and what has lapsed is posted; how much
+    /// lapsed that paid nothing is counted in a scorecard alone.
     ///
     /// # Errors
     /// `not_found` where there is no such workspace; the store does not answer.
     pub fn tallied(&self, workspace: WorkspaceId, days: RangeInclusive<i64>) -> Result<Tallied, Failed> {
         self.place(workspace)?;
         let chain = self.read(|scope| proof::chain(scope, workspace))?;
-        self.by_days(&chain, &self.zone(workspace)?, &days)
+        self.by_days(&chain, &self.zone(workspace)?, &days, reserves)
     }
 
     fn zone(&self, workspace: WorkspaceId) -> Result<Zone, Failed> {
@@ -106,13 +107,19 @@ impl Gate {
 
     /// What the records of these days come to. Up to [`OPEN_MAX`] after them more may be reserved for what was asked for on them;
     /// it may be given back by any record after it, as timers run late where no server ran. So what comes later is read for as long
-    /// as anything is reserved.
-    fn by_days(&self, chain: &Chain, zone: &Zone, days: &RangeInclusive<i64>) -> Result<Tallied, Failed> {
+    /// as a day `holds` anything: by its money, or also by how many actions are open.
+    fn by_days(
+        &self,
+        chain: &Chain,
+        zone: &Zone,
+        days: &RangeInclusive<i64>,
+        holds: fn(&Counts) -> bool,
+    ) -> Result<Tallied, Failed> {
         let mut found = Tallied::new();
         let begin = self.first_at(chain, zone.start(*days.start()))?;
         let over = zone.start(days.end().saturating_add(1)).plus(OPEN_MAX);
         let end = if self.now() < over { chain.size } else { self.first_at(chain, over)? };
-        let (mut number, holds) = (begin / TALLIED, |it: &Counts| it.reserved().any(|(_, amount)| amount != 0));
+        let mut number = begin / TALLIED;
         let from = |number: u64| number.saturating_mul(TALLIED);
         while from(number) < end || (from(number) < chain.size && found.values().any(holds)) {
             for (day, agent, counts) in self.tally(chain, zone, number)? {
@@ -123,16 +130,21 @@ impl Gate {
             number = number.saturating_add(1);
         }
         for ((day, agent), counts) in &mut found {
-            self.lapse(zone, *day, *agent, counts)?;
+            self.lapse(zone, (*day, *agent), counts, holds)?;
         }
         Ok(found)
     }
 
     /// Of what reserves nothing of its mandate no record tells that it lapsed: its row does as long as it may be open, and
     /// whatever is left of a day after that has lapsed.
-    fn lapse(&self, zone: &Zone, day: i64, agent: Option<AgentId>, counts: &mut Counts) -> Result<(), Failed> {
+    fn lapse(
+        &self,
+        zone: &Zone,
+        (day, agent): (i64, Option<AgentId>),
+        counts: &mut Counts,
+        holds: fn(&Counts) -> bool,
+    ) -> Result<(), Failed> {
         let (now, begin, end) = (self.now(), zone.start(day), zone.start(day.saturating_add(1)));
-        let holds = |counts: &Counts| counts.reserved().any(|(_, amount)| amount != 0);
         let Some(agent) = agent.filter(|_| holds(counts)) else { return Ok(()) };
         if now >= end.plus(OPEN_MAX) {
             counts.lapse_all();
@@ -143,10 +155,9 @@ impl Gate {
             Range { from: ulid_bits(begin, 0), until: ulid_bits(end.min(now.minus(LAPSE_AFTER)), 0), ..all };
         while range.from < range.until && holds(counts) {
             let found = self.scan(&range)?;
-            for action in found.iter().filter_map(|it| Action::peel(it.row.record.as_ref()?)) {
-                if let Some(payment) = action.payment.as_ref().filter(|_| action.has_lapsed_unrecorded(now)) {
-                    counts.lapse(payment.currency.as_str(), payment.amount);
-                }
+            let actions = found.iter().filter_map(|it| Action::peel(it.row.record.as_ref()?));
+            for action in actions.filter(|it| it.has_lapsed_unrecorded(now)) {
+                counts.lapse(action.payment.as_ref().map(|it| (it.currency.as_str(), it.amount)));
             }
             match found.last() {
                 Some(last) if found.len() == PAGE => range.after = Some((last.order, last.row.key)),
@@ -192,6 +203,16 @@ impl Gate {
             Ok(found)
         })
     }
+}
+
+/// Whether anything is reserved.
+fn reserves(counts: &Counts) -> bool {
+    counts.reserved().any(|(_, amount)| amount != 0)
+}
+
+/// The same, or whether an action is open.
+fn is_open(counts: &Counts) -> bool {
+    counts.open() > 0 || reserves(counts)
 }
 
 fn counts_text(counts: &Counts) -> String {
@@ -242,10 +263,10 @@ mod tests {
     #[test]
     fn no_amount_is_below_zero() {
         let mut counts = Counts::default();
-        counts.lapse("EUR", 500);
-        counts.lapse("USD", 300);
-        counts.lapse("EUR", -700);
-        counts.lapse("USD", -100);
+        counts.lapse(Some(("EUR", 500)));
+        counts.lapse(Some(("USD", 300)));
+        counts.lapse(Some(("EUR", -700)));
+        counts.lapse(Some(("USD", -100)));
         let told = r#"[{"allowed":0,"currency":"EUR","settled":0},{"allowed":0,"currency":"USD","settled":200}]"#;
         assert_eq!(amounts_text(&counts), told);
     }

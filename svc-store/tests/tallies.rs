@@ -5,26 +5,35 @@ use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use svc_core::rules::gate::Caller;
 use svc_core::rules::gate::decide::Choice;
 use svc_core::rules::gate::drill::{EndDrill, FreezeCanary, StartDrill};
 use svc_core::rules::people::by::By;
 use svc_core::rules::people::keys::NewKey;
 use svc_core::state::evidence::{Chain, Counted, TALLIED, Tally, TallyId};
+use svc_core::state::gate::receipt::Signer;
 use svc_core::state::gate::{OPEN_MAX, OutcomeStatus};
-use svc_core::state::people::{Role, Settings as WorkspaceSettings};
+use svc_core::state::people::{Purpose, Role, Settings as WorkspaceSettings};
 use svc_core::store::MemoryStore;
-use svc_core::testing::world::{World, charge, payment, terms};
+use svc_core::testing::world::{World, charge, payment, terms, tool_call};
 use svc_core::value::id::{ActionId, AgentId};
 use svc_core::value::period::Zone;
 use svc_core::value::{Span, Timestamp};
+use svc_store::evidence::Card;
 use svc_store::{Gate, Settings};
 
 const OFFICE: &str = r#"{"name":"Office","actions":["payment"],"limits":{"currency":"EUR","perAction":5000}}"#;
 
 /// A gate over the world's own rows, which tells and moves nothing.
 fn gate(store: MemoryStore, world: &mut World) -> Gate {
-    let (clock, signer) = (world.clock().clone(), Arc::clone(world.engine().signer()));
+    let signer = Arc::clone(world.engine().signer());
+    over(store, world, signer)
+}
+
+fn over(store: MemoryStore, world: &World, signer: Arc<dyn Signer>) -> Gate {
+    let clock = world.clock().clone();
     let mut settings = Settings::default();
     settings.timers = false;
     Gate::over(store, clock, signer, settings).unwrap()
@@ -360,4 +369,119 @@ fn a_past_day_reads_what_may_change_it() {
     assert_eq!(told(&gate, &shop.world, agent, day..=day), BTreeMap::from([(day, (1_000, 0))]));
     let read = |shop: &mut Shop| [0, 1, 2].map(|number| shop.world.row::<Tally>(TallyId { workspace, number }).by != 0);
     assert_eq!(read(&mut shop), [true, true, false]);
+}
+
+/// A signer that signs scorecards too.
+struct OfAll(Arc<dyn Signer>);
+
+impl Signer for OfAll {
+    fn issuer(&self) -> &str {
+        self.0.issuer()
+    }
+
+    fn kid(&self) -> &str {
+        self.0.kid()
+    }
+
+    fn sign(&self, message: &[u8]) -> [u8; 64] {
+        self.0.sign(message)
+    }
+
+    fn of(&self, _purpose: Purpose, _at: Timestamp) -> Option<Arc<dyn Signer>> {
+        Some(Arc::clone(&self.0))
+    }
+}
+
+/// A gate that signs scorecards.
+fn signing(store: MemoryStore, world: &mut World) -> Gate {
+    let signer = Arc::new(OfAll(Arc::clone(world.engine().signer())));
+    over(store, world, signer)
+}
+
+/// How many actions a scorecard of these days says have lapsed, and how much it says was settled.
+fn card(gate: &Gate, world: &World, agent: AgentId, days: RangeInclusive<i64>) -> (u64, i64) {
+    let [from, to] = [*days.start(), *days.end() + 1].map(|day| Some(Zone::utc().start(day)));
+    let card = gate.scorecard(&Card { workspace: world.workspace(), agent: Some(agent), from, to }).unwrap();
+    let claims = URL_SAFE_NO_PAD.decode(card.split('.').nth(1).unwrap()).unwrap();
+    let claims: serde_json::Value = serde_json::from_slice(&claims).unwrap();
+    let settled = claims.pointer("/amounts/0/settled").and_then(serde_json::Value::as_i64);
+    (claims.pointer("/counts/lapsed").unwrap().as_u64().unwrap(), settled.unwrap_or(0))
+}
+
+/// What nobody settled is counted as lapsed where its amount is: on the day that it was asked for where no record tells of the lapse, and
+/// on that of the record where one does; once, whichever days are looked at, however long it is past and whatever is said of it late.
+#[test]
+fn what_lapsed_is_counted_once() {
+    for free in [true, false] {
+        let store = MemoryStore::new();
+        let mut shop = Shop::open(&store, free);
+        let (agent, day) = (shop.agent.agent, Zone::utc().day(shop.world.now()));
+        let owner = shop.world.person(Role::Owner);
+        let gate = signing(store, &mut shop.world);
+        let (kept, late, revoked) = (shop.pay(1_000), shop.pay(500), shop.pay(200));
+        let (done, approved, denied) = (shop.pay(30), shop.pay(4_000), shop.pay(4_500));
+        shop.settle(done, OutcomeStatus::Completed, None);
+        shop.world.approve(&owner, approved);
+        shop.world.deny(&owner, denied);
+        shop.charge(kept, 900);
+        shop.world.advance(Span::seconds(1));
+        assert_eq!(card(&gate, &shop.world, agent, day..=day), (0, 30), "{free}: {revoked} is open still");
+        shop.world.freeze(agent);
+        shop.lapse();
+        shop.world.advance(Span::seconds(1));
+        let all = |shop: &Shop| card(&gate, &shop.world, agent, day..=Zone::utc().day(shop.world.now()));
+        let first = |shop: &Shop| card(&gate, &shop.world, agent, day..=day);
+        assert_eq!(all(&shop), (4, 5_730), "{free}");
+        let on_the_day = if free { (4, 5_730) } else { (0, 30) };
+        assert_eq!(first(&shop), on_the_day, "{free}");
+        shop.settle(late, OutcomeStatus::Completed, Some(400));
+        shop.world.advance(Span::seconds(1));
+        for _ in 0..2 {
+            assert_eq!(all(&shop), (4, 5_630), "{free}");
+            assert_eq!(first(&shop), on_the_day, "{free}");
+            shop.world.advance(OPEN_MAX);
+            shop.world.advance(Span::hours(24));
+        }
+    }
+}
+
+/// So is what paid nothing, which no amount tells of.
+#[test]
+fn what_lapsed_and_paid_nothing_is_counted() {
+    let store = MemoryStore::new();
+    let mut world = World::over(store.clone(), WorkspaceSettings::default());
+    let agent = world.agent().with_mandate(terms(r#"{"name":"Any","actions":["tool.call"]}"#)).register();
+    let day = Zone::utc().day(world.now());
+    let [_, settled] = ["read", "write"].map(|name| world.authorize(&agent, tool_call(name)).id());
+    world.settle(&agent, settled, OutcomeStatus::Completed, None);
+    let gate = signing(store, &mut world);
+    for (passed, lapsed) in [(Span::seconds(1), 0), (Span::hours(26), 1), (OPEN_MAX, 1), (Span::hours(24), 1)] {
+        world.advance(passed);
+        assert_eq!(card(&gate, &world, agent.agent, day..=day), (lapsed, 0));
+    }
+}
+
+/// A record that tells late of a lapse counts on its own day, and its action on no other, also where that lies far behind what was
+/// looked at.
+#[test]
+fn a_lapse_that_is_recorded_late_is_counted_once() {
+    let store = MemoryStore::new();
+    let mut world = World::over(store.clone(), WorkspaceSettings::default());
+    let counted = r#"{"name":"Any","actions":["tool.call"],"limits":{"count":{"max":1000000,"period":"year"}}}"#;
+    let agent = world.agent().with_mandate(terms(counted)).register();
+    let other = world.agent().with_mandate(terms(r#"{"name":"Any","actions":["tool.call"]}"#)).register();
+    let day = Zone::utc().day(world.now());
+    world.authorize(&agent, tool_call("read"));
+    // No server runs for a while, and then so much happens that the record lies in a stretch of its own.
+    world.clock().advance(OPEN_MAX);
+    world.clock().advance(Span::hours(72));
+    for _ in 0..TALLIED {
+        world.authorize(&other, tool_call("write"));
+    }
+    let gate = signing(store, &mut world);
+    world.advance(Span::seconds(1));
+    let late = Zone::utc().day(world.now());
+    assert_eq!(card(&gate, &world, agent.agent, day..=late), (1, 0));
+    assert_eq!(card(&gate, &world, agent.agent, late..=late), (1, 0));
+    assert_eq!(card(&gate, &world, agent.agent, day..=day), (0, 0));
 }

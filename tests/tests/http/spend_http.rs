@@ -81,6 +81,7 @@ async fn what_lapsed_is_told_alike_everywhere() {
             let claims = text(&card["scorecard"]).split('.').nth(1).unwrap().to_owned();
             let claims: serde_json::Value = serde_json::from_slice(&URL_SAFE_NO_PAD.decode(claims).unwrap()).unwrap();
             assert_eq!(claims["amounts"], json!([{ "currency": "EUR", "allowed": 500, "settled": settled }]));
+            assert_eq!(claims["counts"]["lapsed"], u64::from(settled == 450), "after {passed} hours: {claims}");
         }
     }
     site.stop().await;

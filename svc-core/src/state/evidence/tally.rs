@@ -16,7 +16,7 @@ use crate::value::period::Zone;
 /// Records of one tally.
 pub const TALLIED: u64 = 4_096;
 /// By which rules records are counted now. What was kept under earlier ones is counted again.
-pub const COUNTED_BY: u8 = 5;
+pub const COUNTED_BY: u8 = 6;
 
 /// The n-th stretch of a ledger.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -62,6 +62,10 @@ const fn is_none(n: &u64) -> bool {
     *n == 0
 }
 
+const fn is_even(n: &i64) -> bool {
+    *n == 0
+}
+
 impl Linked for Tally {
     fn links(&self) -> Vec<Link> {
         Vec::new()
@@ -85,6 +89,10 @@ pub struct Counts {
     /// By currency: what was posted for actions that were asked for on that day, in minor units.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     settled: BTreeMap<Box<str>, i64>,
+    /// How many actions that were asked for on that day were allowed, less those of which a record tells, on whichever day, that they
+    /// were settled in time or have lapsed.
+    #[serde(default, skip_serializing_if = "is_even")]
+    open: i64,
 }
 
 macro_rules! counted {
@@ -123,7 +131,8 @@ counted! {
     Failed "failed";
     /// Settlements above what was allowed: `incident.over_settlement`.
     OverSettled "overSettled";
-    /// Allowed actions that nobody settled: `action.lapsed`.
+    /// Allowed actions that nobody settled in time: `action.lapsed`, and those of which no record tells, as they reserved nothing, on
+    /// the day on which they were asked for.
     Lapsed "lapsed";
     /// Stops of an agent: `agent.frozen`.
     Frozen "frozen";
@@ -166,15 +175,31 @@ impl Counts {
         self.settled.iter().map(|(currency, settled)| (&**currency, *settled))
     }
 
-    /// Tells what lapsed without a record as posted, on the day on which it was asked for: it is reserved no more.
-    pub fn lapse(&mut self, currency: &str, amount: i64) {
-        self.reserve(currency, amount.saturating_neg());
-        self.move_money(currency, 0, amount);
-        self.settle(currency, amount);
+    /// How many actions that were asked for on that day are open. Those that lapsed without a record are among them until
+    /// [`Self::lapse`] is told of them.
+    #[must_use]
+    pub const fn open(&self) -> i64 {
+        self.open
     }
 
-    /// The same for all that is still reserved: time releases nothing.
+    /// Counts an action that lapsed without a record, and tells what it paid as posted, on the day on which it was asked for: it is
+    /// open and reserved no more.
+    pub fn lapse(&mut self, payment: Option<(&str, i64)>) {
+        self.open = self.open.saturating_sub(1);
+        self.one(Counted::Lapsed);
+        if let Some((currency, amount)) = payment {
+            self.reserve(currency, amount.saturating_neg());
+            self.move_money(currency, 0, amount);
+            self.settle(currency, amount);
+        }
+    }
+
+    /// The same for all that is still open and reserved: time releases nothing.
     pub fn lapse_all(&mut self) {
+        let lapsed = u64::try_from(std::mem::take(&mut self.open)).unwrap_or(0);
+        if let Some(count) = self.n.get_mut(Counted::Lapsed as usize) {
+            *count = count.saturating_add(lapsed);
+        }
         for (currency, amount) in std::mem::take(&mut self.reserved) {
             self.move_money(&currency, 0, amount);
             self.settle(&currency, amount);
@@ -187,6 +212,7 @@ impl Counts {
             *to = to.saturating_add(*from);
         }
         self.ended = self.ended.saturating_add(other.ended);
+        self.open = self.open.saturating_add(other.open);
         for (currency, allowed, posted) in other.money() {
             self.move_money(currency, allowed, posted);
         }
@@ -246,6 +272,18 @@ impl Counts {
         if is_first && words.any(|it| it == "provenance_mismatch") {
             self.one(Counted::ProvenanceMismatch);
         }
+    }
+}
+
+/// How many actions a record opens, or ends. One that was settled late had lapsed before.
+fn opened(kind: &str, data: &Json) -> i64 {
+    let is_allow = || data.get("decision").and_then(Json::as_str) == Some("allow");
+    match kind {
+        "action.allowed" => 1,
+        "action.approved" if is_allow() => 1,
+        "action.settled" if data.get("late").is_none() => -1,
+        "action.lapsed" => -1,
+        _ => 0,
     }
 }
 
@@ -314,14 +352,19 @@ impl Counter {
         let agent = data.get("agentId").and_then(Json::as_str).and_then(|it| AgentId::parse(it).ok());
         let day = self.zone.day(entry.at);
         self.counts.entry((day, agent)).or_default().take(&entry.kind, &data);
+        // What is open, and a reservation, belong to the day on which the action was asked for, however late they end: so no day keeps
+        // what another gave back.
+        let asked_on = ActionId::parse(&entry.subject).map_or(day, |it| self.zone.day(it.time()));
+        let opened = opened(&entry.kind, &data);
+        if opened != 0 {
+            let counts = self.counts.entry((asked_on, agent)).or_default();
+            counts.open = counts.open.saturating_add(opened);
+        }
         let Some(currency) = data.get("currency").and_then(Json::as_str) else { return };
         let moved = Moved::of(&entry.kind, &data);
         if (moved.allowed, moved.posted) != (0, 0) {
             self.counts.entry((day, agent)).or_default().move_money(currency, moved.allowed, moved.posted);
         }
-        // A reservation belongs to the day on which its action was asked for, however late it ends: so no day keeps what another
-        // gave back.
-        let asked_on = ActionId::parse(&entry.subject).map_or(day, |it| self.zone.day(it.time()));
         if moved.reserved != 0 {
             self.counts.entry((asked_on, agent)).or_default().reserve(currency, moved.reserved);
         }
