@@ -13,7 +13,7 @@ use svc_core::rules::read::find_binding;
 use svc_core::state::evidence::bundle::RECORDS_MAX;
 use svc_core::state::gate::receipt::{PublicKey, PublicKeys, Signer};
 use svc_core::state::people::{Binding, Purpose, SigningKey, SigningUse};
-use svc_core::store::{Clock, CommitError, Found, Key, Listed, Range, Record};
+use svc_core::store::{Clock, CommitError, Found, Key, Range, Record};
 use svc_core::turn::{Halt, Rows, Scope, read};
 use svc_core::value::Timestamp;
 #[cfg(feature = "sqlite")]
@@ -291,22 +291,6 @@ impl Gate {
         read.map_err(Failure::Refused)
     }
 
-    /// The rows that an index has in a range, from one moment.
-    ///
-    /// # Errors
-    /// Rows could not be read.
-    pub fn scan(&self, range: &Range) -> Result<Vec<Found>, Failure<StoreError>> {
-        self.core().readers.open().and_then(|mut reader| reader.scan(range)).map_err(Failure::Load)
-    }
-
-    /// As [`scan`](Self::scan), but that a row that cannot be understood is told in its place, so that nothing behind it waits for it.
-    ///
-    /// # Errors
-    /// Nothing could be read.
-    pub fn scan_each(&self, range: &Range) -> Result<Vec<Listed<StoreError>>, Failure<StoreError>> {
-        timers::scan_each(self.core(), range)
-    }
-
     /// What the key with this digest stands for, whether or not it is in force: that is checked where it is used. A binding
     /// never changes, so it is remembered; that there is none is not.
     ///
@@ -425,20 +409,6 @@ impl Gate {
             _ => None,
         };
         Ok(found.iter().filter_map(id).collect())
-    }
-
-    /// All that an index has in a range, a page at a time.
-    pub(crate) fn scan_all(&self, mut range: Range) -> Result<Vec<Found>, Failure<StoreError>> {
-        let mut all = Vec::new();
-        loop {
-            let page = self.scan(&range)?;
-            let is_last = page.len() < PAGE;
-            range.after = page.last().map(|it| (it.order, it.row.key));
-            all.extend(page);
-            if is_last {
-                return Ok(all);
-            }
-        }
     }
 
     /// Rows as they stand.

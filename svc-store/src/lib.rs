@@ -67,6 +67,7 @@ pub mod reached;
 pub mod read_back;
 mod reader;
 mod reseal;
+mod scans;
 mod scorecard;
 pub mod seal;
 #[cfg(feature = "sqlite")]
