@@ -3,6 +3,7 @@ the step that it breaks, and what is downloaded is what others take for whole.
 """
 
 import hashlib
+import itertools
 import json
 import pathlib
 import re
@@ -107,7 +108,9 @@ def typed_day_by_day(page, dev):
     page.get_by_label("Kind").focus()
     page.wait_for_url("**/ledger?from=0020-11-30")
     assert page.evaluate("history.length") == many + 1
-    assert asked == [["2020-11-30T00:00:00.000Z"], ["2021-11-30T00:00:00.000Z"], ["0020-11-30T00:00:00.000Z"]], asked
+    # A ledger that grows meanwhile is read again, by the same day.
+    days = [day for day, _ in itertools.groupby(asked)]
+    assert days == [["2020-11-30T00:00:00.000Z"], ["2021-11-30T00:00:00.000Z"], ["0020-11-30T00:00:00.000Z"]], asked
     page.go_back()
     page.wait_for_url("**/ledger")
 
