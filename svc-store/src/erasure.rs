@@ -28,17 +28,7 @@ impl Gate {
                 vec![(Index::PersonalOf, Disclosure::about(&id.to_string())), (Index::PersonalBy, id.bits())]
             }
         };
-        let erase = || Erase {
-            workspace,
-            by: by.clone(),
-            target,
-            disclosures: Vec::new(),
-            approvals: Vec::new(),
-            applications: Vec::new(),
-            agents: Vec::new(),
-            holds: Vec::new(),
-            last: false,
-        };
+        let erase = || Erase { last: false, ..Erase::new(workspace, by.clone(), target) };
         // What holds their address is found by it, so it goes last.
         let mut erased = match target {
             Target::Principal(person) => self.erase_notes(workspace, person, &erase)?,

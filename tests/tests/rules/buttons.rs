@@ -298,17 +298,7 @@ fn a_link_ends_with_its_members_sessions() {
     let workspace = chat.slot.workspace;
     chat.world.run(RemoveMember { by: By::Program, workspace, principal: ann.principal }).unwrap();
     assert_eq!(chat.yes("UANN", approval), NOT_LINKED);
-    let erase = Erase {
-        workspace,
-        by: By::Program,
-        target: Target::Principal(ann.principal),
-        disclosures: vec![],
-        approvals: vec![],
-        applications: vec![],
-        agents: vec![],
-        holds: vec![],
-        last: true,
-    };
+    let erase = Erase::new(workspace, By::Program, Target::Principal(ann.principal));
     chat.world.run(erase).unwrap();
     let row = chat.world.row::<Integration>(chat.slot);
     let names: Vec<&str> = row.config.members().iter().map(|it| &*it.name).collect();

@@ -476,17 +476,7 @@ fn an_erased_person_is_not_invited() {
     let approval = asked(invite(&mut world, first, "third@example.com"));
     let ApprovalSubject::Owner(of) = world.row::<Approval>(approval).subject.clone() else { panic!("another kind") };
     let workspace = world.workspace();
-    let erase = Erase {
-        workspace,
-        by: By::Program,
-        target: Target::Principal(of.principal),
-        disclosures: Vec::new(),
-        approvals: Vec::new(),
-        applications: Vec::new(),
-        agents: Vec::new(),
-        holds: Vec::new(),
-        last: true,
-    };
+    let erase = Erase::new(workspace, By::Program, Target::Principal(of.principal));
     world.run(erase).unwrap();
     let late = world.run(approve(second, approval)).unwrap_err();
     assert_eq!((late.kind(), late.reason()), (Kind::NotAllowed, Some("denied")));

@@ -204,17 +204,7 @@ fn an_erased_address_is_in_no_row() {
             rows.filter(is_theirs).count()
         };
         assert_eq!(uses(&mut world), 2);
-        let erase = Erase {
-            workspace,
-            by: By::Program,
-            target: Target::Principal(principal.id),
-            disclosures: Vec::new(),
-            approvals: Vec::new(),
-            applications: Vec::new(),
-            agents: Vec::new(),
-            holds: Vec::new(),
-            last: true,
-        };
+        let erase = Erase::new(workspace, By::Program, Target::Principal(principal.id));
         world.run(erase).unwrap();
         assert_eq!(uses(&mut world), 0);
     }

@@ -47,6 +47,24 @@ pub struct Erase {
     pub last: bool,
 }
 
+impl Erase {
+    /// All of what scans have found nothing beside.
+    #[must_use]
+    pub const fn new(workspace: WorkspaceId, by: By, target: Target) -> Self {
+        Self {
+            workspace,
+            by,
+            target,
+            disclosures: Vec::new(),
+            approvals: Vec::new(),
+            applications: Vec::new(),
+            agents: Vec::new(),
+            holds: Vec::new(),
+            last: true,
+        }
+    }
+}
+
 /// Erases, records that it was done, and gives how many rows lost their texts.
 ///
 /// # Errors
