@@ -191,7 +191,8 @@ fn is_below(version: &str, bound: &str) -> bool {
     bound.is_empty() || numbers(version) < numbers(bound)
 }
 
-/// `cargo run -- dev` starts the server: no other program makes the command ambiguous.
+/// `cargo run -- dev` starts the server, built as it is shipped: no other program makes the command ambiguous, and no other member has
+/// its features, such as the test kit, built into it.
 #[test]
 fn cargo_run_means_the_server() {
     let metadata = cargo(&["metadata", "--format-version", "1", "--no-deps", "--locked"]);
@@ -199,9 +200,13 @@ fn cargo_run_means_the_server() {
     let default = list(&metadata, "workspace_default_members");
     let packages =
         list(&metadata, "packages").into_iter().filter(|it| it.get("id").is_some_and(|id| default.contains(id)));
-    let meant: Vec<String> =
-        packages.filter_map(|it| it.get("default_run").and_then(Value::as_str).map(str::to_owned)).collect();
-    assert_eq!(meant, ["svc"], "among several programs the one that a package names as its default is run");
+    let text = |it: &Value, member: &str| it.get(member).and_then(Value::as_str).unwrap_or_default().to_owned();
+    let meant: Vec<_> = packages.map(|it| (text(&it, "name"), text(&it, "default_run"))).collect();
+    assert_eq!(
+        meant,
+        [("svc-http".to_owned(), "svc".to_owned())],
+        "the package and the program that are built and run"
+    );
 }
 
 /// Whether an SPDX expression can be met with the admitted licences. An empty one cannot.
