@@ -1,7 +1,8 @@
 //! The command line: what is understood, and how an answer of no is told.
 //!
 //! What was asked for goes to standard output and nothing else does; logs, advice and refusals go to standard error.
-//! Exit 0 is done, 1 refused or failed, 2 a command line that was not understood; `svc receipt verify` has a 3 of its own.
+//! Exit 0 is done, 1 refused or failed, 2 a command line that was not understood; `svc receipt verify` and `svc evidence` have
+//! more of their own.
 
 mod backup;
 mod barred;

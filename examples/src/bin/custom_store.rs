@@ -1,4 +1,4 @@
-//! A store of one's own in two hundred lines: a log file that commits are appended to, and two maps that are read. It
+//! A store of one's own in some two hundred and fifty lines: a log file that commits are appended to, and two maps that are read. It
 //! passes the suite that every store passes, carries a gate, and is there after a crash in the middle of a write.
 //!
 //! Run it with `cargo run -p svc-examples --bin custom_store`.

@@ -46,7 +46,7 @@ fn report() -> Value {
             "startedAt": { "type": "string", "format": "date-time" },
             "endedAt": { "type": ["string", "null"], "format": "date-time" },
             "containedMs": { "type": ["integer", "null"], "description": "From the freeze to the last refusal." },
-            "steps": { "type": "array", "items": step(), "description": "The first is asked before the freeze. A canary has neither a receipt nor a callback, so those are not among them." },
+            "steps": { "type": "array", "items": step(), "description": "The first is asked before the freeze. `verify` tries the receipt of what was allowed then; `callback` is what a callback would be told, though a canary has none." },
             "evidenceRecord": { "type": "string" },
         },
     })
