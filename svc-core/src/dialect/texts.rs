@@ -78,15 +78,12 @@ pub(super) type Look<'a> = dyn FnMut(&[&str]) -> Vec<Option<String>> + 'a;
 pub(super) fn replacements(root: Value<'_>, look: &mut Look<'_>) -> Vec<Splice> {
     let mut walk = Walk { look, splices: Vec::new(), names: 0, together: BTreeMap::new() };
     let mut names = Names::of(root);
+    walk.look_over_messages(root);
     for (name, value) in root.members() {
         match &*name.text().unwrap_or_default() {
             // Which model answers is the gate's own business, and it is looked up.
             "model" => {}
             own if TOP.contains(&own) && value.form() == Form::Number => {}
-            "messages" => {
-                walk.look_over_messages(value);
-                walk.shaped(value);
-            }
             own if TOP.contains(&own) => walk.shaped(value),
             _ => walk.free_member(&mut names, name, value),
         }
@@ -149,18 +146,25 @@ impl Walk<'_, '_> {
     }
 
     /// The texts of messages that become one on their way to a provider, or are read as one: all system texts, and those of one side
-    /// with nothing of the other between them. Results of tools are no part of what stands around them.
-    fn look_over_messages(&mut self, messages: Value<'_>) {
-        let (mut system, mut side) = (Vec::new(), None);
-        let (mut said, mut thought) = (Vec::new(), Vec::new());
-        for message in messages.items() {
+    /// with nothing of the other between them. Results of tools are no part of what stands around them, and a message that says nothing
+    /// keeps nothing apart: it is left out on its way.
+    fn look_over_messages(&mut self, root: Value<'_>) {
+        let messages = || root.get("messages").into_iter().flat_map(|it| it.items());
+        let is_system = |role: &str| matches!(role, "system" | "developer");
+        let mut system = Vec::new();
+        of_member(root, "system", PARTS_LEVELS_MAX, &mut system);
+        for message in messages().filter(|it| is_system(&it.text_of("role").unwrap_or_default())) {
+            of_content(message, PARTS_LEVELS_MAX, &mut system);
+        }
+        self.looked_together(&system);
+        let (mut said, mut thought, mut side) = (Vec::new(), Vec::new(), None);
+        for message in messages() {
             let role = message.text_of("role").unwrap_or_default();
-            if matches!(&*role, "system" | "developer") {
-                of_content(message, PARTS_LEVELS_MAX, &mut system);
+            if is_system(&role) {
                 continue;
             }
             let is_answer = role == "assistant";
-            if side != Some(is_answer) {
+            if side != Some(is_answer) && says(message) {
                 side = Some(is_answer);
                 self.looked_together(&std::mem::take(&mut said));
                 self.looked_together(&std::mem::take(&mut thought));
@@ -175,7 +179,7 @@ impl Walk<'_, '_> {
                 thought.extend(blocks.filter_map(|it| Placed::of(it.get("thinking"))));
             }
         }
-        [system, said, thought].iter().for_each(|it| self.looked_together(it));
+        [said, thought].iter().for_each(|it| self.looked_together(it));
     }
 
     /// Looks at several texts as one, unless they were looked at so with others.
@@ -356,16 +360,38 @@ struct Placed<'a> {
 }
 
 impl<'a> Placed<'a> {
+    /// A text that says something: one that is blank is left out on its way, and keeps nothing apart.
     fn of(value: Option<Value<'a>>) -> Option<Self> {
-        value.and_then(|it| Some(Self { start: it.span().0, text: it.text()? }))
+        let text = value?.text().filter(|it| !it.trim().is_empty())?;
+        Some(Self { start: value?.span().0, text })
     }
 }
 
 /// The texts of the content that a message or a document has: the one that it is, or those of its parts.
 fn of_content<'a>(holder: Value<'a>, levels: usize, texts: &mut Vec<Placed<'a>>) {
-    let Some(content) = holder.get("content") else { return };
+    of_member(holder, "content", levels, texts);
+}
+
+fn of_member<'a>(holder: Value<'a>, name: &str, levels: usize, texts: &mut Vec<Placed<'a>>) {
+    let Some(content) = holder.get(name) else { return };
     texts.extend(Placed::of(Some(content)));
     of_parts(content, levels, texts);
+}
+
+/// Whether a message says anything to a provider of either shape. Thoughts are left out where a provider has no place for them.
+fn says(message: Value<'_>) -> bool {
+    let is_said = |it: Value<'_>| it.text().is_some_and(|it| !it.trim().is_empty());
+    let is_part_said = |part: Value<'_>| match &*part.text_of("type").unwrap_or_default() {
+        kind if OF_ONE_TEXT.contains(&kind) => part.get("text").is_some_and(is_said),
+        "refusal" => part.get("refusal").is_some_and(is_said),
+        "thinking" | "redacted_thinking" => false,
+        _ => true,
+    };
+    let content = message.get("content");
+    content.is_some_and(|it| is_said(it) || it.items().any(is_part_said))
+        || message.get("refusal").is_some_and(is_said)
+        || message.get("tool_calls").is_some_and(|it| it.items().next().is_some())
+        || message.get("function_call").is_some_and(|it| it.form() == Form::Object)
 }
 
 /// The texts of parts in their order, as they are told where a provider has no parts of their kind: those of a document and of what a

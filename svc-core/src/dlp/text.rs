@@ -110,6 +110,7 @@ impl<'a> Text<'a> {
             (b'\r', Some(b'\n')) | (b'\\', Some(b'n')) => Some((b'\n', 2)),
             (b'\\', Some(b't')) => Some((b'\t', 2)),
             (b'\\', Some(b'r')) if self.has(place.saturating_add(2), "\\n") => Some((b'\n', 4)),
+            (b'\\', Some(b'r')) => Some((b'\n', 2)),
             _ => None,
         }
     }

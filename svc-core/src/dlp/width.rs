@@ -22,7 +22,9 @@ impl Narrow {
         }
         let (mut narrow, mut kept) = (Self::default(), 0);
         for (place, sign) in text.char_indices() {
-            let said = narrowed(sign);
+            // One that ends no line is a blank, as other ends of lines are that nobody sees.
+            let is_alone = sign == '\r' && text.as_bytes().get(place.saturating_add(1)) != Some(&b'\n');
+            let said = if is_alone { Some(' ') } else { narrowed(sign) };
             if said == Some(sign) {
                 continue;
             }
@@ -47,9 +49,9 @@ impl Narrow {
     }
 }
 
-/// Whether a byte is a sign of ASCII that is seen, or ends a line.
+/// Whether a byte is a sign of ASCII that says itself, whatever stands behind it.
 const fn is_plain(byte: u8) -> bool {
-    matches!(byte, b'\t' | b'\n' | b'\r' | b' '..=b'~')
+    matches!(byte, b'\t' | b'\n' | b' '..=b'~')
 }
 
 /// What a sign says; nothing where it is not seen. A blank is a space, as is what ends a line unseen: words stand apart by them.

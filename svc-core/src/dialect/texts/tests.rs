@@ -388,16 +388,18 @@ fn the_texts_of_one_content_come_together() {
     }
 }
 
+/// What goes to a provider of a shape of messages whose texts were looked through.
+fn goes(dialect: Dialect, other: Dialect, messages: &str) -> String {
+    let text = format!(r#"{{"model":"m","max_tokens":9,"messages":[{messages}]}}"#);
+    let mut body = Body::read(dialect, text.as_bytes()).unwrap();
+    body.parts_mut(&mut crate::dlp::redact_parts).unwrap();
+    String::from_utf8(body.to_upstream(to(other)).unwrap()).unwrap()
+}
+
 /// Texts that become one on their way to a provider of the other shape, or are read as one, are looked at together: those of messages of
 /// one side with nothing of the other between them, all system texts, and what a document is beside. What stays apart is not.
 #[test]
 fn texts_that_become_one_are_looked_at_together() {
-    let goes = |dialect, other, messages: &str| {
-        let text = format!(r#"{{"model":"m","max_tokens":9,"messages":[{messages}]}}"#);
-        let mut body = Body::read(dialect, text.as_bytes()).unwrap();
-        body.parts_mut(&mut crate::dlp::redact_parts).unwrap();
-        String::from_utf8(body.to_upstream(to(other)).unwrap()).unwrap()
-    };
     let (chat, messages) = (Dialect::Chat, Dialect::Messages);
     let said = |role: &str| format!(r#"{{"role":"{role}","content":"4242 4242"}}"#);
     let part = r#"{"type":"text","text":"4242 4242"}"#;
@@ -451,5 +453,41 @@ fn texts_that_become_one_are_looked_at_together() {
     ] {
         let sent = goes(dialect, dialect, &text);
         assert!(!sent.contains("redacted"), "{text}: {sent}");
+    }
+}
+
+/// What says nothing is left out on its way: it keeps no texts apart, nor does where a system text stands.
+#[test]
+fn what_says_nothing_keeps_nothing_apart() {
+    let said = |role: &str, content: &str| format!(r#"{{"role":"{role}","content":{content}}}"#);
+    let half = r#""4242 4242""#;
+    let (user, answer, system) = (said("user", half), said("assistant", half), said("system", half));
+    let part = |text: &str| format!(r#"{{"type":"text","text":{text}}}"#);
+    let (blank, whole) = (part(r#"" \n""#), part(half));
+    let (chat, messages) = (Dialect::Chat, Dialect::Messages);
+    let other = said("user", r#""x""#);
+    for (dialect, text) in [
+        (chat, format!("{user},{},{user}", said("assistant", r#""""#))),
+        (chat, format!("{user},{},{user}", said("assistant", r#"null,"tool_calls":[]"#))),
+        (chat, format!("{user},{},{user}", said("assistant", &format!("[{blank}]")))),
+        (chat, said("user", &format!("[{whole},{blank},{whole}]"))),
+        (messages, format!("{other},{answer},{},{answer}", said("user", "[]"))),
+        (
+            messages,
+            format!(r#"{user},{},{user}"#, said("assistant", r#"[{"type":"thinking","thinking":"t","signature":""}]"#)),
+        ),
+        (messages, format!(r#"{system},{other}],"system":[{whole}],"stop_sequences":["z""#)),
+        (messages, format!(r#"{system},{other}],"system":{half},"stop_sequences":["z""#)),
+    ] {
+        for target in [chat, messages] {
+            let sent = goes(dialect, target, &text);
+            assert!(!sent.contains("4242"), "{text}: {sent}");
+            assert_eq!(sent.matches("[redacted:payment_card]").count(), 2, "{text}: {sent}");
+        }
+    }
+    // A call, a picture or a text of the other side does keep them apart.
+    for between in [part(r#""x""#), r#"{"type":"tool_use","id":"c","name":"f","input":{}}"#.to_owned()] {
+        let text = format!("{user},{},{user}", said("assistant", &format!("[{between}]")));
+        assert!(!goes(messages, messages, &text).contains("redacted"), "{text}");
     }
 }
