@@ -67,7 +67,7 @@ use crate::unread;
 use crate::written::Written;
 
 /// Streams of one HTTP/2 connection that are worked on at once.
-const H2_STREAMS_MAX: u32 = 256;
+pub(crate) const H2_STREAMS_MAX: u32 = 256;
 /// Connections past the limit that are told so at once; further ones are closed without a word.
 const TURNED_AWAY_MAX: usize = 64;
 /// How long one that is turned away may take to say something.

@@ -4,10 +4,13 @@
 //! written to for as long as they like: there the data of streams count (RFC 9113, 6.1), and nothing else.
 //!
 //! A request of HTTP/2 whose headers are more than h2 reads is answered by h2 itself, with a status alone, and nobody is told. That
-//! answer is known by its looks: its one frame of headers ends the stream and holds a status and nothing else.
+//! answer is known by its looks: its one frame of headers is the first of its stream, ends it, and holds a status and nothing else.
 //!
 //! **Invariant:** what a client can have written without an answer being on its way does not count.
-//! **Invariant:** what a service has answered is never taken for h2's own answer: that has no `x-request-id`, which alone is longer.
+//! **Invariant:** what a service has answered is never taken for h2's own answer: that has no `x-request-id`, which alone is longer, and
+//! nothing was written before it on its stream, as there was before trailers.
+
+use std::collections::BTreeSet;
 
 /// Reads along what is written on one connection.
 #[derive(Debug, Default)]
@@ -17,8 +20,11 @@ pub(crate) struct Written {
     head: u8,
     /// Bytes of its payload that are left.
     left: usize,
-    is_data: bool,
-    is_headers: bool,
+    kind: u8,
+    flags: u8,
+    stream: u32,
+    /// Streams whose answers have begun and not ended.
+    begun: BTreeSet<u32>,
     /// Answers of h2's own that were written and not told of yet.
     bare: usize,
 }
@@ -56,23 +62,47 @@ impl Written {
             if self.left > 0 && self.head == 0 {
                 let (payload, after) = rest.split_at(self.left.min(rest.len()));
                 self.left = self.left.saturating_sub(payload.len());
-                data = data.saturating_add(if self.is_data { payload.len() } else { 0 });
+                data = data.saturating_add(if self.kind == DATA { payload.len() } else { 0 });
                 rest = after;
                 continue;
             }
             match self.head {
                 0 => self.left = usize::from(*byte),
                 1 | 2 => self.left = (self.left << 8) | usize::from(*byte),
-                3 => (self.is_data, self.is_headers) = (*byte == DATA, *byte == HEADERS),
-                4 if self.is_headers && self.left <= BARE_BYTES_MAX && *byte & WHOLE == WHOLE => {
-                    self.bare = self.bare.saturating_add(1);
-                }
-                _ => {}
+                3 => self.kind = *byte,
+                4 => self.flags = *byte,
+                _ => self.stream = (self.stream << 8) | u32::from(*byte),
             }
-            self.head = if self.head == HEAD_BYTES - 1 { 0 } else { self.head.saturating_add(1) };
+            self.head = self.head.saturating_add(1);
+            if self.head == HEAD_BYTES {
+                self.head = 0;
+                self.framed();
+            }
             rest = after;
         }
         data
+    }
+
+    /// The head of a frame was written.
+    fn framed(&mut self) {
+        let ends = self.flags & END_STREAM != 0;
+        match self.kind {
+            HEADERS if !ends => {
+                self.begun.insert(self.stream);
+                // A client may end streams without a word from here. Those are the oldest before long, as no more than a part of so
+                // many can be answered at once.
+                if self.begun.len() > BEGUN_MAX {
+                    self.begun.pop_first();
+                }
+            }
+            HEADERS if !self.begun.remove(&self.stream) => {
+                let is_bare = self.left <= BARE_BYTES_MAX && self.flags & END_HEADERS != 0;
+                self.bare = self.bare.saturating_add(is_bare.into());
+            }
+            DATA if ends => drop(self.begun.remove(&self.stream)),
+            RST_STREAM => drop(self.begun.remove(&self.stream)),
+            _ => {}
+        }
     }
 }
 
@@ -82,8 +112,14 @@ const HEAD_BYTES: u8 = 9;
 const DATA: u8 = 0;
 /// The type of frames that carry headers.
 const HEADERS: u8 = 1;
-/// That a frame of headers has all of them, and that nothing follows it on its stream (RFC 9113, 6.2).
-const WHOLE: u8 = 0x4 | 0x1;
+/// The type of frames that end a stream before its end.
+const RST_STREAM: u8 = 3;
+/// That nothing follows a frame on its stream (RFC 9113, 6.1 and 6.2).
+const END_STREAM: u8 = 0x1;
+/// That a frame of headers has all of them (RFC 9113, 6.2).
+const END_HEADERS: u8 = 0x4;
+/// Streams that are known to have begun: more than [`H2_STREAMS_MAX`](crate::serve::H2_STREAMS_MAX), which are answered at once.
+const BEGUN_MAX: usize = 1_024;
 /// Bytes of a status that is told in no header before, as HPACK writes it: its name's number, a length and three letters.
 const BARE_BYTES_MAX: usize = 5;
 
@@ -92,9 +128,14 @@ mod tests {
     use super::*;
 
     fn frame(type_: u8, length: usize) -> Vec<u8> {
+        framed(type_, length, 0, 1)
+    }
+
+    fn framed(type_: u8, length: usize, flags: u8, stream: u32) -> Vec<u8> {
         let length = u32::try_from(length).unwrap_or_default().to_be_bytes();
         let mut frame = length.get(1..).unwrap_or_default().to_vec();
-        frame.extend([type_, 0, 0, 0, 0, 1]);
+        frame.extend([type_, flags]);
+        frame.extend(stream.to_be_bytes());
         frame.resize(frame.len() + usize::try_from(u32::from_be_bytes(length)).unwrap_or_default(), 0);
         frame
     }
@@ -102,15 +143,22 @@ mod tests {
     /// An answer of a status alone is h2's own, whether or not the connection has had one before; what has more is a service's.
     #[test]
     fn an_answer_without_a_header_is_known() {
-        let headers = |length, flags| {
-            let mut frame = frame(1, length);
-            if let Some(it) = frame.get_mut(4) {
-                *it = flags;
-            }
-            frame
-        };
-        let all =
-            [frame(4, 18), headers(5, 5), headers(1, 5), headers(60, 5), headers(5, 4), frame(0, 5), headers(6, 5)];
+        let headers = |length, flags, stream| framed(1, length, flags, stream);
+        let all = [
+            frame(4, 18),
+            headers(5, 5, 1),
+            headers(1, 5, 3),
+            headers(60, 5, 5),
+            headers(5, 4, 7),
+            framed(0, 5, 1, 7),
+            headers(6, 5, 9),
+            headers(40, 4, 0x1_0001),
+            headers(40, 4, 0x1_0003),
+            framed(0, 5, 0, 0x1_0003),
+            // Trailers of one short header, as the second of a connection is.
+            headers(1, 5, 0x1_0003),
+            headers(2, 5, 0x1_0001),
+        ];
         for size in [1, 2, 9, 4_096] {
             let mut http2 = Written::default();
             for part in all.concat().chunks(size) {
