@@ -124,11 +124,11 @@ pub(crate) fn status(client: Option<Client>, config: Option<&Path>, wants_json: 
         let (state, path, why) = match looked {
             Ok((Installed::Not, path, _)) => ("absent", Some(path), None),
             Ok((_, path, Some(why))) => ("disabled", Some(path), Some(why)),
-            Ok((Installed::Whole, path, None)) => match check(&place_of(config)?) {
-                Ok(()) => ("installed", Some(path), None),
+            Ok((installed, path, None)) => match is_read(installed, &place_of(config)?) {
                 Err(Refused(why)) => ("broken", Some(path), Some(why)),
+                Ok(()) if installed == Installed::Whole => ("installed", Some(path), None),
+                Ok(()) => ("outdated", Some(path), None),
             },
-            Ok((Installed::Partly, path, None)) => ("outdated", Some(path), None),
             Err(why) if client.is_some() => return Err(why),
             Err(why) => ("unreadable", None, why.faults().first().map(|it| it.0.clone())),
         };
@@ -147,6 +147,11 @@ pub(crate) fn status(client: Option<Client>, config: Option<&Path>, wants_json: 
         note("What is outdated is renewed by `svc hook install`.\n");
     }
     whole(&rows)
+}
+
+/// Fails where the hook's own file would be read and cannot be. What an earlier release wrote reads it where it is there alone.
+fn is_read(installed: Installed, place: &Path) -> Result<(), Refused> {
+    if installed == Installed::Whole || place.exists() { check(place) } else { Ok(()) }
 }
 
 /// How the hook stands with a client.

@@ -388,6 +388,14 @@ fn a_hook_that_refuses_every_call_is_called_broken() {
         assert!(user.run(&["install", "--yes", "--client", "codex"], "").code == 1);
     }
     assert!(own.exists() && status(&[]).out.contains("installed"), "the file that was away is made again");
+    // Where another program wrote the hook it is read as well.
+    let other = user.home().join("other-svc");
+    fs::copy(env!("CARGO_BIN_EXE_svc"), &other).unwrap();
+    let status = || user.run_as(&other, &["status", "--client", "codex"], "");
+    assert!(status().out.contains("outdated"), "{:?}", status());
+    user.write("home/.config/svc/hook.toml", "url = ");
+    let told = status();
+    assert!(told.code == 1 && told.out.contains("broken") && told.err.contains("is not TOML"), "{told:?}");
 }
 
 /// Settings in which a name stands twice are refused and stay: clients read the last of two, and a hook in the first would never
