@@ -1,5 +1,5 @@
-//! Published vectors: RFC 8032, RFC 8037, Wycheproof's Ed25519 and JSON Web Signature files; and the faults that receipts
-//! of other makers are known for.
+//! Published vectors: RFC 8032, RFC 8037, Wycheproof's Ed25519 and JSON Web Signature files, receipts of another maker that no
+//! verifier may take; and the faults that receipts of other makers are known for.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may panic")]
 
 use base64::Engine as _;
@@ -130,5 +130,33 @@ fn known_faults_of_receipts_are_refused() {
         format!("{header}.{payload}.{}", URL_SAFE_NO_PAD.encode(flipped)),
     ] {
         assert_eq!(keys.verify(&parse(&text).unwrap()), Err(KeyFault::BadSignature), "{text}");
+    }
+}
+
+/// Every receipt of the corpus that any verifier has to refuse, as it stands and in each part of a text of ours, signed by a key
+/// that is trusted here even: none has the form of a receipt.
+#[test]
+fn malformed_receipts_of_another_maker_are_none() {
+    let file = vectors!("obsigna_malformed_receipts");
+    let (signer, _) = receipts::signer();
+    let [header, payload, signature] = receipts::parts(&write(&receipts::payment(), &signer));
+    let single = file["receipts"].as_array().unwrap().iter().map(|it| &it["receipt"]);
+    let chained = file["chains"].as_array().unwrap().iter().flat_map(|it| it["receipts"].as_array().unwrap());
+    let all: Vec<&Value> = single.chain(chained).collect();
+    assert_eq!(all.len(), 9);
+    for receipt in all {
+        let (text, proof) = (receipt.to_string(), receipt["proof"]["proofValue"].as_str().unwrap());
+        let part = URL_SAFE_NO_PAD.encode(&text);
+        let own = URL_SAFE_NO_PAD.encode(signer.sign(format!("{header}.{part}").as_bytes()));
+        for sent in [
+            text,
+            part.clone(),
+            proof.to_owned(),
+            format!("{header}.{part}.{own}"),
+            format!("{part}.{payload}.{signature}"),
+            format!("{header}.{payload}.{proof}"),
+        ] {
+            assert!(parse(&sent).is_err(), "{sent}");
+        }
     }
 }

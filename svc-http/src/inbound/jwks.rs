@@ -159,7 +159,7 @@ impl Key {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "a test may panic")]
+    #![allow(clippy::unwrap_used, clippy::panic, reason = "a test may panic")]
     use super::*;
 
     const POINT: &str = r#""kty":"EC","crv":"P-256","x":"f83OJ3D2xF1Bg8vub9tLe1gHMzV76e8Tus9uPHvRVEU","y":"x_FEzRu9m36HLN_tue659LNpXW6pCyStikYjKIWI5a0""#;
@@ -217,5 +217,25 @@ mod tests {
         assert!(!verifies(Algorithm::Es256, Some("b"), message) && !verifies(Algorithm::Rs256, Some("a"), message));
         assert!(!verifies(Algorithm::Es256, Some("a"), &message[1..]));
         assert!(keys.has(Some("a")) && keys.has(None) && !keys.has(Some("b")));
+    }
+    /// Wycheproof's signatures of P-256 as both numbers of one length, which is how ES256 has them: the valid ones hold by their key,
+    /// and none that is altered, too long, too short or in DER, whatever its key is.
+    #[test]
+    fn wycheproof_p1363_agrees() {
+        let text = include_str!("../../tests/data/wycheproof_ecdsa_p256_sha256_p1363.json");
+        let file: serde_json::Value = serde_json::from_str(text).unwrap();
+        let bytes = |it: &serde_json::Value| hex::decode(it.as_str().unwrap()).unwrap();
+        let mut seen = 0;
+        for group in file["testGroups"].as_array().unwrap() {
+            let [4, point @ ..] = &bytes(&group["publicKey"]["uncompressed"])[..] else { panic!("{group}") };
+            let [x, y] = [&point[..COORDINATE], &point[COORDINATE..]].map(|it| URL_SAFE_NO_PAD.encode(it));
+            let keys = read(&format!(r#"{{"kty":"EC","crv":"P-256","x":"{x}","y":"{y}"}}"#)).unwrap();
+            for test in group["tests"].as_array().unwrap() {
+                let holds = keys.verifies(Algorithm::Es256, None, &bytes(&test["msg"]), &bytes(&test["sig"]));
+                assert_eq!(holds, test["result"] == "valid", "{test}");
+                seen += 1;
+            }
+        }
+        assert_eq!(seen, file["numberOfTests"]);
     }
 }

@@ -168,6 +168,8 @@ fn read(text: &str) -> Option<Read<'_>> {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a test may panic")]
+    use base64::Engine as _;
+    use base64::engine::general_purpose::STANDARD;
     use http::HeaderValue;
     use svc_core::state::edge::signature;
 
@@ -312,5 +314,72 @@ mod tests {
         }
         assert!(!holds(&[], &body, &[&secret]) && !holds(&[&good, &good], &body, &[&secret]));
         assert!(!holds(&[&good], &body, &["other"]) && !holds(&[&good], &body, &[]));
+    }
+    /// Wycheproof's HMAC-SHA256: every whole tag is judged as published, as a code host sends it; a shortened one never holds, though
+    /// it is valid where that many bits are asked for.
+    #[test]
+    fn wycheproof_hmac_agrees() {
+        let text = include_str!("../../tests/data/wycheproof_hmac_sha256.json");
+        let file: serde_json::Value = serde_json::from_str(text).unwrap();
+        let bytes = |it: &serde_json::Value| hex::decode(it.as_str().unwrap()).unwrap();
+        let (mut seen, mut held) = (0, 0);
+        for group in file["testGroups"].as_array().unwrap() {
+            let is_whole = group["tagSize"] == 256;
+            for test in group["tests"].as_array().unwrap() {
+                let (message, secret) = (bytes(&test["msg"]), Secrets::new(vec![Secret::new(bytes(&test["key"]))]));
+                let sent = format!("sha256={}", test["tag"].as_str().unwrap());
+                let mut headers = HeaderMap::new();
+                headers.append(NAME, HeaderValue::from_str(&sent).unwrap());
+                let fits = secret.fit(&[&message], &[bytes(&test["tag"])]).is_some();
+                let holds = plain(&headers, &NAME, &message, &secret).is_some();
+                assert_eq!([fits, holds], [is_whole && test["result"] == "valid"; 2], "{test}");
+                seen += 1;
+                held += usize::from(holds);
+            }
+        }
+        assert_eq!(seen, file["numberOfTests"]);
+        assert!(held > 0, "some hold");
+    }
+
+    /// The processor's published header is read: its time and the one signature of the scheme, past that of another; a published text
+    /// that is no header is none, though a secret would fit.
+    #[test]
+    fn the_processors_example_is_read() {
+        let file: serde_json::Value =
+            serde_json::from_str(include_str!("../../tests/data/stripe_signature.json")).unwrap();
+        let parsed = &file["parsed"];
+        let got = read(file["header"].as_str().unwrap()).unwrap();
+        let signatures: Vec<String> = got.signatures.iter().map(hex::encode).collect();
+        assert_eq!((got.at, got.stamp), (parsed["t"].as_i64().unwrap(), &*parsed["t"].to_string()));
+        assert_eq!(serde_json::json!(signatures), parsed["v1"]);
+        for bad in file["mustRejectHeaders"].as_array().unwrap() {
+            let bad = bad.as_str().unwrap();
+            assert!(read(bad).is_none_or(|it| it.signatures.is_empty()), "{bad}");
+            assert!(!is_good(&[bad], &secrets(&[SECRET]), 1), "{bad}");
+        }
+    }
+
+    /// A signature of the scheme that writes `v1,<base64>` is none of ours, under its own secret and for its own body, nor are several
+    /// of them; and its empty secret is one that nobody can have.
+    #[test]
+    fn another_scheme_of_webhooks_is_none() {
+        let file: serde_json::Value =
+            serde_json::from_str(include_str!("../../tests/data/standard_webhooks.json")).unwrap();
+        let text = |name: &str| file[name].as_str().unwrap();
+        let (body, at) = (text("payload"), file["timestamp"].as_i64().unwrap());
+        let decoded = STANDARD.decode(text("secret").trim_start_matches("whsec_")).unwrap();
+        let both = Secrets::new(vec![Secret::new(text("secret").as_bytes().to_vec()), Secret::new(decoded)]);
+        let now = Timestamp::from_millis(at * 1_000);
+        for sent in [text("signature"), file["rotation"]["header"].as_str().unwrap()] {
+            let base64 = sent.rsplit_once(',').unwrap().1;
+            let digits = hex::encode(STANDARD.decode(base64).unwrap());
+            for sent in [sent.to_owned(), format!("t={at},v1={base64}"), format!("t={at},v1={digits}")] {
+                let mut headers = HeaderMap::new();
+                headers.append(NAME, HeaderValue::from_str(&sent).unwrap());
+                assert_eq!(stamped(&headers, &NAME, body.as_bytes(), &both, now), None, "{sent}");
+            }
+        }
+        let empty = file["mustReject"][0]["secret"].as_str().unwrap();
+        assert!(crate::callback_secret::parse(empty).is_err() && crate::callback_secret::parse_given(empty).is_err());
     }
 }

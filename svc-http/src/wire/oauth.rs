@@ -367,3 +367,28 @@ pub fn redirect_with(redirect: &Redirect, told: &[(&str, &str)]) -> String {
     let told = url::form_urlencoded::Serializer::new(String::new()).extend_pairs(told).finish();
     format!("{text}{mark}{told}")
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test may panic")]
+    use super::*;
+
+    /// The pair of RFC 7636, appendix B: the challenge follows from the verifier, by no other method and from no other verifier.
+    #[test]
+    fn the_published_challenge_follows_from_its_verifier() {
+        let file: Value = serde_json::from_str(include_str!("../../tests/data/rfc7636_pkce.json")).unwrap();
+        let text = |name: &str| file[name].as_str().unwrap();
+        let (verifier, challenge) = (text("code_verifier"), text("code_challenge"));
+        assert_eq!(challenge_of(verifier).as_deref(), Some(challenge));
+        assert_ne!(challenge_of(&verifier.to_lowercase()).as_deref(), Some(challenge));
+        for bad in [&verifier[1..], &format!("{verifier}="), &format!("{verifier}\n"), &verifier.repeat(3)] {
+            assert_eq!(challenge_of(bad), None, "{bad}");
+        }
+        let sent = |method: &str, challenge: &str| {
+            let form = format!("code_challenge={challenge}&code_challenge_method={method}");
+            check_challenge(&Form::parse(form.as_bytes()).unwrap()).map(str::to_owned)
+        };
+        assert_eq!(sent(text("code_challenge_method"), challenge).unwrap(), challenge);
+        assert!(sent("plain", challenge).is_err() && sent("plain", verifier).is_err() && sent("", challenge).is_err());
+    }
+}

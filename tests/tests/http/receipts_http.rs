@@ -129,6 +129,38 @@ async fn what_is_no_receipt_is_malformed() {
     site.stop().await;
 }
 
+/// A corpus of receipts that every verifier has to refuse, sent as text and as one of our three parts: each is `malformed`, says
+/// nothing and uses nothing up. As a JSON object it is no text, and a fault of the body.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn malformed_receipts_of_another_maker_are_refused() {
+    let site = Site::start().await;
+    let agent = site.agent(&[OFFICE]);
+    let mut client = site.client().await;
+    let decision = allowed(&mut client, &agent).await;
+    let receipt = text(&decision["receipt"]);
+    let [head, body, _] = receipt.split('.').collect::<Vec<_>>()[..] else { panic!("three parts") };
+    let file: Value =
+        serde_json::from_str(include_str!("../../../svc-core/tests/data/obsigna_malformed_receipts.json")).unwrap();
+    let single = file["receipts"].as_array().unwrap().iter().map(|it| &it["receipt"]);
+    let chained = file["chains"].as_array().unwrap().iter().flat_map(|it| it["receipts"].as_array().unwrap());
+    let (header, signer) = (part(receipt, 0), Site::forger(BASE_URL));
+    for foreign in single.chain(chained) {
+        for sent in [
+            foreign.to_string(),
+            signed(&signer, &header, foreign),
+            format!("{head}.{body}.{}", text(&foreign["proof"]["proofValue"])),
+        ] {
+            let verdict = no(&client.verify(&charge(&json!(sent), 4_900)).await, "malformed");
+            assert_eq!(verdict.as_object().unwrap().len(), 3, "{sent}: {verdict}");
+        }
+        let got = client.verify(&charge(foreign, 4_900)).await;
+        assert_eq!(got.refusal(), (400, "invalid_request".into(), vec!["receipt".into()]), "{foreign}");
+    }
+    assert_eq!(site.audit().consumed, 0);
+    yes(&client.verify(&charge(&decision["receipt"], 4_900)).await);
+    site.stop().await;
+}
+
 /// Of several things that are wrong the first in the contract's order is told: here each is mended in turn, from a receipt
 /// of a foreign key to one that is good. Nothing invalid uses a receipt up, and nothing is told before the signature is
 /// good.
