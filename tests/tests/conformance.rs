@@ -202,19 +202,37 @@ fn what_is_done_is_shown() {
 /// Every test named is one: a function under `#[test]`, in the place that its name says.
 #[test]
 fn every_named_test_exists() {
-    let tests = tests();
-    let mut missing = Vec::new();
-    for promise in promises() {
-        for named in &promise.tests {
-            let mut place: Vec<&str> = named.split("::").collect();
-            let name = place.pop().unwrap_or_default();
-            let found = tests.get(name).is_some_and(|files| files.iter().any(|file| is_meant(file, &place)));
-            if !found {
-                missing.push(format!("{}: {named}", promise.id));
-            }
-        }
-    }
+    let promises = promises();
+    let named = promises.iter().flat_map(|promise| promise.tests.iter().map(|test| (&*promise.id, &**test)));
+    let missing = missing(named);
     assert!(missing.is_empty(), "no such tests:\n{}", missing.join("\n"));
+}
+
+/// So is every test that shows what other systems publish of their decisions.
+#[test]
+fn every_test_of_a_published_rule_exists() {
+    let file = source::file("tests/data/behavioural_cases.json").expect("the published rules");
+    let file: serde_json::Value = serde_json::from_str(&file).expect("JSON");
+    let systems = file.as_object().into_iter().flatten().filter_map(|(system, it)| Some((system, it.get("cases")?)));
+    let cases = systems.flat_map(|(system, cases)| cases.as_array().into_iter().flatten().map(move |it| (system, it)));
+    let named: Vec<(&str, &str)> = cases
+        .filter_map(|(system, case)| Some((&**system, case.get("shown")?.as_array()?)))
+        .flat_map(|(system, shown)| shown.iter().filter_map(move |it| Some((system, it.as_str()?))))
+        .collect();
+    assert!(named.len() > 10, "{named:?}");
+    let missing = missing(named.into_iter());
+    assert!(missing.is_empty(), "no such tests:\n{}", missing.join("\n"));
+}
+
+/// Those of these tests, each with what names it, that there are not.
+fn missing<'a>(named: impl Iterator<Item = (&'a str, &'a str)>) -> Vec<String> {
+    let tests = tests();
+    let is_there = |test: &str| {
+        let mut place: Vec<&str> = test.split("::").collect();
+        let name = place.pop().unwrap_or_default();
+        tests.get(name).is_some_and(|files| files.iter().any(|file| is_meant(file, &place)))
+    };
+    named.filter(|(_, test)| !is_there(test)).map(|(by, test)| format!("{by}: {test}")).collect()
 }
 
 /// Every error type has its promise, also each that the refusal table knows.

@@ -31,6 +31,7 @@ mod members;
 mod names;
 mod people;
 mod provenance;
+mod published;
 mod ran;
 mod receive;
 mod release;

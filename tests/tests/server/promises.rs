@@ -56,7 +56,8 @@ async fn numbers_beyond_all_doubles_are_faults_of_their_fields() {
 }
 
 /// Two bodies are one request where RFC 8785 writes them alike: spaces, order and the spelling of characters do not count,
-/// every value does, also one that is normalised and one that nobody reads.
+/// every value does, also one that is normalised and one that nobody reads; a member that is null is not one that is not there, nor is a
+/// list in another order the same.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn bodies_are_compared_as_sent() {
     let site = Site::start().await;
@@ -64,15 +65,23 @@ async fn bodies_are_compared_as_sent() {
     let mut client = site.client().await;
     let key = bearer(&agent.key);
     let headers = [("authorization", key.as_str()), ("idempotency-key", "order-1")];
-    let body = r#"{"type":"payment","summary":"Pay","more":1,"payment":{"amount":100,"currency":"EUR","merchant":{"name":"Shop","domain":"shop.example.com"}}}"#;
+    let body = r#"{"type":"payment","summary":"Pay","more":1,"list":[1,2],"payment":{"amount":100,"currency":"EUR","merchant":{"name":"Shop","domain":"shop.example.com"}}}"#;
     let first = client.ask("POST", AUTHORIZE, &headers, body.as_bytes()).await.ok();
     assert_eq!(text(&first["status"]), "allowed");
     let spelled = r#" {"payment": {"merchant":{"domain":"shop.example.com","name":"\u0053hop"},"currency":"EUR","amount":100},
-        "more":1.0, "summary":"Pay", "idempotencyKey":"order-1", "type":"payment"}"#;
+        "more":1.0, "list":[1e0,2.0], "summary":"Pay", "idempotencyKey":"order-1", "type":"payment"}"#;
     let again = client.ask("POST", AUTHORIZE, &headers, spelled.as_bytes()).await;
     assert_eq!((again.header("idempotent-replayed"), again.ok()), (Some("true"), first));
-    let others =
-        [("EUR", "eur"), ("\"more\":1", "\"more\":2"), ("shop.example.com", "SHOP.example.com"), ("100", "101")];
+    let others = [
+        ("EUR", "eur"),
+        ("\"more\":1", "\"more\":2"),
+        ("\"more\":1", "\"more\":1,\"none\":null"),
+        ("\"more\":1", "\"more\":null"),
+        ("\"more\":1", "\"more\":1,\"session\":null"),
+        ("[1,2]", "[2,1]"),
+        ("shop.example.com", "SHOP.example.com"),
+        ("100", "101"),
+    ];
     for (from, to) in others {
         let got = client.ask("POST", AUTHORIZE, &headers, body.replace(from, to).as_bytes()).await;
         assert_eq!((got.status, got.kind().as_str()), (409, "idempotency_conflict"), "{to}");
