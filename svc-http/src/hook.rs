@@ -101,8 +101,7 @@ impl Deadline {
 
 /// Answers the client on standard output.
 pub(crate) fn run(client: Option<Client>, config: Option<PathBuf>) -> ExitCode {
-    // The message of a panic may quote what was read.
-    std::panic::set_hook(Box::new(|_| {}));
+    keep_panics_quiet();
     let is_after = Arc::new(AtomicBool::new(false));
     let knows = Arc::clone(&is_after);
     let done = span().and_then(|span| {
@@ -138,6 +137,11 @@ pub(crate) fn run(client: Option<Client>, config: Option<PathBuf>) -> ExitCode {
             ExitCode::from(REFUSED)
         }
     }
+}
+
+/// The message of a panic may quote what was read.
+fn keep_panics_quiet() {
+    std::panic::set_hook(Box::new(|_| {}));
 }
 
 /// Does `work` on a thread of its own and waits until the deadline, whatever the work waits for; a panic is a refusal.
@@ -281,6 +285,27 @@ mod tests {
             Ok("late".to_owned())
         });
         assert_eq!(stalled, Err(Refused::new("there was no answer within 20 ms")));
+    }
+
+    /// A panic tells nobody what was read, which its message may quote: looked at in a process of its own, as all threads of one share
+    /// what becomes of panics.
+    #[test]
+    fn a_panic_quotes_nothing() {
+        const PANICS: &str = "A_TEST_PANICS";
+        let read = "what the person said";
+        if std::env::var_os(PANICS).is_some() {
+            keep_panics_quiet();
+            let broken =
+                guarded(Deadline::from_now(Duration::from_secs(60)), move || panic!("no tool: {}", read.to_owned()));
+            assert!(broken.is_err());
+            return;
+        }
+        let own = "hook::tests::a_panic_quotes_nothing";
+        let mut child = std::process::Command::new(std::env::current_exe().unwrap());
+        let output = child.args([own, "--exact", "--nocapture"]).env(PANICS, "1").output().unwrap();
+        let heard = [output.stdout, output.stderr].map(|it| String::from_utf8(it).unwrap()).concat();
+        assert!(output.status.success() && heard.contains("1 passed"), "{heard}");
+        assert!(!heard.contains(read) && !heard.contains("panicked"), "{heard}");
     }
 
     /// What a tool gave is read as far as it can be, and nothing else is: a call that is yet to come is said to the

@@ -335,3 +335,43 @@ fn page(gate: &Gate, workspace: WorkspaceId, from: u64) -> Result<Option<Page>, 
     })?;
     Ok(Some(Page { events: owned, next }))
 }
+
+#[cfg(test)]
+mod tests {
+    use svc_core::rules::people::sessions::EndSession;
+    use svc_core::state::people::Settings as WorkspaceSettings;
+    use svc_core::store::MemoryStore;
+    use svc_core::testing::people::sign_in_owner;
+    use svc_core::testing::world::World;
+    use svc_store::Settings;
+
+    use super::*;
+
+    /// Nobody listens once nobody watches; whoever watches then is told of changes again.
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn who_watches_after_nobody_did_is_told() {
+        let mut store = MemoryStore::new();
+        let mut world = World::over(store.clone(), WorkspaceSettings::default());
+        let people = [1, 2, 3].map(|n| sign_in_owner(&mut store, world.workspace(), n, world.now()));
+        let (clock, signer) = (world.clock().clone(), Arc::clone(world.engine().signer()));
+        let mut settings = Settings::default();
+        settings.timers = false;
+        let gate = Gate::over(store, clock, signer, settings).unwrap();
+        let live = Live::new(gate.clone());
+        let end = |person: &Person| {
+            let own = person.session().unwrap();
+            gate.execute(EndSession { by: own, ended: own }).unwrap();
+        };
+        drop(live.seat(people[0], Role::Owner).unwrap().unwrap());
+        end(&people[1]);
+        let over = async {
+            while live.watched().listening {
+                tokio::task::yield_now().await;
+            }
+        };
+        timeout(Duration::from_secs(20), over).await.unwrap();
+        let seat = live.seat(people[0], Role::Owner).unwrap().unwrap();
+        end(&people[2]);
+        timeout(Duration::from_secs(20), seat.touched.notified()).await.unwrap();
+    }
+}

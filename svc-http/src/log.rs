@@ -392,6 +392,28 @@ mod tests {
         assert!(!out.contains("lines of"), "{out}");
     }
 
+    /// From its start on a process tells of panics in the log alone, which repeats no text that was put together for one: looked at in
+    /// a process of its own, as there is one log in each.
+    #[test]
+    fn a_process_that_logs_quotes_no_panic() {
+        const PANICS: &str = "A_TEST_PANICS";
+        let prompt = "what the person said";
+        if std::env::var_os(PANICS).is_some() {
+            start(LogConfig { level: LogLevel::Info, format: LogFormat::Json });
+            let _ = std::panic::catch_unwind(|| panic!("no model: {}", prompt.to_owned()));
+            settle();
+            return;
+        }
+        let own = "log::tests::a_process_that_logs_quotes_no_panic";
+        let mut child = std::process::Command::new(std::env::current_exe().unwrap());
+        let output = child.args([own, "--exact", "--nocapture"]).env(PANICS, "1").output().unwrap();
+        let [out, log] = [output.stdout, output.stderr].map(|it| String::from_utf8(it).unwrap());
+        assert!(output.status.success() && out.contains("1 passed"), "{out}{log}");
+        let line: serde_json::Value = serde_json::from_str(log.lines().next().unwrap()).unwrap();
+        assert!(line["message"] == "a panic" && line["at"].as_str().unwrap().contains("log.rs:"), "{log}");
+        assert!(!log.contains(prompt) && log.lines().count() == 1, "{log}");
+    }
+
     /// The level holds for this program; libraries speak only when they warn.
     #[test]
     fn libraries_are_heard_when_they_warn() {

@@ -58,6 +58,10 @@ impl Shards {
 
 #[cfg(test)]
 mod tests {
+    use svc_core::store::{Loaded, Stamp};
+    use svc_core::value::Id as _;
+    use svc_core::value::id::DeliveryId;
+
     use super::*;
 
     /// Every shard is looked at, each first in its turn, until the store does not answer.
@@ -80,5 +84,45 @@ mod tests {
             if asked < 3 { Ok(()) } else { Err(Failure::Load(StoreError::Closed).into()) }
         });
         assert_eq!(asked, 3);
+    }
+
+    /// What is wrong with one row or one shard keeps nobody from the others: each is looked at, and it is told of.
+    #[test]
+    fn what_is_wrong_with_one_shard_hides_no_other() {
+        let row = || StoreError::Malformed("a row");
+        let corrupt = || StoreError::Corrupt(std::sync::Arc::new(std::io::Error::other("a page")));
+        let troubles: [&dyn Fn() -> Missed; 3] = [
+            &|| Missed::Row(Key::Job(DeliveryId::from_bits(1)), StoreError::Closed),
+            &|| Failure::Load(row()).into(),
+            &|| Failure::Load(corrupt()).into(),
+        ];
+        for trouble in troubles {
+            let (mut shards, mut asked) = (Shards::default(), 0);
+            shards.look("nothing is found", |shard| {
+                asked += 1;
+                if shard == 1 { Err(trouble()) } else { Ok(()) }
+            });
+            assert_eq!(asked, SHARDS, "{:?}", trouble());
+        }
+    }
+
+    /// Of a page what can be read is had, and the first that cannot is kept.
+    #[test]
+    fn what_can_be_read_of_a_page_is_had() {
+        let listed = |bits: u128, row| {
+            let key = Key::Job(DeliveryId::from_bits(bits));
+            Listed { order: bits, key, row }
+        };
+        let read = |bits: u128| {
+            let key = Key::Job(DeliveryId::from_bits(bits));
+            listed(bits, Ok(Loaded { key, stamp: Stamp::ABSENT, record: None }))
+        };
+        let page =
+            vec![read(1), listed(2, Err(StoreError::Malformed("2"))), listed(3, Err(StoreError::Closed)), read(4)];
+        let mut missed = None;
+        let had: Vec<u128> = readable(page, &mut missed).map(|it| it.order).collect();
+        assert_eq!(had, [1, 4]);
+        let Some(Missed::Row(key, StoreError::Malformed("2"))) = missed else { panic!("{missed:?}") };
+        assert_eq!(key, Key::Job(DeliveryId::from_bits(2)));
     }
 }

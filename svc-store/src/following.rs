@@ -520,4 +520,26 @@ mod tests {
         }
         assert_eq!((seen, left()), (vec![3, 2, 1], 0));
     }
+
+    /// A due row that cannot be read is told of as its rest begins, and not at every look while it lasts.
+    #[test]
+    fn what_cannot_be_read_is_told_once_a_rest() {
+        let (gate, _, agent, clock) = site();
+        let row = (7, Key::Agent(agent.agent));
+        let mut following = Following::default();
+        let looked = |following: &mut Following| {
+            let is_told = following.rests_anew(gate.core(), row);
+            following.turn(true);
+            is_told
+        };
+        for _ in 0..2 {
+            assert!(looked(&mut following));
+            assert!(!looked(&mut following) && !looked(&mut following));
+            clock.advance(Span::millis(RESTS.as_millis() - 1));
+            assert!(!looked(&mut following));
+            clock.advance(Span::millis(1));
+        }
+        // One that is due anew since is another's business.
+        assert!(following.rests_anew(gate.core(), (8, row.1)));
+    }
 }

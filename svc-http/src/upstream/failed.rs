@@ -382,4 +382,18 @@ mod tests {
         let told = said(body.as_bytes(), ["hunter2hunter2"]);
         assert_eq!((told.code.as_deref(), told.field.as_deref()), (Some("of …"), Some("messages")));
     }
+
+    /// What the request or this server is at fault for says nothing of a model; what its provider did, or did not, does.
+    #[test]
+    fn what_says_nothing_of_a_model() {
+        let nothing = [Reason::Busy, Reason::Unread, Reason::Sealed];
+        assert!(nothing.into_iter().all(|it| Failed::new(it).is_nothing_of_the_models()));
+        assert!(nothing.into_iter().all(|it| Failed::new(it).trouble().is_none()));
+        for status in [400, 413, 422] {
+            assert!(Failed { status: Some(status), ..Failed::sent(Reason::Status) }.is_nothing_of_the_models());
+        }
+        for reason in [Reason::Connect, Reason::FirstToken, Reason::Closed, Reason::Status, Reason::Told] {
+            assert!(!Failed::sent(reason).is_nothing_of_the_models(), "{reason}");
+        }
+    }
 }

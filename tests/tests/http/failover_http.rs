@@ -1,13 +1,10 @@
 //! Where a call goes when its provider fails: over the ranked list, held to budgets at each attempt, and never once something
 //! was passed on.
 
-use std::sync::Arc;
-
 use serde_json::{Value, json};
 use svc_core::value::Span;
 use svc_tests::client::{Got, until};
 use svc_tests::desk::{CHAT, Desk, Hand, MESSAGES, chat, header_of, streamed};
-use svc_tests::receiver::Names;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
 /// A desk where `messages/good-1` comes after a model at `chat` whose name turns the stand-in's knobs.
@@ -75,29 +72,6 @@ async fn a_failing_provider_is_passed_over() {
         assert_eq!(at["reservedMicros"], json!(0), "{at}");
         desk.site.audit();
     }
-}
-
-/// Where every provider is one whose address may not be called, clients are told not to repeat the call; where another one failed, it
-/// may answer the next time.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_address_that_may_not_be_called_is_not_tried_again() {
-    let names = Names::new();
-    names.set("inside.example", &[&["10.0.0.5"]]);
-    let known = Arc::clone(&names);
-    let mut desk = Desk::bare(|plan| plan.names = Some(known)).await;
-    let id = desk.upstream("inside", "chat", "https://inside.example/v1").await;
-    desk.model(&id, "m-1", 90, 3, 15).await;
-    desk.enforce().await;
-    for (path, body) in [(CHAT, chat("auto")), (CHAT, streamed("auto")), (MESSAGES, chat("auto"))] {
-        let got = desk.send(path, &[], body.to_string().as_bytes()).await;
-        assert_eq!((got.status, got.header("x-should-retry")), (502, Some("false")), "{}", got.text());
-        assert!(got.text().contains("the host's address may not be called"), "{}", got.text());
-    }
-    let url = desk.mock.chat_url();
-    let id = desk.upstream("broken", "chat", &url).await;
-    desk.model(&id, "m-2--status-500", 50, 2, 10).await;
-    let got = desk.send(CHAT, &[], chat("auto").to_string().as_bytes()).await;
-    assert_eq!((got.status, got.header("x-should-retry")), (502, None), "{}", got.text());
 }
 
 /// Where every provider refuses its key or does not know the model, that is said, and clients are told not to repeat the call.
@@ -252,6 +226,21 @@ async fn who_could_not_be_reached_was_not_limited() {
         let tried: Vec<_> = error["attemptedModels"].as_array().unwrap().iter().map(|it| &it["status"]).collect();
         assert_eq!(tried, [&Value::Null, &json!(429)], "{error}");
     }
+}
+
+/// A model in whose API the request has no form has not failed: where the only one that was asked is limited, that is said.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_has_no_form_has_not_failed() {
+    let mut desk = between("messages", "chat", "words-1").await;
+    let id = desk.upstreams["chat"].clone();
+    desk.api("PATCH", "models/chat/good-1", Some(&json!({ "enabled": false }))).await.ok();
+    desk.model(&id, "busy-1--status-429--retry-after-7", 40, 2, 10).await;
+    let mut body = chat("auto");
+    body["n"] = json!(2);
+    let got = best(&mut desk, CHAT, &body).await;
+    assert_eq!((got.status, got.kind().as_str()), (429, "rate_limited"), "{}", got.text());
+    let tried = got.json()["error"]["attemptedModels"].clone();
+    assert_eq!([&tried[0]["provider"], &tried[1]["status"]], [&json!("messages"), &json!(429)], "{tried}");
 }
 
 /// Once something was passed on no other model is asked: the stream ends with an error.

@@ -216,6 +216,26 @@ async fn what_is_called_off_before_it_is_sent_has_not_run() {
     }
 }
 
+/// What a person approved is done though the same call would be denied if it were asked anew, and its server met for it; another call
+/// that is denied has it met for nothing.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_was_approved_is_met_for_whatever_is_asked_anew() {
+    let (mut desk, path) = asking(LEGACY).await;
+    let arguments = json!({ "id": "1" });
+    let action = approved(&mut desk, &arguments).await;
+    let of_agent = format!("agents/{}/mandates", desk.agent.id);
+    let mandates = desk.api("GET", &of_agent, None).await.ok();
+    let mandate = format!("mandates/{}", mandates["data"][0]["id"].as_str().unwrap());
+    desk.api("PATCH", &mandate, Some(&json!({ "limits": { "onLimit": "deny" } }))).await.ok();
+    met_anew(&mut desk, &path).await;
+    assert!(text(&desk.call("read_one", json!({ "id": "2" })).await).starts_with("denied"));
+    assert!(desk.server.heard().is_empty(), "nobody meets it in vain");
+    assert_eq!(text(&desk.call("read_one", arguments).await), "done");
+    let seen = desk.api("GET", &format!("actions/{action}"), None).await.ok();
+    assert!(seen["consumedAt"].is_string(), "{seen}");
+    desk.site.audit();
+}
+
 /// What became of a call that a person approved the gate tells, which made it, and its agent does not.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_agent_does_not_settle_what_the_gate_does() {

@@ -3,13 +3,15 @@
 use serde_json::{Value, json};
 use svc_tests::client::{Client, PATIENCE, bearer, until};
 use svc_tests::oauth::HOST;
-use svc_tests::tool_desk::{ToolDesk as Desk, calling, text};
+use svc_tests::tool_desk::{ToolDesk as Desk, calling, message, text, told_on_the_way};
 use svc_tests::tool_server::{Heard, Part, Reply, Speaks};
 use tokio::io::AsyncReadExt as _;
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
 const LEGACY: Speaks = Speaks::Legacy { sessions: true };
+/// Messages by whose answers a server has begun to answer another.
+const A_WHILE: usize = 200;
 /// What a server says that is about to close a stream.
 const PLACE: &str = "id: 0\nretry: 100\ndata:\n\n";
 
@@ -233,5 +235,42 @@ async fn a_client_calls_off_by_a_message() {
         call_off(&mut desk, &key, json!(7)).await;
         let told = text(&timeout(PATIENCE, call).await.unwrap().unwrap()["result"]);
         assert!(told.contains("called it off") && told.contains("may have run"), "{told}");
+    }
+}
+
+/// A client that takes no stream, at a server that has begun to answer by one, is told at once that it has called its call off, or that its
+/// agent was stopped.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_call_ends_within_the_stream_of_its_server() {
+    for is_frozen in [false, true] {
+        let mut desk = Desk::new(Speaks::Modern).await;
+        desk.server(json!({})).await;
+        assert_eq!(text(&desk.call("read_one", json!({})).await), "done");
+        desk.server.reply(Reply::Stalled(vec![told_on_the_way("begun")]));
+        let (address, key) = (desk.site.address, desk.agent.key.clone());
+        let (body, credential) = (calling("write_one", json!({})).to_string(), bearer(&key));
+        let count = desk.server.count();
+        let call = tokio::spawn(async move {
+            let headers = [("host", HOST), ("authorization", &*credential), ("accept", "application/json")];
+            Client::connect(address).await.ask("POST", "/mcp/proxy/crm", &headers, body.as_bytes()).await
+        });
+        desk.server.until_heard(count + 1).await;
+        // By when the answer has begun here.
+        for _ in 0..A_WHILE {
+            desk.send(&message("ping", json!({})), &[]).await.ok();
+        }
+        if is_frozen {
+            desk.freeze();
+        } else {
+            call_off(&mut desk, &key, json!(7)).await;
+        }
+        let got = timeout(PATIENCE, call).await.unwrap().unwrap().json();
+        if is_frozen {
+            assert_eq!(got["error"]["data"]["type"], "agent_stopped", "{got}");
+        } else {
+            let told = text(&got["result"]);
+            assert!(told.contains("called it off") && told.contains("may have run"), "{told}");
+        }
+        desk.server.until_cut().await;
     }
 }

@@ -226,6 +226,22 @@ async fn tries_that_fail_are_counted_by_what_went_wrong() {
     until_counted(&desk.site, "svc_model_tries_failed_total", &labels, 1.0).await;
 }
 
+/// A model in whose API the request has no form was not tried: it is counted as none that failed.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_has_no_form_is_no_try() {
+    let mut desk = Desk::with(counted).await;
+    let list = json!(["messages/large-1", "chat/small-1"]);
+    desk.post("task-classes", json!({ "id": "listed", "models": list })).await.made();
+    desk.routing(json!({ "mode": "enforce", "defaultTaskClass": "listed" })).await;
+    let mut body = chat("auto");
+    body["n"] = json!(2);
+    let got = desk.chat_with(&[], &body).await;
+    assert_eq!(desk.call_of(&got).await["attempts"].as_array().map(Vec::len), Some(2), "both are told of");
+    got.ok();
+    let text = read(&desk.site).await;
+    assert_eq!(sum(&text, "svc_model_tries_failed_total"), 0.0, "{text}");
+}
+
 /// All samples of that name together.
 fn sum(text: &str, name: &str) -> f64 {
     let lines = text.lines().filter(|it| it.starts_with(name));

@@ -1,6 +1,8 @@
 //! Providers that answer badly, and requests that pass them byte for byte: what a client is told, what a call is charged,
 //! and that nothing stays held.
 
+use std::sync::Arc;
+
 use serde_json::{Value, json};
 use svc_core::state::gateway::{Routing, UpstreamKey};
 use svc_core::state::people::{KeyScope, Role};
@@ -8,6 +10,7 @@ use svc_core::store::{Row as _, Store as _};
 use svc_core::testing::people;
 use svc_tests::client::chunked;
 use svc_tests::desk::{CHAT, Desk, MESSAGES, chat, header_of, streamed};
+use svc_tests::receiver::Names;
 use svc_tests::site::Fault;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
@@ -448,4 +451,32 @@ async fn a_request_that_is_at_fault_is_told_so_however_its_provider_does() {
             desk.read("upstreams").await["data"].as_array().unwrap().iter().find(|it| it["name"] == "hand").cloned();
         assert_eq!(hand.map(|it| it["health"].clone()), Some(json!("ok")));
     }
+}
+
+/// Where every provider is one whose address may not be called, clients are told not to repeat the call; where another one failed, it
+/// may answer the next time.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_address_that_may_not_be_called_is_not_tried_again() {
+    let names = Names::new();
+    names.set("inside.example", &[&["10.0.0.5"]]);
+    let known = Arc::clone(&names);
+    let mut desk = Desk::bare(|plan| plan.names = Some(known)).await;
+    let id = desk.upstream("inside", "chat", "https://inside.example/v1").await;
+    desk.model(&id, "m-1", 90, 3, 15).await;
+    desk.enforce().await;
+    for (path, body) in [(CHAT, chat("auto")), (CHAT, streamed("auto")), (MESSAGES, chat("auto"))] {
+        let got = desk.send(path, &[], body.to_string().as_bytes()).await;
+        assert_eq!((got.status, got.header("x-should-retry")), (502, Some("false")), "{}", got.text());
+        assert!(got.text().contains("the host's address may not be called"), "{}", got.text());
+    }
+    // Beside one that refuses its key that is still no matter of keys alone.
+    let url = desk.mock.chat_url();
+    let id = desk.upstream("broken", "chat", &url).await;
+    desk.model(&id, "m-2--status-401", 50, 2, 10).await;
+    let got = desk.send(CHAT, &[], chat("auto").to_string().as_bytes()).await;
+    let is_denied = got.text().contains("refused its key or account");
+    assert_eq!((got.status, got.header("x-should-retry"), is_denied), (502, Some("false"), false), "{}", got.text());
+    desk.model(&id, "m-3--status-500", 40, 2, 10).await;
+    let got = desk.send(CHAT, &[], chat("auto").to_string().as_bytes()).await;
+    assert_eq!((got.status, got.header("x-should-retry")), (502, None), "{}", got.text());
 }

@@ -5,7 +5,7 @@ use svc_core::rules::gate::restart::RestartAgent;
 use svc_core::rules::people::by::By;
 use svc_core::state::gate::{ApprovalState, Code, DecidedBy, OutcomeStatus, Status, Verb};
 use svc_core::state::people::KeyScope;
-use svc_core::testing::world::{charge, key, payment, request};
+use svc_core::testing::world::{World, charge, key, payment, request};
 use svc_core::value::Span;
 use svc_core::value::text::Note;
 
@@ -140,9 +140,7 @@ fn a_key_ends_by_itself() {
 fn every_stop_is_seen_by_the_roster() {
     let (mut world, agent) = calm(&[PAY]);
     let other = world.agent().with_mandate(svc_core::testing::world::terms(PAY)).register();
-    let epoch = |world: &mut svc_core::testing::world::World| {
-        world.row::<svc_core::state::people::Roster>(agent.workspace).epoch
-    };
+    let epoch = |world: &mut World| world.row::<svc_core::state::people::Roster>(agent.workspace).epoch;
     let before = epoch(&mut world);
     let allowed = world.authorize(&agent, payment(100, "EUR", "a.example")).id();
     world.settle(&agent, allowed, OutcomeStatus::Completed, Some(101));
@@ -175,4 +173,31 @@ fn a_revoked_action_stays_revoked_behind_many_stops() {
     let settled = world.settle(&agent, action, OutcomeStatus::Completed, None);
     assert_eq!((settled.status(), settled.verb()), (Status::Completed, Verb::Deny));
     world.audit();
+}
+
+/// What a stop or time has done and no record tells yet is recorded for whoever is to be told of it, once; of these a wait that has
+/// ended by time alone may yet come to something else.
+#[test]
+fn what_no_record_tells_is_recorded_for_whoever_asks() {
+    for (is_allowed, is_frozen, kind) in
+        [(true, true, "action.revoked"), (false, true, "action.denied"), (false, false, "action.expired")]
+    {
+        let (mut world, agent) = calm(&[PAY]);
+        let asked = if is_allowed { payment(100, "EUR", "a.example") } else { request("crm.read") };
+        let id = world.authorize(&agent, asked).id();
+        let untold = |world: &mut World| world.read(&agent, id).view().untold();
+        let recorded = |world: &mut World| world.ledger().lines().filter(|it| it.starts_with(kind)).count();
+        assert_eq!(untold(&mut world), None, "{kind}");
+        if is_frozen {
+            world.freeze(agent.agent);
+        } else {
+            world.clock().advance(Span::hours(24));
+        }
+        let it = untold(&mut world).unwrap();
+        assert_eq!((it.is_open(), recorded(&mut world)), (!is_frozen, 0), "{kind}");
+        for _ in 0..2 {
+            world.run(it).unwrap();
+            assert_eq!((untold(&mut world), recorded(&mut world)), (None, 1), "{kind}");
+        }
+    }
 }

@@ -309,10 +309,15 @@ fn who_stopped(scope: &mut Scope<'_>, owner: &CallKey) -> Result<Option<Stop>, H
 
 #[cfg(test)]
 mod tests {
-    use svc_core::state::people::{Binding, KeyScope};
+    use svc_core::rules::people::by::By;
+    use svc_core::rules::people::keys::{CreateKey, NewKey};
+    use svc_core::state::people::{Binding, KeyScope, Settings as WorkspaceSettings};
+    use svc_core::store::MemoryStore;
+    use svc_core::testing::world::World;
     use svc_core::value::Id as _;
     use svc_core::value::digest::Digest;
     use svc_core::value::id::{KeyId, PrincipalId, WorkspaceId};
+    use svc_store::Settings;
 
     use super::*;
 
@@ -365,5 +370,30 @@ mod tests {
         assert!(is_touched(Key::Credential(own.row), false) && is_touched(person, false) && is_touched(made, true));
         assert!(is_touched(Key::Workspace(WorkspaceId::from_bits(1)), false));
         assert!(!is_touched(Key::Workspace(WorkspaceId::from_bits(2)), false));
+    }
+
+    /// A watch that is begun again looks at all calls: what was stopped while nobody watched is cut, and nothing else.
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn a_watch_that_is_begun_again_has_missed_nothing() {
+        let store = MemoryStore::new();
+        let mut world = World::over(store.clone(), WorkspaceSettings::default());
+        let workspace = world.workspace();
+        let [stopped, other] = [1, 2].map(|n| {
+            let agent = world.agent().register().agent;
+            let key = NewKey::of(&format!("ask_{n:043}"));
+            let made = world.run(CreateKey::new(workspace, By::Program, KeyScope::Agent(agent), key)).unwrap();
+            (agent, CallKey { row: made.id, binding: Arc::new(made.binding.clone()) })
+        });
+        world.freeze(stopped.0);
+        let (clock, signer) = (world.clock().clone(), Arc::clone(world.engine().signer()));
+        let mut settings = Settings::default();
+        settings.timers = false;
+        let gate = Gate::over(store, clock, signer, settings).unwrap();
+        let calls = Arc::new(RunningCalls::default());
+        let [seat, goes_on] = [&stopped.1, &other.1].map(|key| calls.enter(CallOf::Model, key));
+        let watching = tokio::spawn(Arc::clone(&calls).watch(gate.clone(), gate.changes(), true));
+        let cut = tokio::time::timeout(Duration::from_secs(60), async { seat.switch().cut_off().await }).await;
+        assert_eq!((cut, goes_on.switch().stopped()), (Ok(Stop::Agent), None));
+        watching.abort();
     }
 }

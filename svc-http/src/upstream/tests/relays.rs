@@ -435,3 +435,33 @@ async fn nothing_heard_is_nothing_begun() {
     }
     mock.until(|it| it.open == 0).await;
 }
+
+/// Tells whether it is told within a request.
+struct Within(oneshot::Sender<bool>);
+
+impl Finish for Within {
+    type Heard = Plain;
+
+    async fn finish(self, _heard: Option<Plain>, _ended: Ended) -> Option<Charged> {
+        let is_within = crate::at_hand::AtHand::now().is_some();
+        self.0.send(is_within).ok().map(|()| Charged { cost: 0, unpriced: false })
+    }
+}
+
+/// What comes of a call is told within the request that brought it, though that was answered before: with its end, and where nobody
+/// waits for that.
+#[tokio::test]
+async fn what_comes_of_a_call_is_told_within_its_request() {
+    let upstreams = usual();
+    for is_waited_for in [true, false] {
+        let (told, hears) = oneshot::channel();
+        let at_hand = crate::at_hand::AtHand::of(http::HeaderValue::from_static("req-1"));
+        let guard = at_hand.within(async { Guard::new(&upstreams, Within(told)) }).await;
+        if is_waited_for {
+            guard.finish(None, How::Done, None).await.unwrap();
+        } else {
+            drop(guard);
+        }
+        assert!(hears.await.unwrap(), "{is_waited_for}");
+    }
+}
