@@ -108,6 +108,36 @@ async fn a_call_that_lapses_is_counted() {
     assert_eq!(told, call["costMicros"].as_f64().unwrap().max(cost), "{call}");
 }
 
+/// Where a call went on from a try that was charged, lapses, and ends after all, neither that try nor what has no price is counted a
+/// second time.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_late_end_counts_nothing_twice() {
+    let mut desk = Desk::bare(counted).await;
+    let url = desk.mock.chat_url();
+    let prices = json!({ "input": 3_000_000, "output": 15_000_000 });
+    for (provider, model, more) in [
+        ("bad", "bad-1--body-html--type-html", json!({ "aliases": ["late"], "prices": prices })),
+        ("good", "good-1--stall-3", json!({ "aliases": ["late"] })),
+    ] {
+        let id = desk.upstream(provider, "chat", &url).await;
+        desk.model_with(&id, model, more).await;
+    }
+    let mut socket = desk.begin(CHAT, &[], &streamed("late")).await;
+    until(&mut socket, "data: ").await;
+    desk.site.advance(Span::minutes(17));
+    let text =
+        until_counted(&desk.site, "svc_model_calls_total", &[r#"provider="good""#, r#"end="lapsed""#], 1.0).await;
+    let told = |text: &str| {
+        let cost = sample(text, "svc_model_cost_micro_usd_total", &[r#"provider="bad""#]);
+        (cost, sum(text, "svc_model_calls_unpriced_total"), sum(text, "svc_model_calls_total"))
+    };
+    let lapsed = told(&text);
+    assert!(lapsed.0 > 0.0 && (lapsed.1, lapsed.2) == (1.0, 1.0), "{text}");
+    drop(socket);
+    let text = until_counted(&desk.site, "svc_model_overhead_seconds_count", &[], 1.0).await;
+    assert_eq!(told(&text), lapsed, "{text}");
+}
+
 /// Where the store does not take a call's end, its client has the answer all the same, and the end is kept and counted once the
 /// store is back.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

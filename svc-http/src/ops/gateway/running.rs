@@ -392,7 +392,7 @@ mod tests {
         let calls = Arc::new(RunningCalls::default());
         let [seat, goes_on] = [&stopped.1, &other.1].map(|key| calls.enter(CallOf::Model, key));
         let watching = tokio::spawn(Arc::clone(&calls).watch(gate.clone(), gate.changes(), true));
-        let cut = tokio::time::timeout(Duration::from_secs(60), async { seat.switch().cut_off().await }).await;
+        let cut = tokio::time::timeout(Duration::from_secs(20), async { seat.switch().cut_off().await }).await;
         assert_eq!((cut, goes_on.switch().stopped()), (Ok(Stop::Agent), None));
         watching.abort();
     }
