@@ -14,7 +14,7 @@ use crate::rules::connect::refresh::{self, RefreshTokens};
 use crate::rules::connect::register::{self, RegisterClient};
 use crate::rules::connect::revoke::{self, RevokeOAuth};
 use crate::rules::connect::sweep::{self as connections, SweepTokens};
-use crate::rules::edge::deliver::{self, ClaimDelivery, Claimed, FinishDelivery, RetryDelivery};
+use crate::rules::edge::deliver::{self, Claim, ClaimDelivery, Claimed, FinishDelivery, RetryDelivery};
 use crate::rules::edge::export::{self, AdvanceExport};
 use crate::rules::edge::integrations::{
     self, ChangeIntegration, CreateIntegration, RemoveIntegration, RotateIntegration, TestIntegration, Tested,
@@ -391,7 +391,7 @@ pub enum Reply {
     /// A callback that was named.
     Callback(Box<callback::Registered>),
     /// A call to the outside that is to be tried, if it is.
-    Claimed(Box<Option<Claimed>>),
+    Claimed(Box<Claim>),
     /// A call to the outside as it stands.
     Delivery(Arc<Job>),
     /// A drill as it stands.
@@ -506,8 +506,8 @@ operations! {
     WithdrawApplication => (), |Reply::Done(()), _| ();
     Authorize => Decided, |Reply::Action(view), signer| Decided::of(*view, signer);
     AdvanceExport => (), |Reply::Done(()), _| ();
-    ClaimDelivery => Option<Claimed>, |Reply::Claimed(it), _| *it;
-    SpreadNews => Option<Claimed>, |Reply::Claimed(it), _| *it;
+    ClaimDelivery => Claim, |Reply::Claimed(it), _| *it;
+    SpreadNews => Option<Claimed>, |Reply::Claimed(it), _| it.taken();
     ChangeAgent => Arc<Agent>, |Reply::Agent(it), _| it;
     ImportBill => Arc<BillingImport>, |Reply::Bill(it), _| it;
     CreateBudget => BudgetView, |Reply::Budget(it), _| *it;

@@ -19,7 +19,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use svc_core::rules::edge::deliver::{ClaimDelivery, FinishDelivery, find};
+use svc_core::rules::edge::deliver::{Claim, ClaimDelivery, FinishDelivery, GivenUp, find};
 use svc_core::state::edge::{IntegrationKind, Job, JobState, Tried, Trouble, Work};
 use svc_core::store::{Key, Range, Record};
 use svc_core::value::Id as _;
@@ -199,13 +199,13 @@ async fn attempt(
     job: DeliveryId,
 ) -> (Whose, DeliveryId) {
     match gate.submit(ClaimDelivery { job }).await {
-        Ok(Some(claimed)) if claimed.job.is_to_spread() => {
+        Ok(Claim::Taken(claimed)) if claimed.job.is_to_spread() => {
             if let Err(failure) = spread(&gate, &claimed.job, sender.mails()).await {
                 // The lease ends, and it goes on from where it came to.
                 tracing::warn!(error = with_causes(&failure), "people could not be told");
             }
         }
-        Ok(Some(claimed)) => {
+        Ok(Claim::Taken(claimed)) => {
             let began = Instant::now();
             let Came { tried, wait_s, posted } = sender.send(&gate, &claimed).await;
             let ms = u32::try_from(began.elapsed().as_millis()).unwrap_or(u32::MAX);
@@ -232,14 +232,9 @@ async fn attempt(
                 }
             }
         }
-        Ok(None) => {
-            // Its last try never came back, and who has claimed it has given it up.
-            let now = gate.read(|scope| find(scope, job)).ok().flatten();
-            if let Some(now) = now.filter(|it| it.last().is_some_and(|it| it.tried.error == Some(Trouble::Interrupted)))
-            {
-                count_given_up(&metrics, &now);
-            }
-        }
+        // Its last try never came back, or what it was to say is over: this claim has ended it.
+        Ok(Claim::GivenUp(given_up)) => count_given_up(&metrics, &given_up),
+        Ok(Claim::Nothing) => {}
         Err(failure) => {
             tracing::warn!(error = with_causes(&failure), "a call could not be claimed");
         }
@@ -248,22 +243,24 @@ async fn attempt(
 }
 
 /// Counts what a try has come to, and tells whoever reads the log that it was the last.
-fn count(metrics: &Metrics, job: &Job) {
+fn count(metrics: &Metrics, job: &Arc<Job>) {
     let Some(over) = job.over() else { return };
     match job.state {
         JobState::Delivered { .. } => metrics.delivered(over, DeliveryEnd::Delivered),
         JobState::Waiting { .. } => metrics.delivered(over, DeliveryEnd::PutOff),
-        JobState::Failed { .. } => count_given_up(metrics, job),
+        JobState::Failed { .. } => {
+            let why = job.last().and_then(|it| it.tried.error).unwrap_or(Trouble::Interrupted);
+            count_given_up(metrics, &GivenUp { job: Arc::clone(job), why });
+        }
         JobState::Sending { .. } | JobState::Replaced { .. } => {}
     }
 }
 
-fn count_given_up(metrics: &Metrics, job: &Job) {
-    let (Some(over), JobState::Failed { .. }) = (job.over(), &job.state) else { return };
+fn count_given_up(metrics: &Metrics, GivenUp { job, why }: &GivenUp) {
+    let Some(over) = job.over() else { return };
     metrics.delivered(over, DeliveryEnd::Failed);
-    let error = job.last().and_then(|it| it.tried.error).map(Trouble::as_str);
     let (delivery, workspace, kind, host, tries) = (job.id, job.workspace, over.as_str(), job.host(), job.tries);
-    tracing::warn!(%delivery, %workspace, kind, %host, error, tries, "a call was given up");
+    tracing::warn!(%delivery, %workspace, kind, %host, error = why.as_str(), tries, "a call was given up");
 }
 
 #[cfg(test)]

@@ -187,7 +187,7 @@ fn an_action_keeps_no_digest_and_no_address() {
     let row = ledger.world.row::<Action>(action);
     assert_eq!(row.tool.as_ref().unwrap().input_digest, None);
     assert_eq!(row.callback.as_deref(), Some(&callback), "it is still to be called");
-    let claimed = ledger.world.run(ClaimDelivery { job: callback.id.into() }).unwrap().unwrap();
+    let claimed = ledger.world.run(ClaimDelivery { job: callback.id.into() }).unwrap().taken().unwrap();
     let (job, claim) = (claimed.job.id, claimed.job.claims);
     let tried = Tried { status: Some(204), error: None, ms: 3 };
     ledger.world.run(FinishDelivery { job, claim, tried, wait_s: None, posted: None }).unwrap();

@@ -13,9 +13,14 @@ use std::time::Duration;
 
 use serde_json::json;
 use svc_core::rules::edge::deliver::find;
-use svc_core::state::edge::{Job, JobState, LEASE};
+use svc_core::rules::people::by::By;
+use svc_core::rules::people::members::{InviteMember, MemberDone};
+use svc_core::state::edge::{IntegrationKind, Job, JobState, LEASE, News, Work};
+use svc_core::state::people::{Role, SignInLink};
+use svc_core::value::digest::Digest;
 use svc_core::value::id::{CallbackId, DeliveryId};
 use svc_core::value::link::Index;
+use svc_core::value::text::Email;
 use svc_core::value::{Id as _, Span};
 use svc_tests::client::{PATIENCE, bearer, request, until};
 use svc_tests::desk::{CHAT, Desk, Hand, chat, header_of, streamed};
@@ -353,6 +358,22 @@ async fn a_try_that_was_lost_is_counted_once() {
     site.plant(Job { id: DeliveryId::from_bits(9), tries: u8::MAX, state, ..Job::clone(&tried) });
     site.shift(LEASE);
     until_counted(&site, "svc_deliveries_total", &of(r#"end="failed""#), 1.0).await;
+}
+
+/// A message that lapsed before it was sent is counted as given up, as the ledger tells of it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_message_that_lapsed_is_counted_as_given_up() {
+    let site = Site::with(counted).await;
+    let (workspace, token) = (site.workspace(), Digest::of("link"));
+    let (by, email, role) = (By::Program, Email::parse("next@example.com").unwrap(), Role::Member);
+    let invite = InviteMember { workspace, by, email, name: None, role, teams: None, token, mailed: None };
+    let MemberDone::Done { principal, .. } = site.gate.submit(invite).await.unwrap() else { panic!("it asks nobody") };
+    let news = News::Invited { principal: principal.id, link: Some(SignInLink::id_of(&token)), token: None };
+    let work = Work::Message { news, over: IntegrationKind::Mail, to: Some(principal.id) };
+    site.plant(Job::without_url(DeliveryId::from_bits(9), workspace, work, site.now()));
+    let of = [r#"kind="mail""#, r#"end="failed""#];
+    until_counted(&site, "svc_deliveries_total", &of, 1.0).await;
+    assert_eq!(site.ledger().iter().filter(|it| &*it.kind == "delivery.failed").count(), 1);
 }
 
 /// Calls of tools of an MCP server are counted by what came of them, and those under way apart from calls of models.

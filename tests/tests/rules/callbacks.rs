@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use svc_core::rules::edge::deliver::{ClaimDelivery, Claimed, FinishDelivery};
+use svc_core::rules::edge::deliver::{Claim, ClaimDelivery, Claimed, FinishDelivery};
 use svc_core::rules::gate::Caller;
 use svc_core::rules::gate::callback::{RegisterCallback, Registered};
 use svc_core::state::edge::{Job, JobState, LEASE, Tried, Trouble, Work};
@@ -41,7 +41,7 @@ fn outbox(world: &mut World) -> Vec<(Timestamp, DeliveryId)> {
 }
 
 fn claim(world: &mut World, job: DeliveryId) -> Option<Claimed> {
-    world.run(ClaimDelivery { job }).unwrap()
+    world.run(ClaimDelivery { job }).unwrap().taken()
 }
 
 fn finish(world: &mut World, claimed: &Claimed, error: Option<Trouble>) -> Arc<Job> {
@@ -214,4 +214,22 @@ fn a_lost_try_is_made_again() {
     assert!(matches!(finish(&mut world, &lost, None).state, JobState::Sending { .. }), "it lost the call");
     assert!(matches!(finish(&mut world, &again, None).state, JobState::Delivered { .. }));
     assert_eq!(outbox(&mut world), []);
+}
+
+/// Of two who claim a call whose last try never came back, one gives it up and hears so, and the other hears nothing: whoever counts
+/// what became of calls counts it once.
+#[test]
+fn one_claim_gives_a_call_up() {
+    let (mut world, agent) = calm(&[PAY]);
+    let action = world.authorize(&agent, payment(100, "EUR", "a.example")).id();
+    let id: DeliveryId = register(&mut world, &agent, action, "https://hooks.example.com/a").callback.id.into();
+    world.edit::<Job>(id, |it| it.tries = u8::MAX);
+    claim(&mut world, id).unwrap();
+    world.clock().advance(LEASE);
+    let Claim::GivenUp(given_up) = world.run(ClaimDelivery { job: id }).unwrap() else { panic!("it is used up") };
+    assert!(matches!(given_up.job.state, JobState::Failed { .. }));
+    assert_eq!(given_up.why, Trouble::Interrupted);
+    assert!(matches!(world.run(ClaimDelivery { job: id }).unwrap(), Claim::Nothing));
+    assert_eq!(records(&mut world, "delivery.failed").len(), 1);
+    world.audit();
 }

@@ -85,7 +85,7 @@ fn under_way(world: &mut World) -> Option<(DeliveryId, (u64, u64))> {
 }
 
 fn claim(world: &mut World, job: DeliveryId) -> Option<Claimed> {
-    world.run(ClaimDelivery { job }).unwrap()
+    world.run(ClaimDelivery { job }).unwrap().taken()
 }
 
 fn finish(world: &mut World, claimed: &Claimed, error: Option<Trouble>) -> Arc<Job> {

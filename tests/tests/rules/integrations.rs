@@ -49,7 +49,7 @@ fn test(world: &mut World, id: IntegrationId) -> DeliveryId {
 }
 
 fn claim(world: &mut World, job: DeliveryId) -> Claimed {
-    world.run(ClaimDelivery { job }).unwrap().expect("it is due")
+    world.run(ClaimDelivery { job }).unwrap().taken().expect("it is due")
 }
 
 fn finish(world: &mut World, claimed: &Claimed, error: Option<Trouble>) -> Arc<Job> {

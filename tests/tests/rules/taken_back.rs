@@ -56,7 +56,7 @@ impl Chat {
     }
 
     fn claim(&mut self, job: DeliveryId) -> Option<Claimed> {
-        self.world.run(ClaimDelivery { job }).unwrap()
+        self.world.run(ClaimDelivery { job }).unwrap().taken()
     }
 
     fn finish(&mut self, claimed: &Claimed, posted: Option<Posted>) {

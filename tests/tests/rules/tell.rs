@@ -58,7 +58,7 @@ fn news(world: &mut World) -> Vec<Arc<Job>> {
 }
 
 fn claim(world: &mut World, job: DeliveryId) -> Option<Claimed> {
-    world.run(ClaimDelivery { job }).unwrap()
+    world.run(ClaimDelivery { job }).unwrap().taken()
 }
 
 /// The command for the page of `size` behind where the job has come to.

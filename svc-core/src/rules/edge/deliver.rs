@@ -35,22 +35,53 @@ pub struct Claimed {
     pub message: Option<Box<Message>>,
 }
 
-/// Takes a job that is due; `None` where it is not, or somebody has it.
+/// What came of a claim.
+#[derive(Clone, Debug)]
+pub enum Claim {
+    /// The job is to be tried, by whoever claimed it.
+    Taken(Claimed),
+    /// The job was given up in this claim's own commit, so that one of any number who claim it hears so, and counts it.
+    GivenUp(GivenUp),
+    /// There is nothing to do: it is not due, somebody has it, or it has ended.
+    Nothing,
+}
+
+/// A job that was given up without another try.
+#[derive(Clone, Debug)]
+pub struct GivenUp {
+    /// The job as it ended.
+    pub job: Arc<Job>,
+    /// Why.
+    pub why: Trouble,
+}
+
+impl Claim {
+    /// The job, where it is to be tried.
+    #[must_use]
+    pub fn taken(self) -> Option<Claimed> {
+        match self {
+            Self::Taken(claimed) => Some(claimed),
+            Self::GivenUp(_) | Self::Nothing => None,
+        }
+    }
+}
+
+/// Takes a job that is due.
 ///
 /// # Errors
 /// [`Halt::Load`] alone.
-pub fn claim(scope: &mut Scope<'_>, asked: &ClaimDelivery) -> Result<Option<Claimed>, Halt> {
+pub fn claim(scope: &mut Scope<'_>, asked: &ClaimDelivery) -> Result<Claim, Halt> {
     let now = scope.now();
-    let Some(job) = scope.get::<Job>(asked.job)? else { return Ok(None) };
-    let Some(claimed) = Job::clone(&job).claimed(now) else { return Ok(None) };
+    let Some(job) = scope.get::<Job>(asked.job)? else { return Ok(Claim::Nothing) };
+    let Some(claimed) = Job::clone(&job).claimed(now) else { return Ok(Claim::Nothing) };
     let integration = over(scope, &claimed)?;
     if export::gives_way(scope, &job, integration.as_deref())? {
-        return Ok(None);
+        return Ok(Claim::Nothing);
     }
     if let JobState::Failed { .. } = claimed.state {
         scope.put(claimed.clone());
-        give_up(scope, &claimed, integration.as_deref());
-        return Ok(None);
+        let why = give_up(scope, &claimed, integration.as_deref());
+        return Ok(Claim::GivenUp(GivenUp { job: Arc::new(claimed), why }));
     }
     let secrets = integration.as_ref().map(|it| it.in_force(now)).unwrap_or_default();
     let (claimed, message) = match &claimed.work {
@@ -67,19 +98,19 @@ pub fn claim(scope: &mut Scope<'_>, asked: &ClaimDelivery) -> Result<Option<Clai
                 // Nothing is to be told any more: the message ends without a try.
                 Sent::Over => {
                     scope.put(Job::clone(&job).replaced(now));
-                    return Ok(None);
+                    return Ok(Claim::Nothing);
                 }
                 Sent::Lapsed => {
                     let lapsed = Job::clone(&job).given_up(now);
                     scope.put(lapsed.clone());
                     record_end(scope, &lapsed, Trouble::Lapsed);
-                    return Ok(None);
+                    return Ok(Claim::GivenUp(GivenUp { job: Arc::new(lapsed), why: Trouble::Lapsed }));
                 }
             }
         }
     };
     scope.put(claimed.clone());
-    Ok(Some(Claimed { job: Arc::new(claimed), secrets, message }))
+    Ok(Claim::Taken(Claimed { job: Arc::new(claimed), secrets, message }))
 }
 
 /// The integration that a job goes over.
@@ -259,8 +290,8 @@ const fn is_test_of_export(job: &Job) -> bool {
     matches!(job.work, Work::Test { over: IntegrationKind::Export, .. })
 }
 
-/// Records that a job was given up, in the ledger and on the integration that it went over.
-fn give_up(scope: &mut Scope<'_>, job: &Job, integration: Option<&Integration>) {
+/// Records that a job was given up, in the ledger and on the integration that it went over, and says why.
+fn give_up(scope: &mut Scope<'_>, job: &Job, integration: Option<&Integration>) -> Trouble {
     let last = job.last().and_then(|it| it.tried.error).unwrap_or(Trouble::Interrupted);
     record_end(scope, job, last);
     if let Some(integration) = integration.filter(|_| shows(job)) {
@@ -271,6 +302,7 @@ fn give_up(scope: &mut Scope<'_>, job: &Job, integration: Option<&Integration>) 
             ..Integration::clone(integration)
         });
     }
+    last
 }
 
 /// Records that a job was given up.

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use super::deliver::Claimed;
+use super::deliver::{Claim, Claimed};
 use super::integrations::note_forsaken;
 use crate::refusal::Refusal;
 use crate::rules::gate::asked::{Stands, Who, may_decide, question_for};
@@ -36,22 +36,22 @@ pub struct SpreadNews {
     pub mails: bool,
 }
 
-/// Makes the messages, and gives the job as it goes on from there; `None` once it is done, or nobody is to be told any more.
+/// Makes the messages, and gives the job as it goes on from there; nothing once it is done, or nobody is to be told any more.
 ///
 /// # Errors
 /// [`Halt::Load`], or `internal` where a row that another names is not there.
-pub fn spread(scope: &mut Scope<'_>, asked: &SpreadNews) -> Result<Option<Claimed>, Halt> {
+pub fn spread(scope: &mut Scope<'_>, asked: &SpreadNews) -> Result<Claim, Halt> {
     let now = scope.now();
-    let Some(job) = scope.get::<Job>(asked.job)? else { return Ok(None) };
-    let Work::Tell { news, reached } = &job.work else { return Ok(None) };
-    let JobState::Sending { since, .. } = job.state else { return Ok(None) };
+    let Some(job) = scope.get::<Job>(asked.job)? else { return Ok(Claim::Nothing) };
+    let Work::Tell { news, reached } = &job.work else { return Ok(Claim::Nothing) };
+    let JobState::Sending { since, .. } = job.state else { return Ok(Claim::Nothing) };
     if job.claims != asked.claim || *reached != asked.behind {
-        return Ok(None);
+        return Ok(Claim::Nothing);
     }
     let workspace = scope.get::<Workspace>(job.workspace)?.ok_or_else(Refusal::internal)?;
     if !is_news(scope, news)? {
         scope.delete::<Job>(job.id);
-        return Ok(None);
+        return Ok(Claim::Nothing);
     }
     if asked.behind.is_none() {
         rooms(scope, &workspace, news)?;
@@ -64,13 +64,13 @@ pub fn spread(scope: &mut Scope<'_>, asked: &SpreadNews) -> Result<Option<Claime
     let goes_on = asked.reached.filter(|_| !each.is_empty());
     if goes_on.is_none() {
         scope.delete::<Job>(job.id);
-        return Ok(None);
+        return Ok(Claim::Nothing);
     }
     let work = Work::Tell { news: news.clone(), reached: goes_on };
     let state = JobState::Sending { since, until: now.plus(LEASE) };
     let next = Job { work, state, ..Job::clone(&job) };
     scope.put(next.clone());
-    Ok(Some(Claimed { job: Arc::new(next), secrets: Vec::new(), message: None }))
+    Ok(Claim::Taken(Claimed { job: Arc::new(next), secrets: Vec::new(), message: None }))
 }
 
 /// Whether there is still something to tell.
