@@ -301,7 +301,7 @@ pub fn followed_by(found: &Found, now: Timestamp) -> Vec<Follow> {
             ranges.into_iter().map(|range| Follow { range, what: What::Leave(left.id) }).collect()
         }
         Some(Record::Sweep(sweep)) if !sweep.is_late(now) => swept_by(sweep, now),
-        Some(Record::Connection(it)) => {
+        Some(Record::Connection(it)) if it.ended.is_some() => {
             let range = Range::all(Index::RefreshOf, it.id.bits(), SWEPT_MAX);
             vec![Follow { range, what: What::Tokens(it.id) }]
         }

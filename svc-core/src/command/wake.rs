@@ -29,7 +29,7 @@ pub(super) fn wake(scope: &mut Scope<'_>, due: &Wake) -> Result<Option<Arc<Call>
         Key::Approval(id) => expire::expire(scope, id),
         Key::PendingSignIn(id) => sign_in::expire_pending(scope, id),
         Key::OAuthClient(id) => register::expire_client(scope, id),
-        Key::Connection(id) => connections::end_sweep(scope, id),
+        Key::Connection(id) => connections::wake(scope, id),
         Key::Consent(id) => consent::expire_consent(scope, id),
         Key::AuthCode(id) => consent::expire_code(scope, id),
         Key::Session(id) => sessions::expire_session(scope, id),

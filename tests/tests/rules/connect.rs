@@ -109,7 +109,7 @@ impl Scene {
         }
     }
 
-    fn connect(&mut self) -> Pair {
+    pub(super) fn connect(&mut self) -> Pair {
         let code = self.code();
         self.exchange(&code, |_| {}).unwrap()
     }
@@ -134,7 +134,7 @@ impl Scene {
         found.map(|it| Connection::clone(it)).collect()
     }
 
-    fn ended(&mut self) -> Option<EndedBy> {
+    pub(super) fn ended(&mut self) -> Option<EndedBy> {
         self.connections().pop().and_then(|it| it.ended).map(|it| it.by)
     }
 }
@@ -454,7 +454,7 @@ fn clients_show_who_they_are() {
 }
 
 /// How many rows there are of pages, codes, refresh tokens and access tokens.
-fn kept(scene: &mut Scene) -> [usize; 4] {
+pub(super) fn kept(scene: &mut Scene) -> [usize; 4] {
     let mut count = [0; 4];
     for (_, _, record) in scene.world.rows() {
         let place = match record {

@@ -19,6 +19,7 @@ mod drill;
 mod export;
 mod fleet;
 mod holds;
+mod idle;
 mod integrations;
 mod keys;
 mod kinds;

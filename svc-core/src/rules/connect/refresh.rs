@@ -3,9 +3,11 @@
 use std::sync::Arc;
 
 use super::authenticate::{ClientShown, authenticate};
+use super::end::end;
 use super::tokens::{Grant, NewTokens, invalid_grant, renew, reused, willing};
 use crate::refusal::Refusal;
 use crate::state::connect::{Connection, EndedBy, RefreshToken};
+use crate::state::evidence::Actor;
 use crate::turn::{Halt, Scope};
 use crate::value::digest::Digest;
 
@@ -20,7 +22,8 @@ pub struct RefreshTokens {
     pub new: NewTokens,
 }
 
-/// Renews a connection's tokens. A token that was used before ends the connection in this commit.
+/// Renews a connection's tokens. A token that was used before ends the connection in this commit, as does one that comes after
+/// [`CONNECTION_IDLE`](crate::state::connect::CONNECTION_IDLE).
 ///
 /// # Errors
 /// [`Halt::Load`], or `internal` where a row that another names is not there.
@@ -40,6 +43,12 @@ pub fn refresh_tokens(scope: &mut Scope<'_>, asked: &RefreshTokens) -> Result<Gr
     if connection.refresh != asked.token {
         let why = "the refresh token was used before, so the connection has ended; connect again";
         return reused(scope, &connection, EndedBy::Reuse, why);
+    }
+    if connection.is_idle(scope.now()) {
+        // Its timer may be late; a token is not the better for it.
+        let why = "the refresh token was not used for 90 days, so the connection has ended; connect again";
+        end(scope, &connection, EndedBy::Unused, Actor::Policy)?;
+        return Ok(invalid_grant(why));
     }
     let since = connection.created_at;
     let agent = willing(scope, connection.workspace, connection.agent, connection.person, since)?;

@@ -1,12 +1,14 @@
-//! What is let go of once a connection has been over for long: its tokens, a bounded number a commit. The connection itself
-//! stays, so that people see that there was one.
+//! What the time of a connection brings: one whose tokens nobody renews ends, and of one that has been over for long its tokens are
+//! let go of, a bounded number a commit. The connection itself stays, so that people see that there was one.
 //!
 //! **Invariant:** the tokens of a connection that has not ended are all kept, since a used one ends it whenever it is shown.
 
 use std::sync::Arc;
 
+use super::end::end;
 use super::tokens::forget_access;
-use crate::state::connect::{Connection, RefreshToken};
+use crate::state::connect::{Connection, EndedBy, RefreshToken};
+use crate::state::evidence::Actor;
 use crate::store::Row as _;
 use crate::turn::{Halt, Scope};
 use crate::value::digest::RefreshId;
@@ -38,11 +40,16 @@ pub fn sweep_tokens(scope: &mut Scope<'_>, asked: &SweepTokens) -> Result<(), Ha
     Ok(())
 }
 
-/// Notes that a connection's tokens are gone, the access token of a removed agent among them.
+/// Ends a connection whose tokens nobody has renewed for long; of one that is over for long, notes that its tokens are gone, the
+/// access token of a removed agent among them.
 ///
 /// # Errors
-/// [`Halt::Load`] alone.
-pub fn end_sweep(scope: &mut Scope<'_>, id: ConnectionId) -> Result<(), Halt> {
+/// [`Halt::Load`], or `internal` where a row that another names is not there.
+pub fn wake(scope: &mut Scope<'_>, id: ConnectionId) -> Result<(), Halt> {
+    let now = scope.now();
+    if let Some(idle) = scope.get::<Connection>(id)?.filter(|it| it.is_idle(now)) {
+        return end(scope, &idle, EndedBy::Unused, Actor::Policy);
+    }
     if let Some(connection) = due(scope, id)? {
         forget_access(scope, &connection)?;
         scope.put(Connection { swept: true, ..Connection::clone(&connection) });

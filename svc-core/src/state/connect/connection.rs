@@ -19,6 +19,9 @@ pub const CONNECTIONS_MAX: usize = 64;
 /// How long a connection's tokens must not have been renewed for it to make room for another, where there is none left:
 /// its client may have forgotten it, and nobody tells that.
 pub const UNUSED_AFTER: Span = Span::hours(24);
+/// How long a connection lasts whose tokens nobody renews (RFC 9700, 4.14.2): a refresh token that lies about somewhere is no way
+/// in for ever.
+pub const CONNECTION_IDLE: Span = Span::hours(90 * 24);
 
 /// A connection.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -54,6 +57,18 @@ pub struct Connection {
 }
 
 impl Connection {
+    /// When it ends if its tokens are not renewed.
+    #[must_use]
+    pub fn idle_at(&self) -> Timestamp {
+        self.refreshed_at.plus(CONNECTION_IDLE)
+    }
+
+    /// Whether it has not ended, and nobody has renewed its tokens for so long that it is to.
+    #[must_use]
+    pub fn is_idle(&self, now: Timestamp) -> bool {
+        self.ended.is_none() && now >= self.idle_at()
+    }
+
     /// When its tokens are let go of; never while it lasts, nor a second time.
     #[must_use]
     pub fn swept_at(&self) -> Option<Timestamp> {
@@ -66,6 +81,7 @@ impl Linked for Connection {
         let mut links = vec![Link::by_id(Index::ConnectionsOf, self.workspace.bits(), self.id)];
         if self.ended.is_none() {
             links.push(Link::by_id(Index::ConnectionsBy, self.person.bits(), self.id));
+            links.push(Link::wake(self.workspace, self.idle_at()));
         }
         links.extend(self.swept_at().map(|at| Link::wake(self.workspace, at)));
         links
@@ -97,7 +113,8 @@ pub enum EndedBy {
     Removed,
     /// Whoever connected it left the workspace, or came into a role in which they may connect the agent no more.
     Left,
-    /// Nobody had used it for long, and another was made where its agent had as many as it may have.
+    /// Nobody had renewed its tokens for [`CONNECTION_IDLE`], or for [`UNUSED_AFTER`] where another was made and its agent had as many
+    /// as it may have.
     Unused,
 }
 

@@ -11,7 +11,7 @@ mod redirect;
 pub use client::{CLIENT_LIFE, ClientAuth, ClientTally, OAuthClient, REDIRECTS_MAX, UNUSED_CLIENTS_MAX};
 pub use code::{AuthCode, CODE_KEPT, CODE_LIFE, CodeState};
 pub use connection::{
-    ACCESS_LIFE, CONNECTIONS_MAX, Connection, Ended, EndedBy, RefreshToken, TOKENS_KEPT, UNUSED_AFTER,
+    ACCESS_LIFE, CONNECTION_IDLE, CONNECTIONS_MAX, Connection, Ended, EndedBy, RefreshToken, TOKENS_KEPT, UNUSED_AFTER,
 };
 pub use consent::{CONSENT_LIFE, Consent, STATE_MAX, Wish};
 pub use redirect::Redirect;
