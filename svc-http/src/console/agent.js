@@ -2,7 +2,7 @@
 import { Badge, Button, Dialog, Empty, Facts, Field, Form, Heading, Id, Pager, Quoted, Shown, Table, Time, at, html, usePlace } from "./kit.js";
 import { useState } from "./hooks.js";
 import { Actions } from "./activity.js";
-import { Spend, Standing, TIERS, isWhole } from "./agents.js";
+import { Spend, Standing, TIERS, isWhole, mayAnswer } from "./agents.js";
 import { Ending } from "./ending.js";
 import { Who, useApi, useList, useRead, useWatched, useWhole } from "./list.js";
 import { Mandates } from "./mandates.js";
@@ -160,8 +160,8 @@ function Change({ agent, close, done }) {
   const { began: was, known, others, look } = usePinned(agent, path);
   const all = (members.data && members.data.data) || [];
   // Whoever it is now can be chosen even where they are disabled or beyond the members that were read: a name alone removes nobody.
-  const persons = (/** @type {string | undefined} */ now) => {
-    const people = all.filter((/** @type {any} */ it) => it.state !== "disabled" || it.principalId === now);
+  const persons = (/** @type {string | undefined} */ now, may = (/** @type {any} */ _) => true) => {
+    const people = all.filter((/** @type {any} */ it) => (it.state !== "disabled" && may(it)) || it.principalId === now);
     const isThere = !now || people.some((/** @type {any} */ it) => it.principalId === now);
     return [["", "Nobody"], ...people.map((/** @type {any} */ it) => [it.principalId, `${it.name ?? it.email} (${it.state === "disabled" ? "disabled" : it.role})`]), ...(isThere ? [] : [[now, now]])];
   };
@@ -175,7 +175,7 @@ function Change({ agent, close, done }) {
     ${isAll && !members.data ? html`<${Shown} of=${members}>${() => null}<//>` : html`<${Form} act=${change} submit="Save" cancel=${close} done=${done}>
       <${Field} name="name" label="Name" value=${was.name} needed />
       ${isAll && html`<${Field} name="tier" as="choice" label="Tier" options=${TIERS} value=${was.tier} />
-        <${Field} name="sponsor" as="choice" label="Sponsor" options=${persons(was.sponsor)} value=${was.sponsor ?? ""} />
+        <${Field} name="sponsor" as="choice" label="Sponsor" options=${persons(was.sponsor, mayAnswer)} value=${was.sponsor ?? ""} />
         <${Field} name="killOwner" as="choice" label="Kill owner" options=${persons(was.killOwner)} value=${was.killOwner ?? ""} />`}
       <${Others} of=${others.map((member) => [MEMBERS[member], said(known, member)])} />
     <//>`}

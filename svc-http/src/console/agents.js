@@ -20,6 +20,9 @@ export const Standing = ({ of }) => html`<${Badge} kind=${STANDINGS[of.standing]
 /** Whether all of an agent is told: its kill owner, who has it by nothing else, is told which it is and how it stands. @param {any} of */
 export const isWhole = (of) => of.mandates !== undefined;
 
+/** Whether a member may be a sponsor: one who decides what agents ask. @param {{ role: string }} of */
+export const mayAnswer = ({ role }) => !["analyst", "auditor"].includes(role);
+
 /** What a month's payments come to. @param {{ of?: { currency: string, reserved: number, settled: number }[] }} props */
 export const Spend = ({ of = [] }) => (of.length ? of.map((it) => html`<div key=${it.currency}><${Money} amount=${it.settled} currency=${it.currency} />${it.reserved > 0 && html` <small>and <${Money} amount=${it.reserved} currency=${it.currency} /> reserved</small>`}</div>`) : "–");
 
@@ -148,7 +151,7 @@ function NewAgent({ close, made }) {
   const [issued, setIssued] = useState(/** @type {any} */ (null));
   const [isWhole, setWhole] = useState(false);
   const people = ((members.data && members.data.data) || []).filter((/** @type {any} */ it) => it.state !== "disabled");
-  const persons = [["", "Nobody"], ...people.map((/** @type {any} */ it) => [it.principalId, `${it.name ?? it.email} (${it.role})`])];
+  const offered = (/** @type {any[]} */ those) => [["", "Nobody"], ...those.map((it) => [it.principalId, `${it.name ?? it.email} (${it.role})`])];
   const make = async (/** @type {Record<string, string>} */ values) => {
     const chosen = all.filter((/** @type {any} */ it) => values[`template ${it.name}`]);
     const { name, principalEmail, tier, sponsor, killOwner } = values;
@@ -174,8 +177,8 @@ function NewAgent({ close, made }) {
       ${!isWhole && html`<p><${Button} act=${() => setWhole(true)}>Add a mandate of its own wording<//></p>`}
       <${Field} name="tier" as="choice" label="Tier" options=${TIERS} />
       <div class="pair">
-        <${Field} name="sponsor" as="choice" label="Sponsor" options=${persons} hint="Answers for it where its person has no sign-in." />
-        <${Field} name="killOwner" as="choice" label="Kill owner" options=${persons} hint="May freeze it, whatever their role." />
+        <${Field} name="sponsor" as="choice" label="Sponsor" options=${offered(people.filter(mayAnswer))} hint="Answers for it where its person has no sign-in." />
+        <${Field} name="killOwner" as="choice" label="Kill owner" options=${offered(people)} hint="May freeze it, whatever their role." />
       </div>
     <//>
   <//>`;

@@ -114,6 +114,34 @@ async fn what_has_ended_is_not_named_anew() {
     assert_eq!(office.post("budgets", over).await.fields(), ["scope.id"]);
 }
 
+/// A sponsor answers for an agent, so nobody is named as one who decides nothing: an analyst, an auditor, who has no sign-in. Whom an
+/// agent acts for and who may stop it may be anybody.
+#[tokio::test]
+async fn a_sponsor_is_somebody_who_decides() {
+    let mut office = Office::open().await;
+    let own = office.agent(&json!({ "principalEmail": "nobody@example.com" })).await;
+    let agent = format!("agents/{}", text(&own["id"]));
+    let member = office.site.member(Role::Member);
+    let [analyst, auditor] = [Role::Analyst, Role::Auditor].map(|it| office.site.member(it).principal.to_string());
+    for nobody in [analyst.as_str(), &auditor, text(&own["principalId"])] {
+        let blueprint = json!({ "name": "Third", "principalEmail": "ann@example.com", "sponsor": nobody });
+        let change = json!({ "kind": "agent", "change": blueprint, "reason": "needed" });
+        let asked = [
+            (office.post("agents", blueprint).await, "invalid_request", "sponsor"),
+            (office.patch(&agent, json!({ "sponsor": nobody })).await, "invalid_request", "sponsor"),
+            (office.ask_as(&member, "POST", "applications", change).await, "invalid_application", "change.sponsor"),
+        ];
+        for (got, kind, field) in asked {
+            assert_eq!((got.status, got.kind().as_str(), got.fields()), (400, kind, vec![field.to_owned()]));
+        }
+        office.patch(&agent, json!({ "killOwner": nobody })).await.ok();
+    }
+    office.patch(&agent, json!({ "sponsor": member.principal })).await.ok();
+    let email = office.read(&format!("members/{analyst}")).await["email"].clone();
+    let theirs = office.agent(&json!({ "principalEmail": email, "sponsor": member.principal })).await;
+    assert_eq!(theirs["principalId"], json!(analyst));
+}
+
 /// An agent's own key may have an end, as any other key does.
 #[tokio::test]
 async fn an_agents_key_ends_when_it_was_to() {

@@ -18,7 +18,7 @@ use svc_core::rules::gateway::upstreams::{self, NewKey as UpstreamSecret};
 use svc_core::rules::people::by::{By, KeyCaller, Person};
 use svc_core::rules::people::keys::{CreateKey, NewKey, RevokeKey, is_in_force};
 use svc_core::rules::people::mandates::Content;
-use svc_core::rules::people::members::{ChangeMember, InviteMember, RemoveMember};
+use svc_core::rules::people::members::{ChangeMember, InviteMember, MemberDone, RemoveMember};
 use svc_core::rules::people::register_agent::RegisterAgent;
 use svc_core::rules::people::show;
 use svc_core::state::gate::Agent;
@@ -29,7 +29,7 @@ use svc_core::turn::Scope;
 use svc_core::value::Span;
 use svc_core::value::digest::{CredentialId, Digest};
 use svc_core::value::id::PrincipalId;
-use svc_core::value::text::{ClassId, Label, ModelName, TaskId, UpstreamName, UrlText};
+use svc_core::value::text::{ClassId, Email, Label, ModelName, TaskId, UpstreamName, UrlText};
 
 use super::PAY;
 use svc_core::testing::world::{payment, terms};
@@ -452,4 +452,63 @@ fn no_key_is_made_for_a_removed_member() {
     let refusal = world.run(make(leaver.principal, "ask_gone")).unwrap_err();
     assert_eq!((refusal.kind(), refusal.errors()[0].field.as_deref()), (Kind::InvalidRequest, Some("principalId")));
     assert!(world.run(make(service, "ask_there")).is_ok());
+}
+
+/// Who comes into a role in which they decide nothing is sponsor of no agent any more, and stays kill owner, which is nobody's for their
+/// role; one whom they would have followed waits for an owner. Another role later brings none of it back.
+#[test]
+fn a_sponsor_who_decides_nothing_any_more_is_none() {
+    for role in [Role::Analyst, Role::Auditor] {
+        let mut world = World::new();
+        let (first, owner, leaver, sponsor) = entrusted(&mut world);
+        let other = world.agent().with_mandate(terms(PAY)).register();
+        let both = Some(sponsor.principal);
+        world.edit::<Agent>(other.agent, |it| (it.sponsor, it.kill_owner) = (both, both));
+        let becomes = |role| ChangeMember {
+            workspace: owner.workspace,
+            by: By::Person(owner),
+            principal: sponsor.principal,
+            role: Some(role),
+            teams: None,
+        };
+        world.run(becomes(role)).unwrap();
+        // Before that is written anywhere, they follow nobody.
+        remove(&mut world, &owner, leaver.principal);
+        world.advance(Span::seconds(1));
+        world.run(becomes(Role::Member)).unwrap();
+        world.advance(Span::seconds(1));
+        let [first, other] = [first, other].map(|it| world.row::<Agent>(it.agent));
+        assert_eq!((first.principal, first.sponsor), (leaver.principal, None), "{role:?}");
+        assert_eq!((other.sponsor, other.kill_owner), (None, both), "{role:?}");
+        assert!(world.ledger().contains(r#""new":{"sponsor":null}"#));
+        world.audit().assert_clean("after a sponsor ceased to decide");
+    }
+}
+
+/// So it is with somebody who is invited again for less before they have come.
+#[test]
+fn a_sponsor_who_is_invited_for_less_is_none() {
+    let mut world = World::new();
+    let owner = world.owner();
+    let agent = world.agent().with_mandate(terms(PAY)).register();
+    let invite = |role, token| InviteMember {
+        workspace: owner.workspace,
+        by: By::Person(owner),
+        email: Email::parse("next@example.com").unwrap(),
+        name: None,
+        role,
+        teams: None,
+        token: Digest::of(token),
+        mailed: None,
+    };
+    let MemberDone::Done { principal, .. } = world.run(invite(Role::Member, "first")).unwrap() else {
+        panic!("it asks nobody")
+    };
+    world.edit::<Agent>(agent.agent, |it| it.sponsor = Some(principal.id));
+    world.advance(Span::seconds(1));
+    assert_eq!(world.row::<Agent>(agent.agent).sponsor, Some(principal.id), "who is invited will decide");
+    world.run(invite(Role::Analyst, "second")).unwrap();
+    world.advance(Span::seconds(1));
+    assert_eq!(world.row::<Agent>(agent.agent).sponsor, None);
+    world.audit();
 }

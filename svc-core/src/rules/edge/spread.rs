@@ -207,7 +207,7 @@ pub(super) fn concerns(scope: &mut Scope<'_>, news: &News, principal: &Principal
 /// Whether somebody is whom an agent acts for, or its sponsor where that one has no sign-in.
 fn answers_for(scope: &mut Scope<'_>, agent: AgentId, principal: &Principal) -> Result<bool, Halt> {
     let agent = scope.get::<Agent>(agent)?.ok_or_else(Refusal::internal)?;
-    if !principal.signs_in() || agent.sponsor != Some(principal.id) {
+    if !principal.decides_own() || agent.sponsor != Some(principal.id) {
         return Ok(principal.signs_in() && agent.principal == principal.id);
     }
     let acts_for = scope.get::<Principal>(agent.principal)?;

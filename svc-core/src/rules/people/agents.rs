@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::by::{By, entitled, reaches};
 use super::leave::heir;
-use super::register_agent::unknown_principal;
+use super::register_agent::unfit;
 use crate::refusal::Refusal;
 use crate::rules::gate::freeze::own_agent;
 use crate::state::evidence::{Actor, Fact, Subject};
@@ -39,7 +39,8 @@ pub struct ChangeAgent {
 /// Changes an agent; a name is a record of its own, with the old and the new one.
 ///
 /// # Errors
-/// Those of [`entitled`]; `not_found` where the workspace has no such agent; `invalid_request` where it has no such principal.
+/// Those of [`entitled`]; `not_found` where the workspace has no such agent; `invalid_request` where it has no such
+/// principal, or the sponsor would decide nothing.
 pub fn change_agent(scope: &mut Scope<'_>, asked: &ChangeAgent) -> Result<Arc<Agent>, Halt> {
     let reach = entitled(scope, &asked.by, asked.workspace, Right::RunAgents)?;
     if asked.tier.is_some() || asked.sponsor.is_some() || asked.kill_owner.is_some() {
@@ -48,13 +49,10 @@ pub fn change_agent(scope: &mut Scope<'_>, asked: &ChangeAgent) -> Result<Arc<Ag
     scope.want(&[Agent::key(asked.agent), Roster::key(asked.workspace)])?;
     let before = own_agent(scope, asked.workspace, asked.agent)?;
     reaches(&asked.by, reach, &before)?;
-    let mut faults = Vec::new();
-    let named = [("sponsor", asked.sponsor, before.sponsor), ("killOwner", asked.kill_owner, before.kill_owner)];
-    for (field, id, stood) in named {
-        // Who is there already may stay, also where they were removed: what was read can be sent back.
-        let id = id.flatten().filter(|it| Some(*it) != stood);
-        faults.extend(unknown_principal(scope, asked.workspace, field, id)?);
-    }
+    // Who is there already may stay, also where they were removed: what was read can be sent back.
+    let sponsor = asked.sponsor.flatten().filter(|it| Some(*it) != before.sponsor);
+    let kill_owner = asked.kill_owner.flatten().filter(|it| Some(*it) != before.kill_owner);
+    let faults = unfit(scope, asked.workspace, "", sponsor, kill_owner)?;
     if !faults.is_empty() {
         return Err(Refusal::invalid_request(faults).into());
     }

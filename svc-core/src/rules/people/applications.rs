@@ -11,7 +11,7 @@ use super::mandates::{
 };
 use super::members::{ChangeMember, MemberDone, change_member, own_member};
 use super::recount::{self, Recount};
-use super::register_agent::{ActsFor, RegisterAgent, Registered, register_agent, unknown_principal};
+use super::register_agent::{ActsFor, RegisterAgent, Registered, register_agent, unfit};
 use super::teams::fits;
 use crate::refusal::{FieldError, Kind, Refusal};
 use crate::rules::gateway::budgets::{RaiseBudget, raise_budget, raise_faults};
@@ -95,9 +95,7 @@ fn faults(scope: &mut Scope<'_>, asked: &CreateApplication) -> Result<Vec<FieldE
     let mut faults = Vec::new();
     match &asked.change {
         Change::Agent(wish) => {
-            for (field, id) in [("change.sponsor", wish.sponsor), ("change.killOwner", wish.kill_owner)] {
-                faults.extend(unknown_principal(scope, place, field, id)?);
-            }
+            faults.extend(unfit(scope, place, "change.", wish.sponsor, wish.kill_owner)?);
             for (number, wish) in wish.mandates.iter().enumerate() {
                 faults.extend(of_wish(scope, &workspace, wish, &format!("change.mandates.{number}"))?);
             }

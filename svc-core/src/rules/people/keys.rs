@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use super::by::{By, entitled, reaches, unseen};
-use super::register_agent::unknown_principal;
+use super::named::{self, Named};
 use crate::refusal::{FieldError, Refusal};
 use crate::rules::gate::freeze::own_agent;
 use crate::rules::gateway::routing;
 use crate::state::evidence::{Actor, Fact, Subject};
 use crate::state::gate::{AGENT_KEYS_MAX, Agent, AgentKey};
 use crate::state::gateway::BoundKey;
-use crate::state::people::{Binding, Credential, KeyScope, Member, Principal, Right, Team, Workspace};
+use crate::state::people::{Binding, Credential, KeyScope, Member, Principal, Right, Workspace};
 use crate::store::Row;
 use crate::turn::{Halt, Scope};
 use crate::value::Timestamp;
@@ -188,24 +188,15 @@ pub fn create_key(scope: &mut Scope<'_>, asked: &CreateKey) -> Result<Arc<Creden
 
 /// That principal, team, class and profile are of the workspace, each fault by its field.
 fn known(scope: &mut Scope<'_>, asked: &CreateKey) -> Result<(), Halt> {
-    let mut faults = Vec::new();
-    if !matches!(asked.scope, KeyScope::Agent(_)) {
-        faults.extend(unknown_principal(scope, asked.workspace, "principalId", asked.principal)?);
-    }
-    if let Some(team) = asked.team
-        && scope.get::<Team>(team)?.is_none_or(|it| it.workspace != asked.workspace)
-    {
-        faults.push(FieldError::new("teamId", "names no team of this workspace"));
-    }
-    if asked.task_class.is_some() || asked.profile.is_some() {
-        let routing = routing::routing_of(scope, asked.workspace)?;
-        if asked.task_class.as_ref().is_some_and(|it| routing.class(it).is_none()) {
-            faults.push(FieldError::new("taskClassId", "names no task class of this workspace"));
-        }
-        if asked.profile.is_some_and(|it| routing.profile(it).is_none()) {
-            faults.push(FieldError::new("policyProfileId", "names no policy profile of this workspace"));
-        }
-    }
+    let principal = asked.principal.filter(|_| !matches!(asked.scope, KeyScope::Agent(_)));
+    let named = [
+        principal.map(|it| ("principalId", Named::Principal(it))),
+        asked.team.map(|it| ("teamId", Named::Team(it))),
+        asked.task_class.clone().map(|it| ("taskClassId", Named::TaskClass(it))),
+        asked.profile.map(|it| ("policyProfileId", Named::Profile(it))),
+    ];
+    let named: Vec<_> = named.into_iter().flatten().map(|(field, it)| (field.to_owned(), it)).collect();
+    let faults = named::faults(scope, asked.workspace, &named)?;
     if faults.is_empty() { Ok(()) } else { Err(Refusal::invalid_request(faults).into()) }
 }
 

@@ -1,7 +1,8 @@
 //! What follows somebody's leaving, and of it what follows a role that gives no keys: teams that they answered for have no owner, keys that count for them end, as do further keys
 //! that they made for agents, whose text they know, and admin keys that they made, whomever these count for. Agents stay, with the
 //! keys that they came with, and pass to their sponsors; one without a sponsor who is a member waits for an owner, who names one. Of whom
-//! they were sponsor or kill owner they are so no more, and would not be again where they are invited anew.
+//! they were sponsor or kill owner they are so no more, and would not be again where they are invited anew; whoever comes into a role in
+//! which they decide nothing is sponsor of none, and stays kill owner, which is nobody's for their role.
 //! Where an agent came with a key that who left may have noted, whoever it passes to makes it a new one and revokes that.
 
 use super::{agents, keys};
@@ -25,20 +26,24 @@ pub struct PassAgent {
     pub left: PrincipalId,
 }
 
-/// Passes an agent on, where whoever it acts for is a member no more and its sponsor is one, and lets go of a sponsor and a kill owner who
-/// left, also where they have been invited again by then: what they were trusted with they are given anew or not at all.
+/// Passes an agent on, where whoever it acts for is a member no more and its sponsor may answer for it, and lets go of a sponsor and a
+/// kill owner who left, also where they have been invited again by then, and of a sponsor who decides nothing any more: what they were
+/// trusted with they are given anew or not at all.
 ///
 /// # Errors
 /// [`Halt::Load`], or `internal` where a row that another names is not there.
 pub fn pass_agent(scope: &mut Scope<'_>, asked: &PassAgent) -> Result<(), Halt> {
     let agent = scope.get::<Agent>(asked.agent)?;
     let Some(agent) = agent.filter(|it| !it.is_removed()) else { return Ok(()) };
-    let left = scope.get::<Principal>(asked.left)?.is_some_and(|it| it.is_followed_for_leaving());
+    let who = scope.get::<Principal>(asked.left)?;
+    let left = who.as_ref().is_some_and(|it| it.is_followed_for_leaving());
+    let answers = !left && who.is_some_and(|it| it.decides_own());
     let stays = |id: &PrincipalId| !left || *id != asked.left;
+    let still_answers = |id: &PrincipalId| answers || *id != asked.left;
     let heir = if agent.principal == asked.left { heir(scope, &agent, agent.sponsor)? } else { None };
     let after = Agent {
         principal: heir.unwrap_or(agent.principal),
-        sponsor: agent.sponsor.filter(stays),
+        sponsor: agent.sponsor.filter(still_answers),
         kill_owner: agent.kill_owner.filter(stays),
         ..Agent::clone(&agent)
     };
@@ -51,7 +56,7 @@ pub fn pass_agent(scope: &mut Scope<'_>, asked: &PassAgent) -> Result<(), Halt> 
     Ok(())
 }
 
-/// Who an agent acts for from now on, where whoever it acts for has left and `sponsor` is a member.
+/// Who an agent acts for from now on, where whoever it acts for has left and `sponsor` may answer for it.
 ///
 /// # Errors
 /// [`Halt::Load`] alone.
@@ -64,8 +69,8 @@ pub(super) fn heir(
     if !scope.get::<Principal>(agent.principal)?.is_some_and(|it| it.was_removed()) {
         return Ok(None);
     }
-    let is_member = scope.get::<Principal>(sponsor)?.is_some_and(|it| it.membership().is_some());
-    Ok(is_member.then_some(sponsor))
+    let answers = scope.get::<Principal>(sponsor)?.is_some_and(|it| it.decides_own());
+    Ok(answers.then_some(sponsor))
 }
 
 /// Ends a key that counts for somebody who left, or that they made to administer, or for an agent beside the one it came with.

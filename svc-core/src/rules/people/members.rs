@@ -19,7 +19,9 @@ use crate::rules::gate::freeze::touch;
 use crate::state::edge::{IntegrationKind, Job, News, Work};
 use crate::state::evidence::{Actor, Fact, Subject};
 use crate::state::gate::{Approval, OwnerChange};
-use crate::state::people::{Account, LINK_LIFE, Member, MemberState, Principal, Right, Role, SignInLink, Workspace};
+use crate::state::people::{
+    Account, LINK_LIFE, Member, MemberState, Principal, Reach, Right, Role, SignInLink, Workspace,
+};
 use crate::turn::{Halt, Scope};
 use crate::value::canonical::Object;
 use crate::value::digest::Digest;
@@ -170,7 +172,10 @@ pub(super) fn enter(scope: &mut Scope<'_>, principal: &Principal, entry: &Entry<
     for by in entry.by.into_iter().chain(person(entry.actor)) {
         member.raise(principal.id, by, now);
     }
-    let named = Principal { owner_invite: None, ..principal.clone() };
+    let lowered = principal.decides_own() && entry.role.reach(Right::DecideApprovals) == Reach::No;
+    // Agents of which they were to be the sponsor are to say that they are not.
+    let following = principal.following.or_else(|| lowered.then_some(now));
+    let named = Principal { owner_invite: None, following, ..principal.clone() };
     let joined = join(scope, &account, &named, member);
     let joined = match entry.teams {
         Some(teams) => change_teams(scope, &joined, teams)?,
@@ -293,8 +298,9 @@ pub(super) fn set_role(
     let side = |it: Role| Object::new().text("role", it.as_str()).finish();
     let (old, new) = (side(member.role), side(role));
     let mut principal = Principal { member: Some(changed), ..principal.clone() };
-    if member.role.reach(Right::AgentKeys) != role.reach(Right::AgentKeys) {
-        // Keys and connections that they might make then may be void; their rows are to say so.
+    let differs = |right| member.role.reach(right) != role.reach(right);
+    if differs(Right::AgentKeys) || differs(Right::DecideApprovals) {
+        // Keys and connections that they might make then may be void, and agents without their sponsor; their rows are to say so.
         principal.following = Some(scope.now());
     }
     scope.put(principal.clone());

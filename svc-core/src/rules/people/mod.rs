@@ -10,6 +10,7 @@ pub mod leave;
 pub mod links;
 pub mod mandates;
 pub mod members;
+pub mod named;
 pub mod owners;
 pub mod password;
 pub mod recount;

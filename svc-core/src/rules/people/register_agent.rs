@@ -6,7 +6,8 @@ use super::accounts::principal_for;
 use super::by::{By, entitled};
 use super::keys::{CreateKey, NewKey, is_new, keep};
 use super::mandates::{Content, Meant, full, grant, read};
-use crate::refusal::Refusal;
+use super::named::{self, Named, WAS_REMOVED};
+use crate::refusal::{FieldError, Refusal};
 use crate::rules::connect::end::end_all;
 use crate::rules::gate::freeze::{own_agent, recorded};
 use crate::rules::gateway::routing::unbind;
@@ -14,7 +15,7 @@ use crate::state::connect::EndedBy;
 use crate::state::evidence::{Actor, Fact, Subject};
 use crate::state::gate::{AGENT_MANDATES_MAX, Activity, Agent, AgentKey, Standing, Tier};
 use crate::state::gateway::BoundKeys;
-use crate::state::people::{Allowance, Binding, Credential, KeyScope, Plans, Principal, Right, Roster, Workspace};
+use crate::state::people::{Allowance, Binding, Credential, KeyScope, Plans, Right, Roster, Workspace};
 use crate::store::Row;
 use crate::turn::{Halt, Scope};
 use crate::value::canonical::Object;
@@ -195,34 +196,27 @@ fn templates_alone(asked: &RegisterAgent) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// That sponsor and kill owner are principals of the workspace.
+/// That sponsor and kill owner can be what they are named to be.
 fn known(scope: &mut Scope<'_>, asked: &RegisterAgent) -> Result<(), Halt> {
-    let mut faults = Vec::new();
-    for (field, id) in [("sponsor", asked.sponsor), ("killOwner", asked.kill_owner)] {
-        faults.extend(unknown_principal(scope, asked.workspace, field, id)?);
-    }
+    let faults = unfit(scope, asked.workspace, "", asked.sponsor, asked.kill_owner)?;
     if faults.is_empty() { Ok(()) } else { Err(Refusal::invalid_request(faults).into()) }
 }
 
-/// The fault of a field that names no principal of the workspace, or a member who was removed: nobody would answer for what is
-/// theirs again.
-pub(super) fn unknown_principal(
+/// What is wrong with whom an agent is to have as sponsor and kill owner, under the path `before`: who agents act for may be anybody,
+/// and who stops one need not decide anything, but a sponsor answers for it and so has to be able to.
+pub(super) fn unfit(
     scope: &mut Scope<'_>,
     workspace: WorkspaceId,
-    field: &str,
-    id: Option<PrincipalId>,
-) -> Result<Option<crate::refusal::FieldError>, Halt> {
-    let Some(id) = id else { return Ok(None) };
-    let clause = match scope.get::<Principal>(id)?.filter(|it| it.workspace == workspace) {
-        Some(found) if found.was_removed() => WAS_REMOVED,
-        Some(_) => return Ok(None),
-        None => "names no principal of this workspace",
-    };
-    Ok(Some(crate::refusal::FieldError::new(field, clause)))
+    before: &str,
+    sponsor: Option<PrincipalId>,
+    kill_owner: Option<PrincipalId>,
+) -> Result<Vec<FieldError>, Halt> {
+    let named = [
+        sponsor.map(|it| (format!("{before}sponsor"), Named::Sponsor(it))),
+        kill_owner.map(|it| (format!("{before}killOwner"), Named::Principal(it))),
+    ];
+    named::faults(scope, workspace, &named.into_iter().flatten().collect::<Vec<_>>())
 }
-
-/// What a name of a member who was removed is told.
-const WAS_REMOVED: &str = "names a member who was removed";
 
 /// What the mandates say: first every name of a template, then every fault of every mandate.
 fn mandates(scope: &mut Scope<'_>, workspace: &Workspace, contents: &[Content]) -> Result<Vec<Meant>, Halt> {
@@ -245,7 +239,7 @@ fn principal(scope: &mut Scope<'_>, workspace: &Workspace, asked: &ActsFor) -> R
     match asked {
         ActsFor::Owner => Ok(workspace.owner),
         ActsFor::Principal(id) => {
-            let fault = unknown_principal(scope, workspace.id, "principalId", Some(*id))?;
+            let fault = named::fault(scope, workspace.id, "principalId", &Named::Principal(*id))?;
             fault.map_or(Ok(*id), |fault| Err(Refusal::invalid_request(vec![fault]).into()))
         }
         ActsFor::Email(email) => {
