@@ -39,9 +39,9 @@ impl Refusal {
         Self::plain(Kind::DrillCooldown).with(|it| it.retry_after_s = Some(retry_after_s))
     }
 
-    /// 409: the freeze that waits is not the one that was looked at; it is of `count` agents.
+    /// 409: what waits is not what was looked at; it is a question about `count` things. Whoever decides sends no count.
     #[must_use]
-    pub fn freeze_changed(count: u32) -> Self {
+    pub fn digest_changed(count: u32) -> Self {
         Self::plain(Kind::DigestChanged).with(|it| it.counts = Some((None, count.into())))
     }
 }

@@ -280,12 +280,6 @@ impl Refusal {
         Self::plain(Kind::NotReady).with(|it| it.retry_after_s = Some(retry_after_s))
     }
 
-    /// 409: what was looked at is not what waits.
-    #[must_use]
-    pub fn digest_changed() -> Self {
-        Self::plain(Kind::DigestChanged)
-    }
-
     /// 409: a hold stands in the way; `hold` is its id.
     #[must_use]
     pub fn not_allowed_under(hold: impl fmt::Display, reason: impl AsRef<str>) -> Self {

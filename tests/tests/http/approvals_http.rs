@@ -97,6 +97,8 @@ async fn an_owner_approves_and_the_agent_gets_its_receipt() {
     let other = json!({ "actionDigest": format!("sha256:{}", "0".repeat(64)) });
     let got = asked.say(&owner, "/approve", &other).await;
     assert_eq!((got.status, got.kind().as_str()), (409, "selection_changed"));
+    let error = &got.json()["error"];
+    assert_eq!((error.get("oldCount"), &error["newCount"]), (Some(&Value::Null), &json!(1)), "{error}");
     let body = json!({ "note": "as agreed", "actionDigest": item["actionDigest"] });
     let approved = asked.say(&owner, "/approve", &body).await.ok();
     assert_eq!((text(&approved["state"]), text(&approved["mayNot"])), ("approved", "decided"));

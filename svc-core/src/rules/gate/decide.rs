@@ -116,7 +116,7 @@ fn decide_action(
 ) -> Result<(), Halt> {
     let (agent, action, workspace) = still_waits(scope, approval, of)?;
     if asked.digest.is_some_and(|it| it != of.digest) {
-        return Err(Refusal::digest_changed().into());
+        return Err(Refusal::digest_changed(1).into());
     }
     let case = Case { asked, approval, of, agent, action, workspace };
     match asked.choice {

@@ -32,14 +32,14 @@ pub(super) fn decide_other(scope: &mut Scope<'_>, asked: &DecideApproval, approv
     let first = match &approval.subject {
         ApprovalSubject::Action(_) => return Err(Refusal::internal().into()),
         ApprovalSubject::Freeze(of) if asked.digest.is_some_and(|it| it != of.digest) => {
-            return Err(Refusal::freeze_changed(of.members.count).into());
+            return Err(Refusal::digest_changed(of.members.count).into());
         }
         ApprovalSubject::Freeze(_) => None,
         // Whoever has seen a digest has seen another question: these have none.
         ApprovalSubject::HoldLift(_) | ApprovalSubject::Owner(_) | ApprovalSubject::Budget(_)
             if asked.digest.is_some() =>
         {
-            return Err(Refusal::digest_changed().into());
+            return Err(Refusal::digest_changed(1).into());
         }
         ApprovalSubject::HoldLift(of) => Some(of.by),
         ApprovalSubject::Owner(of) => Some(of.by),
