@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use svc_core::engine::Engine;
 use svc_core::refusal::Kind;
 use svc_core::rules::people::by::By;
 use svc_core::rules::people::keys::NewKey;
@@ -17,7 +16,6 @@ use svc_core::testing::world::{paying, payment, request, terms, tool_call};
 use svc_core::value::Span;
 use svc_core::value::id::MandateVersionId;
 use svc_core::value::json::Json;
-use svc_core::value::seed::Seed;
 use svc_core::value::text::Label;
 
 use super::{PAY, ask, calm, codes, fast, only, with};
@@ -275,21 +273,11 @@ fn a_mandate_without_currency_covers_no_payment() {
 /// says.
 #[test]
 fn a_currency_without_an_amount_covers_no_payment() {
-    // None is made any more that lacks an amount. One that was made before is read by a gate that starts.
     let decided = |limits: &str, amount: Option<i64>| {
-        let made = r#"{"name":"Crm","actions":["crm.order"],"limits":{"currency":"EUR","perAction":1}}"#;
-        let (mut world, agent) = calm(&[made]);
-        let mandate = world.row::<Agent>(agent.agent).mandates[0].id;
-        let row = world.row::<Mandate>(MandateVersionId { mandate, version: 1 });
-        let stored = terms(&format!(r#"{{"name":"Crm","actions":["crm.order"],"limits":{{{limits}}}}}"#));
-        world.overwrite(Mandate::new(row.id, row.agent, None, stored, (None, row.created_at)));
+        let (mut world, agent) = calm(&[&format!(r#"{{"name":"Crm","actions":["crm.order"],"limits":{{{limits}}}}}"#)]);
         let request =
             amount.map_or_else(|| request("crm.order"), |it| paying("crm.order", it, "EUR", "shop.example.com"));
-        let command = world.command(&agent, request);
-        let (clock, signer) = (world.clock().clone(), Arc::clone(world.engine().signer()));
-        let mut anew = Engine::new(world.engine().store().clone(), clock, Seed::new([7; 32]), signer);
-        let answer = anew.execute(command).unwrap();
-        (answer.verb(), codes(&answer))
+        ask(&mut world, &agent, request)
     };
     for (limits, expected) in [
         (r#""currency":"EUR""#, Err(())),

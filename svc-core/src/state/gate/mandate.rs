@@ -391,8 +391,6 @@ impl Terms {
         fault(pays && limits.currency.is_none(), "limits.currency", "is required where the mandate covers payments");
         let unbounded = limits.per_action.is_none() && limits.per_period.is_none();
         fault(pays && unbounded, "limits", "must hold `perAction` or `perPeriod` where the mandate covers payments");
-        let idle = limits.currency.is_some() && !limits.have_amount();
-        fault(!pays && idle, "limits", "must hold `perAction`, `perPeriod` or `askAbove` beside `currency`");
         let empty = |list: Option<usize>| list == Some(0);
         let merchants = self.merchants.as_ref();
         fault(empty(merchants.and_then(|it| it.allow.as_ref()).map(Vec::len)), "merchants.allow", "must not be empty");
