@@ -235,6 +235,19 @@ fn sixty_denials_make_everything_ask() {
     assert_eq!(ask(&mut world, &agent, request("crm.read")).0, Verb::Allow);
 }
 
+/// Denials because the agent is stopped are none of a rule, and teach it nothing of what rules let through: whoever starts it again need
+/// not answer for every one of its tries meanwhile.
+#[test]
+fn a_stop_is_no_probing() {
+    let (mut world, agent) = calm(&[r#"{"name":"Crm","actions":["crm.read"]}"#]);
+    world.freeze(agent.agent);
+    for _ in 0..61 {
+        assert_eq!(ask(&mut world, &agent, request("crm.read")), (Verb::Deny, vec![Code::AgentFrozen]));
+    }
+    restart(&mut world, &agent);
+    assert_eq!(ask(&mut world, &agent, request("crm.read")), (Verb::Allow, vec![]));
+}
+
 /// When probing is over is told as it is: what is denied is one more denial, what is asked about is none.
 #[test]
 fn probing_is_over_when_it_says() {
