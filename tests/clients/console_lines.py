@@ -371,6 +371,37 @@ def looked_for_in_parts(chromium, dev, cookie):
         told.get_by_text("All 5,530 agents were looked at.").wait_for()
 
 
+def looked_for_beyond(chromium, dev, cookie):
+    """Budgets and models are looked for beyond those that are shown, which are a part of them here."""
+    budget = desk.api(dev, "budgets", {"scope": {"kind": "workspace"}, "amount": 1_000_000, "period": "month"})
+    model = desk.api(dev, "models?limit=500")["data"][0]
+
+    def page_of(shown, behind):
+        def answer(route):
+            is_next = "cursor=" in route.request.url
+            route.fulfill(json={"data": behind if is_next else shown, "nextCursor": None if is_next else "1"})
+
+        return answer
+
+    def like(of, n, **more):
+        return {**of, "id": of["id"][:-6] + f"{n:06d}", **more}
+
+    over_agents = [like(budget, n, scope={"kind": "agent", "id": f"agt_{n:026d}"}) for n in range(100)]
+    named = [{**model, "id": f"near-{n}"} for n in range(100)]
+    with tabs.console(chromium, dev, cookie) as page:
+        page.route("**/budgets?*", page_of(over_agents, [budget]))
+        page.goto(at(dev, "/budgets"))
+        page.get_by_label("Over", exact=True).select_option("workspace")
+        page.get_by_role("heading", name="The whole workspace").wait_for()
+        page.get_by_label("Used", exact=True).select_option("yes")
+        page.get_by_text("No budget is like this.").wait_for()
+        page.get_by_role("status").get_by_text("All 101 budgets were looked at.").wait_for()
+        page.route("**/models?*", page_of(named, [{**model, "id": "far-away"}]))
+        page.goto(at(dev, "/models"))
+        page.get_by_label("Find by name", exact=True).fill("far-away")
+        page.get_by_role("button", name=f"{model['provider']}/far-away").wait_for()
+
+
 def more_than_are_offered(chromium, dev, cookie):
     """Where there are more agents than a filter offers, another one is named by its id, and then by its name."""
     first = next(it for it in desk.api(dev, "agents?limit=500")["data"] if it["name"] == "First agent")
@@ -504,5 +535,6 @@ def test_the_console_stays_true():
         zone_of_the_workspace(chromium, dev, cookie)
         not_among_those_shown(chromium, dev, cookie)
         looked_for_in_parts(chromium, dev, cookie)
+        looked_for_beyond(chromium, dev, cookie)
         more_than_are_offered(chromium, dev, cookie)
         as_axe_sees_what_is_outside(chromium, dev, cookie, port)

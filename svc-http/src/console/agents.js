@@ -1,12 +1,12 @@
 // The agents of a workspace, and making one.
-import { Badge, Button, Dialog, Empty, Field, Form, Heading, Kept, Money, Pager, Quoted, Shown, Table, Time, Trouble, at, html, usePlace } from "./kit.js";
+import { Badge, Button, Dialog, Empty, Field, Form, Heading, Kept, Money, Pager, Quoted, Shown, Table, Time, at, html, usePlace } from "./kit.js";
 import { useCallback, useEffect, useMemo, useRef, useState } from "./hooks.js";
 import { useApi, useList, useLive, useWhole } from "./list.js";
 import { InOneLine, Terms, atTerms, bodyOf, useTemplates } from "./mandates.js";
 import { ShownOnce } from "./once.js";
-import { useSought } from "./seeking.js";
+import { Further, toldOf, useSought } from "./seeking.js";
 import { isDone, query as asQuery } from "./server.js";
-import { count } from "./text.js";
+import { count, sought } from "./text.js";
 
 const PART = 25;
 const WHOLE = "mandates.0.";
@@ -75,8 +75,8 @@ export function Page({ query }) {
     setTyping(true);
     go(at(wid, "agents") + asQuery({ name }), true);
   };
-  const seeking = useSought("agents", list, part);
-  const isSought = !!part.trim();
+  const wanted = sought(part.trim());
+  const seeking = useSought("agents", list, wanted, (it) => sought(it.name).includes(wanted));
   const known = new Set(list.items.map((/** @type {any} */ it) => it.id));
   const beyond = seeking.found.filter((it) => !known.has(it.id));
   const items = useMemo(() => [...list.items, ...beyond], [list.items, beyond.map((it) => it.id).join()]);
@@ -88,28 +88,12 @@ export function Page({ query }) {
     <${Shown} of=${{ ...list, more: seeking.more }} many=${shown.length}>${(/** @type {any[]} */ all) =>
       all.length
         ? html`${(all.length > 5 || list.more || part || isTyping) && html`<div class="filters"><span class="choice"><label for="part">Find by name</label><input id="part" type="search" value=${part} onInput=${(/** @type {any} */ it) => setPart(it.currentTarget.value)} /></span></div>
-            <p role="status">${isSought && toldOf(seeking, shown.length)}</p>`}
+            <p role="status">${wanted && toldOf(seeking, shown.length, "agent")}</p>`}
           ${shown.length > 0 && html`<${Agents} of=${shown} details=${details} />`}
           ${!shown.length && !seeking.isLooking && html`<${Empty} title=${seeking.more ? "None so far has this in its name." : "No agent has this in its name."}><p><a href=${at(wid, "agents")}>Show all of them</a></p><//>`}
-          ${isSought ? html`<${Further} of=${seeking} />` : html`<${Pager} of=${list} />`}`
+          ${wanted ? html`<${Further} of=${seeking} />` : html`<${Pager} of=${list} />`}`
         : html`<${None} make=${() => setNew(true)} />`}<//>
     ${isNew && can && html`<${NewAgent} close=${() => setNew(false)} made=${(/** @type {string} */ id) => go(at(wid, "agents", id))} />`}`;
-}
-
-/** How far agents were looked through: of what is shown all were. @param {ReturnType<typeof useSought>} seeking @param {number} many */
-function toldOf({ isLooking, looked, more, hidden, trouble }, many) {
-  const all = count(looked, "agent");
-  if (isLooking) return `Looking further: the newest ${all} were looked at so far…`;
-  if (trouble || hidden) return "";
-  if (more) return `The newest ${all} were looked at; there are older ones.`;
-  return many ? "" : `All ${all} were looked at.`;
-}
-
-/** The way on, where there may be more of what is looked for. @param {{ of: ReturnType<typeof useSought> }} props */
-function Further({ of: { more, hidden, isLooking, trouble, further } }) {
-  if (trouble) return html`<${Trouble} got=${trouble} again=${further} />`;
-  if (!more || isLooking) return null;
-  return html`<p class="pager"><${Button} act=${further}>${hidden ? "Show more" : "Look further"}<//></p>`;
 }
 
 /** @param {{ of: any[], details: Record<string, any> }} props */

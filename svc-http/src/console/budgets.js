@@ -8,6 +8,7 @@ import { Choice } from "./filters.js";
 import { Who, useApi, useList } from "./list.js";
 import { Others, isSame, usePinned } from "./meanwhile.js";
 import { Named, useNames } from "./named.js";
+import { Further, toldOf, useSought } from "./seeking.js";
 import { query as asQuery, wrongFields } from "./server.js";
 import { dollars, micros, typed } from "./text.js";
 
@@ -45,26 +46,32 @@ export function Page({ query }) {
   const { may, wid, go } = usePlace();
   const [over, isUsed] = [query.over ?? "", query.used === "yes"];
   const list = useList("budgets", {}, ["budget", "approval"]);
-  const names = useAllNames(list.items);
+  const isMeant = (/** @type {any} */ it) => (!over || it.scope.kind === over) && (!isUsed || partOf(it) >= 80);
+  const wanted = over || isUsed ? `${over} ${isUsed}` : "";
+  const seeking = useSought("budgets", list, wanted, isMeant);
+  const shown = seeking.found;
+  const names = useAllNames(seeking.rows);
   const [open, setOpen] = useState(/** @type {any} */ (null));
   const set = (/** @type {Record<string, string>} */ more) => go(at(wid, "budgets") + asQuery({ ...query, ...more }), true);
-  const shown = list.items.filter((/** @type {any} */ it) => (!over || it.scope.kind === over) && (!isUsed || partOf(it) >= 80));
   const close = () => setOpen(null);
   const done = () => {
     close();
+    seeking.forget();
     return list.again();
   };
   return html`<${Names.Provider} value=${names}><${Heading} title="Budgets">${may("ManageBudgets") && html`<${Button} kind="main" act=${() => setOpen({ act: "new" })}>New budget<//>`}<//>
     <p class="lead">Money for calls of models, in US dollars. What agents pay for has its limits in their mandates.</p>
-    <${Shown} of=${list}>${(/** @type {any[]} */ items) =>
+    <${Shown} of=${{ ...list, more: seeking.more }} many=${shown.length}>${(/** @type {any[]} */ items) =>
       items.length
         ? html`<${How} isEnforcing=${items.some((it) => it.enforcing)} />
           ${(items.length > 3 || list.more || over || isUsed) && html`<div class="filters">
-            <${Choice} label=${list.more ? "Over, among those shown" : "Over"} value=${over} options=${[["", "Anything"], ...OVER]} choose=${(/** @type {string} */ it) => set({ over: it })} />
+            <${Choice} label="Over" value=${over} options=${[["", "Anything"], ...OVER]} choose=${(/** @type {string} */ it) => set({ over: it })} />
             <${Choice} label="Used" value=${isUsed ? "yes" : ""} options=${[["", "Any part"], ["yes", "80 % and more"]]} choose=${(/** @type {string} */ it) => set({ used: it })} />
           </div>`}
-          ${shown.length ? html`<ul class="items">${shown.map((/** @type {any} */ it) => html`<${One} key=${it.id} of=${it} open=${setOpen} />`)}</ul>` : html`<${Empty} title=${list.more ? "None of those shown is like this." : "No budget is like this."}><p><a href=${at(wid, "budgets")}>Show all of them</a></p><//>`}
-          <${Pager} of=${list} />`
+          <p role="status">${wanted && toldOf(seeking, shown.length, "budget")}</p>
+          ${shown.length > 0 && html`<ul class="items">${shown.map((/** @type {any} */ it) => html`<${One} key=${it.id} of=${it} open=${setOpen} />`)}</ul>`}
+          ${!shown.length && !seeking.isLooking && html`<${Empty} title=${seeking.more ? "None so far is like this." : "No budget is like this."}><p><a href=${at(wid, "budgets")}>Show all of them</a></p><//>`}
+          ${wanted ? html`<${Further} of=${seeking} />` : html`<${Pager} of=${list} />`}`
         : html`<${None} make=${() => setOpen({ act: "new" })} />`}<//>
     ${open && open.act === "new" && html`<${New} close=${close} done=${done} />`}
     ${open && open.act === "change" && html`<${Change} of=${open.of} close=${close} done=${done} />`}

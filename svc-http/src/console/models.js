@@ -6,9 +6,10 @@ import { Choice } from "./filters.js";
 import { Who, useApi, useList, useRead } from "./list.js";
 import { Others, isSame, usePinned } from "./meanwhile.js";
 import { PRICES, Prices, pricesOf } from "./prices.js";
+import { Further, toldOf, useSought } from "./seeking.js";
 import { query as asQuery, wrongFields } from "./server.js";
 import { CAPABILITIES, Capabilities, Terms, capabilitiesOf } from "./terms.js";
-import { dollars, lines } from "./text.js";
+import { dollars, lines, sought } from "./text.js";
 import { Upstreams } from "./upstreams.js";
 
 /** @type {[string, string, string][]} */
@@ -43,12 +44,16 @@ function Models({ query }) {
   const mayChange = may("ManageRouting");
   const { price = "", provider = "" } = query;
   const set = (/** @type {Record<string, string>} */ more) => go(at(wid, "models") + asQuery({ price, provider, ...more }), true);
-  const providers = [...new Set(list.items.map((/** @type {any} */ it) => it.provider))].sort();
-  const isMeant = (/** @type {any} */ it) => (!provider || it.provider === provider) && (!price || (price === "none") === !it.prices) && nameOf(it).toLowerCase().includes(part.trim().toLowerCase());
-  const shown = list.items.filter(isMeant);
+  const named = sought(part.trim());
+  const isMeant = (/** @type {any} */ it) => (!provider || it.provider === provider) && (!price || (price === "none") === !it.prices) && sought(nameOf(it)).includes(named);
+  const wanted = provider || price || named ? [provider, price, named].join(" ") : "";
+  const seeking = useSought("models", list, wanted, isMeant, nameOf);
+  const shown = seeking.found;
+  const providers = [...new Set(seeking.rows.map((it) => it.provider))].sort();
   const close = () => setOpen(null);
   const done = () => {
     close();
+    seeking.forget();
     return list.again();
   };
   const columns = [
@@ -62,13 +67,16 @@ function Models({ query }) {
     <p class="lead">What calls can go to. A model is named as <code>provider/model</code>, by its own id, or by another name that it has.</p>
     <div class="filters">
       ${mayChange && html`<${Button} kind="main" act=${() => setOpen({ act: "edit" })}>New model<//>`}
-      ${(list.items.length > 5 || price || provider) && html`<${Choice} label="Provider" value=${provider} options=${[["", "Every provider"], ...providers.map((it) => [it, it])]} choose=${(/** @type {string} */ it) => set({ provider: it })} />
+      ${(list.items.length > 5 || list.more || wanted) && html`<${Choice} label="Provider" value=${provider} options=${[["", "Every provider"], ...providers.map((it) => [it, it])]} choose=${(/** @type {string} */ it) => set({ provider: it })} />
         <${Choice} label="Price" value=${price} options=${[["", "Any"], ["known", "Known"], ["none", "None"]]} choose=${(/** @type {string} */ it) => set({ price: it })} />
-        <span class="choice"><label for="part">Find by name${list.more && ", among those shown"}</label><input id="part" type="search" value=${part} onInput=${(/** @type {any} */ it) => setPart(it.currentTarget.value)} /></span>`}
+        <span class="choice"><label for="part">Find by name</label><input id="part" type="search" value=${part} onInput=${(/** @type {any} */ it) => setPart(it.currentTarget.value)} /></span>`}
     </div>
-    <${Shown} of=${list}>${(/** @type {any[]} */ items) =>
+    <${Shown} of=${{ ...list, more: seeking.more }} many=${shown.length}>${(/** @type {any[]} */ items) =>
       items.length
-        ? html`${shown.length ? html`<${Table} caption="Models" columns=${columns} rows=${shown} rowKey=${nameOf} />` : html`<${Empty} title=${list.more ? "None of those shown is like this." : "No model is like this."}><p><a href=${at(wid, "models")}>Show all of them</a></p><//>`}<${Pager} of=${list} />`
+        ? html`<p role="status">${wanted && toldOf(seeking, shown.length, "model")}</p>
+          ${shown.length > 0 && html`<${Table} caption="Models" columns=${columns} rows=${shown} rowKey=${nameOf} />`}
+          ${!shown.length && !seeking.isLooking && html`<${Empty} title=${seeking.more ? "None so far is like this." : "No model is like this."}><p><a href=${at(wid, "models")}>Show all of them</a></p><//>`}
+          ${wanted ? html`<${Further} of=${seeking} />` : html`<${Pager} of=${list} />`}`
         : html`<${Empty} title="There is no model yet."><p>${mayChange ? html`First comes a <a href=${at(wid, "models", "providers")}>provider</a>, then its models.` : "An owner or an admin adds providers and their models."}</p><//>`}<//>
     ${open && open.act === "see" && html`<${See} of=${open.of} close=${close} open=${setOpen} />`}
     ${open && open.act === "edit" && html`<${Edit} of=${open.of} close=${close} done=${done} />`}
