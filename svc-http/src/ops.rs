@@ -22,6 +22,7 @@ pub(crate) mod mcp;
 mod mcp_servers;
 mod me;
 mod members;
+mod named;
 mod oauth;
 mod own_secret;
 mod reports;

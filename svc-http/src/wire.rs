@@ -23,6 +23,7 @@ pub mod mcp;
 pub mod mcp_server;
 pub mod me;
 pub mod member;
+pub mod named;
 pub mod oauth;
 pub mod ocsf;
 pub mod outcome;

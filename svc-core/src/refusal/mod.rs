@@ -449,6 +449,12 @@ impl Refusal {
         Self { kind, message: Cow::Owned(message), detail: None }.with(|it| it.errors = errors)
     }
 
+    /// The same with further faults of its body behind those that it names.
+    #[must_use]
+    pub fn and(self, more: Vec<FieldError>) -> Self {
+        if more.is_empty() { self } else { Self::faults(self.kind, [self.errors(), &more].concat()) }
+    }
+
     fn maybe_nearest(self, nearest: Option<&str>) -> Self {
         match nearest {
             Some(nearest) => self.with(|it| it.did_you_mean = Some(nearest.into())),

@@ -118,7 +118,8 @@ impl Place<'_> {
     }
 
     async fn create_key(&self, call: &Call) -> Result<Answer, Refusal> {
-        let asked = key::read(&call.body)?;
+        let read = key::read(&call.body);
+        let asked = read.map_err(|it| self.service.and_named(self.workspace, &call.body, key::IDS, it))?;
         let (by, expires_at) = (self.by.clone(), self.end(asked.days));
         let new = |new| CreateKey {
             principal: asked.principal,

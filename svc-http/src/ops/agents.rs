@@ -7,10 +7,12 @@ use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 use svc_core::refusal::{Kind, Refusal};
+use svc_core::rules::gate::freeze::own_agent;
 use svc_core::rules::people::agents::ChangeAgent;
 use svc_core::rules::people::by::{By, entitled, reaches};
 use svc_core::rules::people::keys::NewKey;
 use svc_core::rules::people::mandates::{ChangeMandate, GrantMandate, Held, RevokeMandate};
+use svc_core::rules::people::named::Named;
 use svc_core::rules::people::recount::{self, Recount};
 use svc_core::rules::people::register_agent::{ActsFor, RegisterAgent, Registered, RemoveAgent};
 use svc_core::rules::people::show::{self, AgentView};
@@ -57,7 +59,11 @@ pub(super) async fn answer(
     match op {
         AgentsOp::List => place.list(call, "agents", true).await,
         AgentsOp::AdminList => place.list(call, "agents of a token", false).await,
-        AgentsOp::Create => place.create(wire::read(&call.body, place.now)?).await,
+        AgentsOp::Create => {
+            let read = wire::read(&call.body, place.now);
+            let asked = read.map_err(|it| service.and_named(workspace, &call.body, wire::IDS, it))?;
+            place.create(asked).await
+        }
         AgentsOp::AdminCreate => place.create(wire::read_of_token(&call.body)?).await,
         AgentsOp::Get => place.get(call).await,
         AgentsOp::Change => place.change(call).await,
@@ -174,11 +180,27 @@ impl Place<'_> {
     }
 
     async fn change(&self, call: &Call) -> Result<Answer, Refusal> {
-        let asked = wire::read_change(&call.body)?;
+        let asked = wire::read_change(&call.body).map_err(|it| self.and_named(call, it))?;
         let (by, workspace, agent) = (self.by.clone(), self.workspace, call.param_id("aid")?);
         let wire::AgentChange { name, tier, sponsor, kill_owner } = asked;
         let changed = self.service.run(ChangeAgent { workspace, by, agent, name, tier, sponsor, kill_owner }).await?;
         standing(self.service, &changed)
+    }
+
+    /// The refusal of a malformed change, with what is wrong with whom it names; whoever may not name anybody learns nothing of them.
+    fn and_named(&self, call: &Call, refusal: Refusal) -> Refusal {
+        let Ok(id) = call.param_id("aid") else { return refusal };
+        let stands = self.service.read(|scope| {
+            entitled(scope, &self.by, self.workspace, Right::ManageAgents)?;
+            own_agent(scope, self.workspace, id)
+        });
+        let Ok(agent) = stands else { return refusal };
+        let stands = [
+            agent.sponsor.map(|it| ("sponsor", Named::Sponsor(it))),
+            agent.kill_owner.map(|it| ("killOwner", Named::Principal(it))),
+        ];
+        let stands: Vec<_> = stands.into_iter().flatten().collect();
+        self.service.and_named_anew(self.workspace, &call.body, wire::IDS, &stands, refusal)
     }
 
     fn mandates(&self, call: &Call) -> Result<Answer, Refusal> {

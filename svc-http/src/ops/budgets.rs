@@ -39,7 +39,8 @@ pub(super) async fn answer(
     match op {
         BudgetsOp::List | BudgetsOp::AdminList => list(service, &by, workspace, call),
         BudgetsOp::Create | BudgetsOp::AdminCreate => {
-            let asked = budget::read(&call.body)?;
+            let read = budget::read(&call.body);
+            let asked = read.map_err(|it| service.and_named(workspace, &call.body, budget::IDS, it))?;
             let key = key_of(service, workspace, &asked.scope)?;
             let create = CreateBudget {
                 workspace,
@@ -64,7 +65,8 @@ pub(super) async fn answer(
             answered(&written)
         }
         BudgetsOp::Change => {
-            let asked = budget::read_change(&call.body)?;
+            let read = budget::read_change(&call.body);
+            let asked = read.map_err(|it| service.and_named(workspace, &call.body, budget::CHANGED_IDS, it))?;
             let budget = call.param_id("bdg")?;
             let (amount, ladder, owner) = (asked.amount, asked.ladder, asked.owner);
             let changed = service.run(ChangeBudget { workspace, by, budget, amount, ladder, owner }).await?;
@@ -116,7 +118,11 @@ fn open_calls(service: &GateService, workspace: WorkspaceId) -> Result<Vec<Arc<M
 }
 
 /// The row of the key that a scope names, where there is one.
-fn key_of(service: &GateService, workspace: WorkspaceId, scope: &BudgetScope) -> Result<Option<CredentialId>, Refusal> {
+pub(super) fn key_of(
+    service: &GateService,
+    workspace: WorkspaceId,
+    scope: &BudgetScope,
+) -> Result<Option<CredentialId>, Refusal> {
     let BudgetScope::Key(id) = scope else { return Ok(None) };
     let all = Range::all(Index::KeysOf, workspace.bits(), 1);
     let found = service.scan(&Range { from: id.bits(), until: id.bits().saturating_add(1), ..all })?;

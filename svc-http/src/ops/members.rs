@@ -51,7 +51,8 @@ pub(super) async fn answer(
             shown(&found)
         }
         MembersOp::Change => {
-            let change = member::read_change(&call.body)?;
+            let read = member::read_change(&call.body);
+            let change = read.map_err(|it| service.and_named(workspace, &call.body, member::IDS, it))?;
             let principal = call.param_id("prp")?;
             let change = ChangeMember { workspace, by, principal, role: change.role, teams: change.teams };
             match service.run(change).await? {
@@ -86,7 +87,8 @@ pub(super) async fn answer(
 }
 
 async fn invite(service: &GateService, by: By, workspace: WorkspaceId, call: &Call) -> Result<Answer, Refusal> {
-    let asked = member::read(&call.body)?;
+    let read = member::read(&call.body);
+    let asked = read.map_err(|it| service.and_named(workspace, &call.body, member::IDS, it))?;
     let token = draw(LINK_PREFIX).map_err(refusal)?;
     let mailed = match &service.mailer {
         Some(_) => {
@@ -123,7 +125,8 @@ async fn keep(
     is_new: bool,
     call: &Call,
 ) -> Result<Answer, Refusal> {
-    let asked = member::read_team(&call.body, is_new)?;
+    let read = member::read_team(&call.body, is_new);
+    let asked = read.map_err(|it| service.and_named(workspace, &call.body, member::TEAM_IDS, it))?;
     let team = if is_new { None } else { Some(call.param_id("team")?) };
     let keep = KeepTeam { workspace, by, team, name: asked.name, owner: asked.owner, members: asked.members };
     let kept = service.run(keep).await?;

@@ -14,6 +14,7 @@ use svc_core::value::json::Json;
 use svc_core::value::text::{Email, Label};
 use svc_core::value::{Invalid, Timestamp};
 
+use super::named::Names;
 use super::{Fields, bounded, list_of, mandate, parse, parse_or_empty, stop, text};
 
 /// A wish for an agent.
@@ -32,6 +33,9 @@ pub struct Blueprint {
     /// Its mandates.
     pub mandates: Vec<Content>,
 }
+
+/// What a person's blueprint, or a change of an agent, names.
+pub const IDS: &[(&str, Names)] = &[("sponsor", Names::Sponsor), ("killOwner", Names::Principal)];
 
 /// Reads a person's blueprint.
 ///

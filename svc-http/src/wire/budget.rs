@@ -9,6 +9,7 @@ use svc_core::value::json::Json;
 use svc_core::value::text::{ClassId, Note};
 use svc_core::value::{Invalid, MicroUsd, SAFE_MAX};
 
+use super::named::Names;
 use super::{Fields, bounded, integer, parse, parse_or_empty, put, text};
 
 /// Open reservations that a budget shows at most.
@@ -28,6 +29,11 @@ pub struct NewBudget {
     /// Who can approve more.
     pub owner: Option<PrincipalId>,
 }
+
+/// What a wish for a budget names.
+pub const IDS: &[(&str, Names)] = &[("scope", Names::Scope), ("owner", Names::Member)];
+/// What a change of a budget names.
+pub const CHANGED_IDS: &[(&str, Names)] = &[("owner", Names::Member)];
 
 /// Reads a wish for a budget.
 ///
@@ -114,6 +120,12 @@ pub(super) fn raise(fields: &mut Fields<'_>) -> Option<(MicroUsd, Option<Note>)>
 fn micros(value: &Json) -> Result<MicroUsd, Invalid> {
     let amount = integer(value).ok().filter(|it| (1..=SAFE_MAX).contains(it)).and_then(|it| u64::try_from(it).ok());
     amount.map(MicroUsd::new).ok_or_else(|| Invalid::new("must be a whole number of micros above zero"))
+}
+
+/// What a body's budget is over, where that can be read.
+#[must_use]
+pub fn scope_of(body: &Json) -> Option<BudgetScope> {
+    Fields::of(body).ok()?.nested("scope", scope)
 }
 
 fn scope(fields: &mut Fields<'_>) -> Option<BudgetScope> {

@@ -9,6 +9,7 @@ use svc_core::value::json::Json;
 use svc_core::value::text::{ClassId, Label};
 use svc_core::value::{Invalid, Timestamp};
 
+use super::named::Names;
 use super::{Fields, integer, parse_or_empty, text, truth};
 
 /// The longest life of a key that has an end, in days.
@@ -34,6 +35,14 @@ pub struct NewKey {
     /// In how many days it ends by itself.
     pub days: Option<i64>,
 }
+
+/// What a wish for a key names.
+pub const IDS: &[(&str, Names)] = &[
+    ("principalId", Names::Principal),
+    ("teamId", Names::Team),
+    ("taskClassId", Names::TaskClass),
+    ("policyProfileId", Names::Profile),
+];
 
 /// Reads a wish for a key that is no agent's.
 ///

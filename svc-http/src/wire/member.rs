@@ -8,6 +8,7 @@ use svc_core::value::id::{PrincipalId, TeamId};
 use svc_core::value::json::Json;
 use svc_core::value::text::{Email, Label};
 
+use super::named::Names;
 use super::{Fields, parse, parse_or_empty, text};
 
 /// A wish to invite somebody.
@@ -22,6 +23,11 @@ pub struct NewMember {
     /// The teams they are in, where the wish says so.
     pub teams: Option<Vec<TeamId>>,
 }
+
+/// What an invitation, or a change of a member, names.
+pub const IDS: &[(&str, Names)] = &[("teamIds", Names::Teams)];
+/// What a team names.
+pub const TEAM_IDS: &[(&str, Names)] = &[("memberIds", Names::Members), ("owner", Names::Member)];
 
 /// Reads an invitation.
 ///

@@ -142,6 +142,57 @@ async fn a_sponsor_is_somebody_who_decides() {
     assert_eq!(theirs["principalId"], json!(analyst));
 }
 
+/// What is wrong with the form of a body and what it names that is not there are told together (CONTRACT part 1), each place once; a
+/// person who may not name anybody learns of nobody.
+#[tokio::test]
+async fn faults_of_form_and_of_ids_are_told_at_once() {
+    let mut office = Office::open().await;
+    let agent = format!("agents/{}", text(&office.agent(&json!({})).await["id"]));
+    let none = |prefix: &str| format!("{prefix}_{:026}", 1);
+    let (prp, team, pol) = (none("prp"), none("team"), none("pol"));
+    let mandate = json!([{ "name": "M", "actions": [] }]);
+    let email = "ann@example.com";
+    let key = json!({ "scope": "odd", "principalId": prp, "teamId": team, "taskClassId": "no.class", "policyProfileId": pol });
+    let bodies = [
+        ("keys", key, "invalid_request", vec!["policyProfileId", "principalId", "scope", "taskClassId", "teamId"]),
+        ("keys", json!({ "principalId": "odd", "teamId": team }), "invalid_request", vec!["principalId", "teamId"]),
+        (
+            "budgets",
+            json!({ "scope": { "kind": "team", "id": team }, "amount": 0, "owner": prp }),
+            "invalid_budget",
+            vec!["amount", "owner", "period", "scope.id"],
+        ),
+        (
+            "agents",
+            json!({ "name": "A", "principalEmail": email, "sponsor": prp, "killOwner": prp, "mandates": mandate }),
+            "invalid_request",
+            vec!["killOwner", "mandates.0.actions", "sponsor"],
+        ),
+        (
+            "members",
+            json!({ "email": email, "role": "odd", "teamIds": [team] }),
+            "invalid_request",
+            vec!["role", "teamIds.0"],
+        ),
+        ("teams", json!({ "owner": prp, "memberIds": [prp] }), "invalid_request", vec!["memberIds.0", "name", "owner"]),
+    ];
+    for (path, body, kind, fields) in bodies {
+        let got = office.post(path, body).await;
+        let mut told = got.fields();
+        told.sort();
+        assert_eq!(
+            (got.status, got.kind().as_str(), told),
+            (400, kind, fields.iter().map(|it| (*it).to_owned()).collect())
+        );
+    }
+    let odd = json!({ "tier": "odd", "sponsor": prp });
+    let mut told = office.patch(&agent, odd.clone()).await.fields();
+    told.sort();
+    assert_eq!(told, ["sponsor", "tier"]);
+    let member = office.site.member(Role::Member);
+    assert_eq!(office.ask_as(&member, "PATCH", &agent, odd).await.fields(), ["tier"]);
+}
+
 /// An agent's own key may have an end, as any other key does.
 #[tokio::test]
 async fn an_agents_key_ends_when_it_was_to() {

@@ -10,6 +10,7 @@ use crate::refusal::{FieldError, Refusal};
 use crate::rules::changed::changed;
 use crate::rules::people::by::{By, Person, entitled, member, unseen};
 use crate::rules::people::keys;
+use crate::rules::people::named::{self, Named};
 use crate::state::evidence::{Fact, Subject};
 use crate::state::gate::Agent;
 use crate::state::gateway::{
@@ -79,7 +80,7 @@ pub fn create_budget(scope: &mut Scope<'_>, asked: &CreateBudget) -> Result<Budg
     scope.want(&[Workspace::key(asked.workspace), Routing::key(asked.workspace)])?;
     let workspace = scope.get::<Workspace>(asked.workspace)?.ok_or_else(Refusal::not_found)?;
     let mut faults = amount_faults(asked.amount, "amount");
-    faults.extend(scope_fault(scope, asked)?);
+    faults.extend(scope_fault(scope, asked.workspace, &asked.scope, asked.key)?);
     faults.extend(owner_fault(scope, asked.workspace, asked.owner)?);
     if workspace.budgets.len() >= BUDGETS_MAX {
         faults.push(FieldError::whole(format!("a workspace has at most {BUDGETS_MAX} budgets")));
@@ -410,10 +411,17 @@ fn amount_faults(amount: MicroUsd, field: &str) -> Vec<FieldError> {
     if within { Vec::new() } else { vec![FieldError::new(field, format!("must be between 1 and {SAFE_MAX} micros"))] }
 }
 
-/// That what the scope names is one of this workspace's.
-fn scope_fault(scope: &mut Scope<'_>, asked: &CreateBudget) -> Result<Option<FieldError>, Halt> {
-    let workspace = asked.workspace;
-    let known = match &asked.scope {
+/// The fault of a scope that names nothing of this workspace; `row` is that of the key that it is over.
+///
+/// # Errors
+/// [`Halt::Load`], or `internal` where a row is not there that every workspace has.
+pub fn scope_fault(
+    scope: &mut Scope<'_>,
+    workspace: WorkspaceId,
+    over: &BudgetScope,
+    row: Option<CredentialId>,
+) -> Result<Option<FieldError>, Halt> {
+    let known = match over {
         BudgetScope::Workspace => true,
         BudgetScope::Team(id) => scope.get::<Team>(*id)?.is_some_and(|it| it.workspace == workspace),
         BudgetScope::Principal(id) => {
@@ -422,7 +430,7 @@ fn scope_fault(scope: &mut Scope<'_>, asked: &CreateBudget) -> Result<Option<Fie
         BudgetScope::Agent(id) => {
             scope.get::<Agent>(*id)?.is_some_and(|it| it.workspace == workspace && !it.is_removed())
         }
-        BudgetScope::Key(id) => match asked.key {
+        BudgetScope::Key(id) => match row {
             Some(row) => {
                 let of = |it: &Arc<Credential>| it.binding.workspace == workspace && it.binding.key == *id;
                 scope.get::<Credential>(row)?.is_some_and(|it| of(&it)) && keys::any_stands(scope, &[row])?
@@ -434,7 +442,7 @@ fn scope_fault(scope: &mut Scope<'_>, asked: &CreateBudget) -> Result<Option<Fie
             routing.classes.iter().any(|it| it.id == *id)
         }
     };
-    Ok((!known).then(|| FieldError::new("scope.id", format!("names no {} of this workspace", noun(&asked.scope)))))
+    Ok((!known).then(|| FieldError::new("scope.id", format!("names no {} of this workspace", noun(over)))))
 }
 
 const fn noun(scope: &BudgetScope) -> &'static str {
@@ -450,9 +458,10 @@ fn owner_fault(
     workspace: WorkspaceId,
     owner: Option<PrincipalId>,
 ) -> Result<Option<FieldError>, Halt> {
-    let Some(id) = owner else { return Ok(None) };
-    let found = scope.get::<Principal>(id)?.filter(|it| it.workspace == workspace && it.signs_in());
-    Ok(found.is_none().then(|| FieldError::new("owner", "names no member of this workspace")))
+    match owner {
+        Some(id) => named::fault(scope, workspace, "owner", &Named::Member(id)),
+        None => Ok(None),
+    }
 }
 
 fn record(scope: &mut Scope<'_>, by: &By, kind: &'static str, budget: &Budget, data: String) {
