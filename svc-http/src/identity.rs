@@ -20,7 +20,7 @@ use url::Url;
 use url::form_urlencoded::{Serializer, byte_serialize};
 
 use crate::inbound::kept::{Kept, Times};
-use crate::outbound::Caller;
+use crate::outbound::{Asker, Caller};
 
 /// Bytes of what a provider says of itself, and of its answer to a code.
 const ANSWER_MAX: usize = 64 * 1024;
@@ -75,6 +75,7 @@ pub(crate) struct Asking<'a> {
 
 /// What a code is turned into tokens with.
 pub(crate) struct Redeeming<'a> {
+    pub(crate) workspace: WorkspaceId,
     pub(crate) client_id: &'a str,
     pub(crate) secret: &'a Secret<String>,
     pub(crate) redirect: &'a str,
@@ -142,7 +143,7 @@ impl Providers {
     /// What a workspace's provider with this issuer says of itself; `None` where it says nothing that can be used.
     pub(crate) async fn described(&self, workspace: WorkspaceId, issuer: &str) -> Option<Arc<Description>> {
         let (caller, of) = (Arc::clone(&self.caller), issuer.to_owned());
-        let read = move || async move { describe(&caller, &of).await };
+        let read = move || async move { describe(&caller, Asker::Workspace(workspace), &of).await };
         self.described.at(workspace, issuer, |_| true, read).await.ok()
     }
 
@@ -169,8 +170,10 @@ impl Providers {
     /// Turns a code into an ID token.
     pub(crate) async fn redeem(&self, of: &Description, asked: &Redeeming<'_>) -> Result<Secret<String>, Unredeemed> {
         let caller = self.caller.get().ok_or(Unredeemed::Unreachable)?;
+        let form = asked.form(of.shows_in_form);
         let authorization = (!of.shows_in_form).then(|| basic(asked.client_id, asked.secret));
-        let answer = caller.post_form(&of.token, authorization, asked.form(of.shows_in_form), ANSWER_MAX).await;
+        let answer =
+            caller.post_form(Asker::Workspace(asked.workspace), &of.token, authorization, form, ANSWER_MAX).await;
         let answer = answer.map_err(|trouble| match trouble {
             // An answer that is too long, or no HTTP, is an answer.
             Trouble::Protocol => Unredeemed::Refused,
@@ -280,11 +283,11 @@ fn basic(id: &str, secret: &Secret<String>) -> Secret<String> {
     Secret::new(format!("Basic {}", STANDARD.encode(format!("{}:{}", part(id), part(secret.expose())))))
 }
 
-async fn describe(caller: &OnceLock<Caller>, issuer: &str) -> Option<Description> {
+async fn describe(caller: &OnceLock<Caller>, asker: Asker, issuer: &str) -> Option<Description> {
     let caller = caller.get()?;
     let place = format!("{}{DESCRIPTION}", issuer.strip_suffix('/').unwrap_or(issuer));
     let url = OutboundUrl::parse(&place, caller.guard()).ok()?;
-    let fetched = caller.fetch(&url, ANSWER_MAX).await.ok().filter(|it| it.status == 200);
+    let fetched = caller.fetch(asker, &url, ANSWER_MAX).await.ok().filter(|it| it.status == 200);
     let read = fetched.and_then(|it| Json::parse(&it.body).ok());
     let description = read.and_then(|it| Description::read(&it, issuer, caller.guard()));
     if description.is_none() {
@@ -297,7 +300,7 @@ async fn describe(caller: &OnceLock<Caller>, issuer: &str) -> Option<Description
 async fn names(caller: &OnceLock<Caller>, url: &str, workspace: WorkspaceId) -> Result<(), Unproven> {
     let caller = caller.get().ok_or(Unproven::Unread(Trouble::Interrupted))?;
     let url = OutboundUrl::parse(url, caller.guard()).map_err(|_| Unproven::Unread(Trouble::Address))?;
-    let fetched = caller.fetch(&url, PROOF_MAX).await.map_err(Unproven::Unread)?;
+    let fetched = caller.fetch(Asker::Workspace(workspace), &url, PROOF_MAX).await.map_err(Unproven::Unread)?;
     if fetched.status != 200 {
         return Err(Unproven::Answered(fetched.status));
     }

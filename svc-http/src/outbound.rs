@@ -12,5 +12,5 @@ mod trust;
 pub use self::call::Caller;
 pub(crate) use self::call::{ANSWER_MAX, Post};
 pub(crate) use self::resolve::StrangersResolver;
-pub use self::resolve::{Resolve, Resolving, SystemResolver};
+pub use self::resolve::{Asker, Resolve, Resolving, SystemResolver};
 pub use self::trust::{Trust, TrustError};

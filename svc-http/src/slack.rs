@@ -12,7 +12,7 @@ use svc_core::value::secret::Secret;
 use tokio::sync::Semaphore;
 use url::Url;
 
-use crate::outbound::Caller;
+use crate::outbound::{Asker, Caller};
 
 /// Where Slack's methods are, unless the configuration says otherwise.
 pub const API: &str = "https://slack.com/api";
@@ -86,7 +86,7 @@ impl Slack {
         let caller = self.caller.get().ok_or(Trouble::Interrupted)?;
         let url = format!("{}/{method}", self.api);
         let url = OutboundUrl::parse(&url, caller.guard()).map_err(|_| Trouble::Address)?;
-        let answered = caller.ask(&url, Some(token), body).await?;
+        let answered = caller.ask(Asker::Server, &url, Some(token), body).await?;
         let (status, wait_s) = (answered.status, answered.retry_after_s);
         if !(200..300).contains(&status) {
             let error = Some(if (300..400).contains(&status) { Trouble::Redirect } else { Trouble::Answer });
@@ -119,7 +119,7 @@ impl Slack {
         };
         let body = message.to_string().into_bytes();
         tokio::spawn(async move {
-            match caller.ask(&url, None, body).await {
+            match caller.ask(Asker::Server, &url, None, body).await {
                 Ok(answered) if answered.status == 200 => {}
                 Ok(answered) => {
                     tracing::info!(host = url.host(), status = answered.status, "an answer to a press was refused");

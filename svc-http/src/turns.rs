@@ -49,6 +49,12 @@ impl<K: Eq + Hash> Turns<K> {
         Ok(Turn { _place: place, _own: own })
     }
 
+    /// Places that nobody has.
+    #[cfg(test)]
+    pub(crate) fn left(&self) -> usize {
+        self.places.available_permits()
+    }
+
     fn line(&self, whose: K) -> Arc<Semaphore> {
         let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(line) = lines.get(&whose).and_then(Weak::upgrade) {

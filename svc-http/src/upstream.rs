@@ -59,7 +59,7 @@ pub use self::relay::{Begun, COST_TRAILER, Relay, RelayBody, Stoppable, Translat
 pub use self::switch::{Stop, Switch, Switches};
 pub use self::target::{Call, Credentials, Target, What, is_credential, is_own_header};
 use crate::outbound::dial::{Dial, DialError, Place};
-use crate::outbound::{Resolve, Trust};
+use crate::outbound::{Asker, Resolve, Trust};
 
 /// Bytes of a whole answer that are read.
 pub const ANSWER_BYTES_MAX: usize = 64 << 20;
@@ -244,18 +244,19 @@ impl Upstreams {
         attempt: &Attempt<'_>,
     ) -> Result<(Connection, Head), Failed> {
         let request = target.request(call).ok_or(Failed::new(Reason::Address))?;
+        let asker = target.whose.map_or(Asker::Server, |(workspace, _)| Asker::Workspace(workspace));
         let lent = match target.whose {
             Some(whose) => Some(self.0.pool.lend(whose).ok_or(Failed::new(Reason::Busy))?),
             None => None,
         };
-        let mut connection = self.connect(&target.origin).await.map_err(Failed::new)?;
+        let mut connection = self.connect(&target.origin, asker).await.map_err(Failed::new)?;
         let asked = Instant::now();
         let mut exchanged = connection.exchange(request.expose(), &call.body, attempt.left).await;
         let at_once = asked.elapsed() < CLOSED_AT_ONCE;
         if connection.was_used && at_once && exchanged.as_ref().is_err_and(Broken::is_unheard) {
             // It holds a place that the new one may need.
             drop(connection);
-            connection = self.dial(&target.origin).await.map_err(Failed::new)?;
+            connection = self.dial(&target.origin, asker).await.map_err(Failed::new)?;
             exchanged = connection.exchange(request.expose(), &call.body, attempt.left).await;
         }
         connection.lent = lent;
@@ -306,19 +307,19 @@ impl Upstreams {
     }
 
     /// A connection that waits, or a new one.
-    async fn connect(&self, origin: &Origin) -> Result<Connection, Reason> {
+    async fn connect(&self, origin: &Origin, asker: Asker) -> Result<Connection, Reason> {
         if let Some(waiting) = self.0.pool.take(origin) {
             return Ok(waiting);
         }
-        self.dial(origin).await
+        self.dial(origin, asker).await
     }
 
     /// A new connection.
-    async fn dial(&self, origin: &Origin) -> Result<Connection, Reason> {
+    async fn dial(&self, origin: &Origin, asker: Asker) -> Result<Connection, Reason> {
         let guard = &self.0.guard;
         let may = |ip| guard.is_allowed(&origin.host, ip);
         let here = guard.may_be_private(&origin.host);
-        let place = Place { host: &origin.host, port: origin.port, tls: origin.tls, may: &may, here };
+        let place = Place { host: &origin.host, asker, port: origin.port, tls: origin.tls, may: &may, here };
         let slot = self.0.pool.place().ok_or(Reason::Busy)?;
         let io = self.0.dial.dial(&place).await.map_err(|error| match error {
             DialError::Resolve => Reason::Resolve,

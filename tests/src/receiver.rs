@@ -10,7 +10,7 @@ use svc_core::rules::edge::integrations::{CreateIntegration, NewSecret};
 use svc_core::rules::people::by::By;
 use svc_core::state::edge::{ConfigChange, Integration, IntegrationKind, IntegrationSlot, signature};
 use svc_core::value::Timestamp;
-use svc_http::outbound::{Resolve, Resolving};
+use svc_http::outbound::{Asker, Resolve, Resolving};
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::net::TcpListener;
 use tokio::sync::mpsc;
@@ -329,7 +329,7 @@ impl Names {
 }
 
 impl Resolve for Names {
-    fn resolve<'a>(&'a self, host: &'a str) -> Resolving<'a> {
+    fn resolve<'a>(&'a self, host: &'a str, _: Asker) -> Resolving<'a> {
         self.asked.lock().expect("nobody panicked").push(host.to_owned());
         let mut known = self.known.lock().expect("nobody panicked");
         let answer = known.get_mut(host).and_then(|it| if it.len() > 1 { it.pop_front() } else { it.front().cloned() });

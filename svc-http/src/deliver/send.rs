@@ -16,7 +16,7 @@ use super::{letter, room, slack};
 use crate::export;
 use crate::inbound::button::buttons;
 use crate::mail::{Mail, Mailer, NotTaken};
-use crate::outbound::{Caller, Post};
+use crate::outbound::{Asker, Caller, Post};
 use crate::secrets::sign_in_link;
 use crate::slack::{Answered, Slack};
 use crate::wire::delivery;
@@ -158,7 +158,15 @@ impl Sender {
             return Err(Trouble::Secret);
         }
         let signature = signature(gate.now(), &body, secrets.iter().map(|it| it.expose().as_slice()));
-        self.caller.post(Post { url: url.as_str(), event: job.id.to_string(), signature, body }).await
+        self.caller
+            .post(Post {
+                url: url.as_str(),
+                asker: Asker::Workspace(job.workspace),
+                event: job.id.to_string(),
+                signature,
+                body,
+            })
+            .await
     }
 }
 

@@ -11,7 +11,7 @@ use svc_core::value::json::Json;
 
 use super::jwks::Jwks;
 use super::kept::{Kept, Times};
-use crate::outbound::{ANSWER_MAX, Caller};
+use crate::outbound::{ANSWER_MAX, Asker, Caller};
 
 /// A set that cannot be read again is good for a day.
 const TIMES: Times =
@@ -48,14 +48,21 @@ impl KeySets {
         suffices: impl Fn(&Jwks) -> bool + Send + 'static,
     ) -> Result<Arc<Jwks>, Duration> {
         let (caller, place) = (Arc::clone(&self.caller), url.to_owned());
-        self.known.at(workspace, url, suffices, move || async move { read(&caller, &place).await }).await
+        self.known
+            .at(
+                workspace,
+                url,
+                suffices,
+                move || async move { read(&caller, Asker::Workspace(workspace), &place).await },
+            )
+            .await
     }
 }
 
-async fn read(caller: &OnceLock<Caller>, url: &str) -> Option<Jwks> {
+async fn read(caller: &OnceLock<Caller>, asker: Asker, url: &str) -> Option<Jwks> {
     let caller = caller.get()?;
     let address = OutboundUrl::parse(url, caller.guard()).ok()?;
-    let fetched = caller.fetch(&address, ANSWER_MAX).await;
+    let fetched = caller.fetch(asker, &address, ANSWER_MAX).await;
     let read = fetched.ok().filter(|it| it.status == 200).and_then(|it| Json::parse(&it.body).ok());
     let keys = read.and_then(|it| Jwks::of(&it).ok());
     if keys.is_none() {

@@ -305,6 +305,7 @@ async fn redeemed(
         let opened = service.gate.open_sealed(&purpose, &kept.sealed).map_err(refusal)?;
         let secret = String::from_utf8(opened.expose().clone()).map_err(|_| Refusal::internal())?;
         let asked = Redeeming {
+            workspace: integration.slot.workspace,
             client_id: &sent.client_id,
             secret: &Secret::new(secret),
             redirect: &redirect,

@@ -9,6 +9,7 @@ use svc_core::value::secret::Secret;
 use tokio::time::timeout;
 
 use super::call::{AGENT, ANSWER_MAX, CALL_TIME, Caller, exchange, host, path};
+use super::resolve::Asker;
 
 /// An answer as it came.
 #[derive(Debug)]
@@ -34,12 +35,13 @@ impl Caller {
     /// [`Trouble`] where there was no answer, or it was too large.
     pub(crate) async fn ask(
         &self,
+        asker: Asker,
         url: &OutboundUrl,
         bearer: Option<&Secret<Vec<u8>>>,
         body: Vec<u8>,
     ) -> Result<Answered, Trouble> {
         let asked = async {
-            let (stream, url) = self.open(url.as_str()).await?;
+            let (stream, url) = self.open(url.as_str(), asker).await?;
             let mut request = http::Request::post(path(&url))
                 .header(HOST, host(&url))
                 .header(USER_AGENT, AGENT)

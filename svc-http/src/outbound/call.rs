@@ -21,7 +21,7 @@ use tokio::time::timeout;
 use url::Url;
 
 use super::dial::{Dial, DialError, Io, Place};
-use super::resolve::Resolve;
+use super::resolve::{Asker, Resolve};
 use super::trust::Trust;
 
 /// How long a call may take, from looking up the host to the head of the answer.
@@ -41,6 +41,8 @@ pub struct Caller {
 /// What is sent.
 pub(crate) struct Post<'a> {
     pub(crate) url: &'a str,
+    /// Who has it sent.
+    pub(crate) asker: Asker,
     /// The same on every try.
     pub(crate) event: String,
     pub(crate) signature: String,
@@ -63,12 +65,12 @@ impl Caller {
     }
 
     async fn exchange(&self, post: Post<'_>) -> Result<u16, Trouble> {
-        let (stream, url) = self.open(post.url).await?;
+        let (stream, url) = self.open(post.url, post.asker).await?;
         send(stream, &url, post).await
     }
 
-    /// A connection to where `url` leads, and the URL read.
-    pub(super) async fn open(&self, url: &str) -> Result<(Io, Url), Trouble> {
+    /// A connection to where `url` leads, which `asker` has called, and the URL read.
+    pub(super) async fn open(&self, url: &str, asker: Asker) -> Result<(Io, Url), Trouble> {
         // What was let through when it was named is judged again: the server may be run in another way by now.
         OutboundUrl::parse(url, &self.guard).map_err(|_| Trouble::Address)?;
         let url = Url::parse(url).map_err(|_| Trouble::Address)?;
@@ -76,6 +78,7 @@ impl Caller {
         let port = url.port_or_known_default().ok_or(Trouble::Address)?;
         let place = Place {
             host: &host,
+            asker,
             port,
             tls: url.scheme() != "http",
             may: &|ip| self.guard.is_allowed(&host, ip),
@@ -179,7 +182,7 @@ mod tests {
     struct Silent;
 
     impl Resolve for Silent {
-        fn resolve<'a>(&'a self, _host: &'a str) -> Resolving<'a> {
+        fn resolve<'a>(&'a self, _host: &'a str, _: Asker) -> Resolving<'a> {
             Box::pin(std::future::pending())
         }
     }
@@ -190,7 +193,7 @@ mod tests {
     }
 
     fn post(url: &str) -> Post<'_> {
-        Post { url, event: "dlv_1".to_owned(), signature: "t=1".to_owned(), body: b"{}".to_vec() }
+        Post { url, asker: Asker::Server, event: "dlv_1".to_owned(), signature: "t=1".to_owned(), body: b"{}".to_vec() }
     }
 
     /// Of a body as much is read as CONTRACT part 1 ("Outbound guard") says, and not a byte more, however it is asked for.
@@ -210,11 +213,11 @@ mod tests {
             }
         });
         for bytes in [Some(ANSWER_MAX), None] {
-            let asked = caller.ask(&url, None, b"{}".to_vec()).await.map(|it| it.body.len());
+            let asked = caller.ask(Asker::Server, &url, None, b"{}".to_vec()).await.map(|it| it.body.len());
             assert_eq!(asked.ok(), bytes);
         }
         for bytes in [Some(ANSWER_MAX), None] {
-            assert_eq!(caller.fetch(&url, usize::MAX).await.map(|it| it.body.len()).ok(), bytes);
+            assert_eq!(caller.fetch(Asker::Server, &url, usize::MAX).await.map(|it| it.body.len()).ok(), bytes);
         }
     }
 
@@ -223,7 +226,7 @@ mod tests {
     struct Here;
 
     impl Resolve for Here {
-        fn resolve<'a>(&'a self, _host: &'a str) -> Resolving<'a> {
+        fn resolve<'a>(&'a self, _host: &'a str, _: Asker) -> Resolving<'a> {
             Box::pin(async { Ok(vec![Ipv4Addr::LOCALHOST.into()]) })
         }
     }

@@ -16,7 +16,7 @@ use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 use url::Host;
 
-use super::resolve::Resolve;
+use super::resolve::{Asker, Resolve};
 use super::trust::Trust;
 
 /// How long one of several addresses may take to be connected to.
@@ -38,6 +38,8 @@ pub(crate) struct Dial {
 pub(crate) struct Place<'a> {
     /// The host.
     pub(crate) host: &'a Host<String>,
+    /// Who has it called.
+    pub(crate) asker: Asker,
     /// The port.
     pub(crate) port: u16,
     /// Whether the connection is secured.
@@ -88,7 +90,7 @@ impl Dial {
         let addresses = match place.host {
             Host::Domain(name) => {
                 let resolver = Arc::clone(&self.resolver.lock().unwrap_or_else(PoisonError::into_inner));
-                resolver.resolve(name).await.map_err(|_| DialError::Resolve)?
+                resolver.resolve(name, place.asker).await.map_err(|_| DialError::Resolve)?
             }
             Host::Ipv4(it) => vec![IpAddr::V4(*it)],
             Host::Ipv6(it) => vec![IpAddr::V6(*it)],
@@ -226,7 +228,7 @@ mod tests {
         let dial = Dial::new(None, Arc::new(SystemResolver), Trust::default());
         let host = Host::Ipv4(Ipv4Addr::LOCALHOST);
         let port = listener.local_addr().unwrap().port();
-        let place = Place { host: &host, port, tls: false, may: &|_| true, here: true };
+        let place = Place { host: &host, asker: Asker::Server, port, tls: false, may: &|_| true, here: true };
         let Ok(Io::Plain(stream)) = dial.dial(&place).await else { unreachable!("it listens") };
         assert!(stream.nodelay().unwrap());
     }
@@ -285,7 +287,7 @@ mod tests {
     struct Answers(Vec<IpAddr>);
 
     impl Resolve for Answers {
-        fn resolve<'a>(&'a self, _: &'a str) -> Resolving<'a> {
+        fn resolve<'a>(&'a self, _: &'a str, _: Asker) -> Resolving<'a> {
             Box::pin(async { Ok(self.0.clone()) })
         }
     }
@@ -298,7 +300,7 @@ mod tests {
         let resolver = Answers(["::1", "::1", "::1", "127.0.0.1"].iter().map(|it| it.parse().unwrap()).collect());
         let dial = Dial::new(None, Arc::new(resolver), Trust::default());
         let host = Host::Domain("both.example".to_owned());
-        let place = Place { host: &host, port, tls: false, may: &|_| true, here: true };
+        let place = Place { host: &host, asker: Asker::Server, port, tls: false, may: &|_| true, here: true };
         assert!(dial.dial(&place).await.is_ok());
     }
 }

@@ -10,6 +10,7 @@ use url::Url;
 
 use super::call::{AGENT, ANSWER_MAX, CALL_TIME, Caller, exchange};
 use super::dial::Io;
+use super::resolve::Asker;
 use svc_core::state::edge::Trouble;
 
 /// A document as it came.
@@ -24,13 +25,13 @@ pub(crate) struct Fetched {
 }
 
 impl Caller {
-    /// Reads a document of at most `max` bytes. No redirect is followed.
+    /// Reads a document of at most `max` bytes, which `asker` has read. No redirect is followed.
     ///
     /// # Errors
     /// [`Trouble`] where there was no answer, or it was too large.
-    pub(crate) async fn fetch(&self, url: &OutboundUrl, max: usize) -> Result<Fetched, Trouble> {
+    pub(crate) async fn fetch(&self, asker: Asker, url: &OutboundUrl, max: usize) -> Result<Fetched, Trouble> {
         let read = async {
-            let (stream, url) = self.open(url.as_str()).await?;
+            let (stream, url) = self.open(url.as_str(), asker).await?;
             get(stream, &url, max).await
         };
         timeout(CALL_TIME, read).await.unwrap_or(Err(Trouble::Timeout))
@@ -42,13 +43,14 @@ impl Caller {
     /// As [`fetch`](Self::fetch).
     pub(crate) async fn post_form(
         &self,
+        asker: Asker,
         url: &OutboundUrl,
         authorization: Option<Secret<String>>,
         form: Secret<String>,
         max: usize,
     ) -> Result<Fetched, Trouble> {
         let posted = async {
-            let (stream, url) = self.open(url.as_str()).await?;
+            let (stream, url) = self.open(url.as_str(), asker).await?;
             let mut request = http::Request::post(super::call::path(&url))
                 .header(HOST, super::call::host(&url))
                 .header(USER_AGENT, AGENT)

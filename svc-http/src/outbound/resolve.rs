@@ -1,4 +1,7 @@
 //! From a host's name to its addresses.
+//!
+//! **Invariant:** whoever names hosts whose servers never answer, be it a workspace or a stranger, leaves others places to have theirs
+//! looked up.
 
 use std::collections::HashMap;
 use std::io;
@@ -6,29 +9,46 @@ use std::net::{IpAddr, ToSocketAddrs as _};
 use std::pin::Pin;
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+use svc_core::value::id::WorkspaceId;
+use tokio::sync::watch;
+
+use crate::address::RateAddress;
+use crate::turns::{Turn, Turns};
 
 /// Addresses that are looked for.
 pub type Resolving<'a> = Pin<Box<dyn Future<Output = io::Result<Vec<IpAddr>>> + Send + 'a>>;
 
+/// Who has a host called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Asker {
+    /// The server itself, or whoever runs it.
+    Server,
+    /// A workspace, whose members, agents or integrations have named the host.
+    Workspace(WorkspaceId),
+    /// Somebody who has shown no credential, by the address that they came from.
+    Stranger(IpAddr),
+}
+
 /// Looks up names. Whoever is asked may lie or change their mind: what is answered is checked, and only what was checked is
 /// connected to.
 pub trait Resolve: Send + Sync + std::fmt::Debug + 'static {
-    /// The addresses of `host`.
-    fn resolve<'a>(&'a self, host: &'a str) -> Resolving<'a>;
+    /// The addresses of `host`, which `asker` has called.
+    fn resolve<'a>(&'a self, host: &'a str, asker: Asker) -> Resolving<'a>;
 }
 
 /// The system's own resolver.
 ///
 /// It is asked on threads that block, of which there are only so many for everybody, and may take half a minute to say that nobody
-/// answers. So it is asked about so many names at once and no more, and about one name once for all who ask meanwhile.
+/// answers. So it is asked about so many names at once and no more, of one asker about a share of them, and about one name once for all
+/// who ask meanwhile.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SystemResolver;
 
 impl Resolve for SystemResolver {
-    fn resolve<'a>(&'a self, host: &'a str) -> Resolving<'a> {
-        static LOOKS: LazyLock<Looks> = LazyLock::new(|| Looks::new(LOOKS_MAX));
-        Box::pin(LOOKS.look(host, asked))
+    fn resolve<'a>(&'a self, host: &'a str, asker: Asker) -> Resolving<'a> {
+        static LOOKS: LazyLock<Looks> = LazyLock::new(|| Looks::new(LOOKS_MAX, LOOKS_OF_ONE));
+        Box::pin(LOOKS.look(host, asker, asked))
     }
 }
 
@@ -38,9 +58,9 @@ impl Resolve for SystemResolver {
 pub(crate) struct StrangersResolver;
 
 impl Resolve for StrangersResolver {
-    fn resolve<'a>(&'a self, host: &'a str) -> Resolving<'a> {
-        static LOOKS: LazyLock<Looks> = LazyLock::new(|| Looks::new(STRANGERS_LOOKS_MAX));
-        Box::pin(LOOKS.look(host, asked))
+    fn resolve<'a>(&'a self, host: &'a str, asker: Asker) -> Resolving<'a> {
+        static LOOKS: LazyLock<Looks> = LazyLock::new(|| Looks::new(STRANGERS_LOOKS_MAX, STRANGERS_LOOKS_OF_ONE));
+        Box::pin(LOOKS.look(host, asker, asked))
     }
 }
 
@@ -51,13 +71,17 @@ fn asked(host: &str) -> io::Result<Vec<IpAddr>> {
 
 /// Names that are looked up at once; with those of strangers a quarter of the threads that a runtime has for what blocks.
 const LOOKS_MAX: usize = 104;
+/// Of these, of names that one workspace gives.
+const LOOKS_OF_ONE: usize = LOOKS_MAX / 4;
 /// The same of names that strangers give.
 const STRANGERS_LOOKS_MAX: usize = 24;
+/// Of these, of names that one of them gives.
+const STRANGERS_LOOKS_OF_ONE: usize = STRANGERS_LOOKS_MAX / 4;
 
 /// Names that are being looked up.
 #[derive(Debug)]
 struct Looks {
-    places: Arc<Semaphore>,
+    places: Turns<Whose>,
     under_way: UnderWay,
 }
 
@@ -67,15 +91,34 @@ type UnderWay = Arc<Mutex<HashMap<Box<str>, watch::Receiver<Option<Found>>>>>;
 /// What a name has come to, for all who have asked meanwhile.
 type Found = Result<Vec<IpAddr>, (io::ErrorKind, Arc<str>)>;
 
+/// Who counts as one: strangers of one network do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Whose {
+    Server,
+    Workspace(WorkspaceId),
+    Stranger(RateAddress),
+}
+
+impl From<Asker> for Whose {
+    fn from(asker: Asker) -> Self {
+        match asker {
+            Asker::Server => Self::Server,
+            Asker::Workspace(id) => Self::Workspace(id),
+            Asker::Stranger(address) => Self::Stranger(address.into()),
+        }
+    }
+}
+
 impl Looks {
-    fn new(most: usize) -> Self {
-        Self { places: Arc::new(Semaphore::new(most)), under_way: Arc::default() }
+    fn new(most: usize, of_one: usize) -> Self {
+        Self { places: Turns::new(most, of_one), under_way: Arc::default() }
     }
 
     /// The addresses that `look` finds, or has been asked for already. It goes on where nobody waits for it any more: nothing ends it.
     async fn look(
         &self,
         host: &str,
+        asker: Asker,
         look: impl FnOnce(&str) -> io::Result<Vec<IpAddr>> + Send + 'static,
     ) -> io::Result<Vec<IpAddr>> {
         let lost = |_| io::Error::other("the look-up was given up");
@@ -83,7 +126,7 @@ impl Looks {
         let mut found = match known {
             Some(found) => found,
             None => {
-                let place = Arc::clone(&self.places).acquire_owned().await.map_err(io::Error::other)?;
+                let place = self.places.take(asker.into()).await.map_err(io::Error::other)?;
                 self.begin(host, look, place)
             }
         };
@@ -96,7 +139,7 @@ impl Looks {
         &self,
         host: &str,
         look: impl FnOnce(&str) -> io::Result<Vec<IpAddr>> + Send + 'static,
-        place: OwnedSemaphorePermit,
+        place: Turn,
     ) -> watch::Receiver<Option<Found>> {
         let mut under_way = held(&self.under_way);
         if let Some(found) = under_way.get(host) {
@@ -139,6 +182,7 @@ mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
     use std::sync::mpsc;
 
+    use svc_core::value::Id as _;
     use tokio::task::yield_now;
 
     use super::*;
@@ -147,7 +191,7 @@ mod tests {
     /// looked up hears what is found.
     #[tokio::test]
     async fn so_many_names_are_looked_up_at_once() {
-        let (looks, began) = (Arc::new(Looks::new(2)), Arc::new(AtomicUsize::new(0)));
+        let (looks, began) = (Arc::new(Looks::new(2, 2)), Arc::new(AtomicUsize::new(0)));
         let mut answers = Vec::new();
         let mut ask = |host: &'static str| {
             let (answer, answered) = mpsc::sync_channel::<()>(1);
@@ -159,7 +203,7 @@ mod tests {
                     let _ = answered.recv();
                     Ok(vec![IpAddr::V4(Ipv4Addr::LOCALHOST)])
                 };
-                looks.look(host, look).await
+                looks.look(host, Asker::Server, look).await
             })
         };
         let (first, again, given_up, waits) = (ask("a.example"), ask("a.example"), ask("b.example"), ask("c.example"));
@@ -174,16 +218,57 @@ mod tests {
         for _ in 0..100 {
             yield_now().await;
         }
-        assert_eq!((began.load(Ordering::SeqCst), looks.places.available_permits()), (2, 0));
+        assert_eq!((began.load(Ordering::SeqCst), looks.places.left()), (2, 0));
         assert!(!waits.is_finished());
         answers.clear();
         for asked in [first, again, late, waits] {
             assert_eq!(asked.await.unwrap().unwrap(), [IpAddr::V4(Ipv4Addr::LOCALHOST)]);
         }
         assert_eq!(began.load(Ordering::SeqCst), 3);
-        while looks.places.available_permits() < 2 {
+        while looks.places.left() < 2 {
             yield_now().await;
         }
         assert!(held(&looks.under_way).is_empty());
+    }
+    /// Whoever names hosts whose servers never answer holds a share of the places, also where they wait no longer, and keeps nobody else's
+    /// from being looked up; strangers of one network are one.
+    #[tokio::test]
+    async fn nobody_holds_more_than_a_share_of_the_places() {
+        let looks = Arc::new(Looks::new(4, 2));
+        let (began, mut answers) = (Arc::new(Mutex::new(Vec::new())), Vec::new());
+        let mut ask = |asker: Asker, host: &'static str| {
+            let (answer, answered) = mpsc::sync_channel::<()>(1);
+            answers.push(answer);
+            let (looks, began) = (Arc::clone(&looks), Arc::clone(&began));
+            tokio::spawn(async move {
+                let look = move |host: &str| {
+                    held(&began).push(host.to_owned());
+                    let _ = answered.recv();
+                    Ok(vec![IpAddr::V4(Ipv4Addr::LOCALHOST)])
+                };
+                looks.look(host, asker, look).await
+            })
+        };
+        let stranger = |text: &str| Asker::Stranger(text.parse().unwrap());
+        let one = Asker::Workspace(WorkspaceId::from_bits(1));
+        for host in ["a.example", "b.example", "c.example", "d.example"] {
+            ask(one, host);
+        }
+        let until = async |count| {
+            while held(&began).len() < count {
+                yield_now().await;
+            }
+        };
+        until(2).await;
+        ask(stranger("2001:db8::1"), "e.example");
+        until(3).await;
+        ask(Asker::Workspace(WorkspaceId::from_bits(2)), "f.example");
+        until(4).await;
+        let mut found = held(&began).clone();
+        found.sort();
+        assert_eq!(found, ["a.example", "b.example", "e.example", "f.example"]);
+        assert_eq!(Whose::from(stranger("2001:db8::1")), Whose::from(stranger("2001:db8::2:1")));
+        answers.clear();
+        until(6).await;
     }
 }

@@ -114,6 +114,7 @@ impl KnownServers {
         };
         let header = header.as_ref().map(|(name, value)| (*name, value));
         let endpoint = Endpoint::new(upstreams, server.url.as_str(), header).map_err(|_| Trouble::Unusable)?;
+        let endpoint = endpoint.of(reached.caller.workspace);
         let secret = reached.secret.clone();
         let (url, credential) = (server.url.clone(), server.credential.clone());
         let known = Arc::new(Known::new(upstreams.clone(), url, credential, secret, endpoint));

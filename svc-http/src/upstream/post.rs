@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use http::HeaderName;
 use svc_core::value::Invalid;
+use svc_core::value::id::WorkspaceId;
 use svc_core::value::secret::Secret;
 use tokio::time::{Instant, timeout, timeout_at};
 
@@ -18,11 +19,13 @@ use super::framing::{self, Named, Type};
 use super::guard::millis;
 use super::target::{AGENT, is_plain};
 use super::{Attempt, Incoming, Times, Upstreams, is_own_header};
+use crate::outbound::Asker;
 
 /// A server that may be posted to, and what it is shown. Made once for many calls.
 #[derive(Debug)]
 pub struct Endpoint {
     origin: Arc<Origin>,
+    asker: Asker,
     /// The line of the request behind its method.
     target: Box<str>,
     /// The lines of the head that are the same in every call.
@@ -72,7 +75,14 @@ impl Endpoint {
             put(name, value.expose());
         }
         let shown = header.map_or_else(String::new, |(_, value)| value.expose().clone());
-        Ok(Self { origin: Arc::new(origin), target, fixed: Secret::new(fixed), shown: Secret::new(shown) })
+        let asker = Asker::Server;
+        Ok(Self { origin: Arc::new(origin), asker, target, fixed: Secret::new(fixed), shown: Secret::new(shown) })
+    }
+
+    /// The same, as a workspace has named it: its hosts are looked up within that one's share.
+    #[must_use]
+    pub fn of(self, workspace: WorkspaceId) -> Self {
+        Self { asker: Asker::Workspace(workspace), ..self }
     }
 
     /// What the server is shown, as it might quote it: the whole of it, then each of its words but the scheme before them.
@@ -123,7 +133,7 @@ impl Upstreams {
     /// # Errors
     /// [`Failed`]: there is none.
     pub(crate) async fn hold(&self, to: &Endpoint, within: Duration) -> Result<Held, Failed> {
-        let connected = timeout(within, self.connect(&to.origin)).await.unwrap_or(Err(Reason::Connect));
+        let connected = timeout(within, self.connect(&to.origin, to.asker)).await.unwrap_or(Err(Reason::Connect));
         connected.map(Held).map_err(Failed::new)
     }
 
@@ -197,7 +207,7 @@ impl Upstreams {
         let held = held.map(|Held(connection)| connection).and_then(|mut it| it.is_idle().then_some(it));
         let mut connection = match held {
             Some(held) => held,
-            None => self.connect(&to.origin).await.map_err(Failed::new)?,
+            None => self.connect(&to.origin, to.asker).await.map_err(Failed::new)?,
         };
         let Request { method, headers, body } = request;
         let more: Vec<(&str, &[u8])> = headers.iter().map(|(name, value)| (*name, value.as_bytes())).collect();

@@ -11,7 +11,7 @@ use svc_core::value::secret::Secret;
 
 use super::*;
 use crate::mock::Mock;
-use crate::outbound::{Resolving, SystemResolver};
+use crate::outbound::{Asker, Resolving, SystemResolver};
 
 /// A key that must be nowhere but in the request.
 const KEY: &str = "hunter2hunter2hunter2";

@@ -15,7 +15,7 @@ use svc_core::value::text::Label;
 use super::authorize::Known;
 use crate::address::RateAddress;
 use crate::bounded::Bounded;
-use crate::outbound::Caller;
+use crate::outbound::{Asker, Caller};
 use crate::shares::Shares;
 
 /// Bytes of a document.
@@ -72,7 +72,10 @@ impl Documents {
         }
         count()?;
         let _read = self.reads.take(address.into()).ok_or_else(Refusal::not_ready)?;
-        let fetched = caller.fetch(&url, DOCUMENT_MAX).await.map_err(|_| refused("its metadata could not be read"))?;
+        let fetched = caller
+            .fetch(Asker::Stranger(address), &url, DOCUMENT_MAX)
+            .await
+            .map_err(|_| refused("its metadata could not be read"))?;
         if fetched.status != 200 {
             return Err(refused("its metadata could not be read"));
         }

@@ -11,7 +11,7 @@ use super::*;
 struct Always(IpAddr);
 
 impl Resolve for Always {
-    fn resolve<'a>(&'a self, _host: &'a str) -> Resolving<'a> {
+    fn resolve<'a>(&'a self, _host: &'a str, _: Asker) -> Resolving<'a> {
         let ip = self.0;
         Box::pin(async move { Ok(vec![ip]) })
     }
