@@ -31,8 +31,8 @@ use self::wanted::cursor_of;
 use crate::error::StoreError;
 use crate::gate::Gate;
 pub use crate::read_back::altered;
+use crate::scans::scan_each;
 pub use crate::scorecard::{Card, Tallied};
-use crate::timers::scan_each;
 
 /// Records that are read at once.
 pub(crate) const PAGE: usize = 128;

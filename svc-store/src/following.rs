@@ -20,7 +20,8 @@ use svc_core::value::{Span, Timestamp};
 use crate::error::StoreError;
 use crate::gate::{Core, Gate};
 use crate::lasting::with_causes;
-use crate::timers::{run, scan};
+use crate::scans::scan;
+use crate::timers::run;
 
 /// Pages that one pass does for one due row: of a sweep that is a thousand actions.
 const PAGES_MAX: usize = 8;

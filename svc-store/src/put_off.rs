@@ -17,7 +17,8 @@ use svc_core::value::link::{Index, SHARDS, instant_order};
 use crate::error::StoreError;
 use crate::gate::Core;
 use crate::lasting::with_causes;
-use crate::timers::{run, scan_each};
+use crate::scans::scan_each;
+use crate::timers::run;
 
 /// Rows that are looked at at once.
 const PAGE: usize = 256;

@@ -4,8 +4,7 @@ use svc_core::engine::Failure;
 use svc_core::store::{Found, Listed, Range};
 
 use crate::error::StoreError;
-use crate::gate::{Gate, PAGE};
-use crate::timers;
+use crate::gate::{Core, Gate, PAGE};
 
 impl Gate {
     /// The rows that an index has in a range, from one moment.
@@ -13,7 +12,7 @@ impl Gate {
     /// # Errors
     /// Rows could not be read.
     pub fn scan(&self, range: &Range) -> Result<Vec<Found>, Failure<StoreError>> {
-        self.core().readers.open().and_then(|mut reader| reader.scan(range)).map_err(Failure::Load)
+        scan(self.core(), range)
     }
 
     /// As [`scan`](Self::scan), but that a row that cannot be understood is told in its place, so that nothing behind it waits for it.
@@ -21,7 +20,7 @@ impl Gate {
     /// # Errors
     /// Nothing could be read.
     pub fn scan_each(&self, range: &Range) -> Result<Vec<Listed<StoreError>>, Failure<StoreError>> {
-        timers::scan_each(self.core(), range)
+        scan_each(self.core(), range)
     }
 
     /// All that an index has in a range, a page at a time.
@@ -37,4 +36,14 @@ impl Gate {
             }
         }
     }
+}
+
+/// The rows that an index has in a range, from one moment.
+pub(crate) fn scan(core: &Core, range: &Range) -> Result<Vec<Found>, Failure<StoreError>> {
+    core.readers.open().and_then(|mut reader| reader.scan(range)).map_err(Failure::Load)
+}
+
+/// As [`scan`], each row for itself: what is due waits for none that cannot be read.
+pub(crate) fn scan_each(core: &Core, range: &Range) -> Result<Vec<Listed<StoreError>>, Failure<StoreError>> {
+    core.readers.open().and_then(|mut reader| reader.scan_each(range)).map_err(Failure::Load)
 }

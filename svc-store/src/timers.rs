@@ -9,7 +9,7 @@ use std::time::Duration;
 use svc_core::command::{Command, Reply};
 use svc_core::engine::{Failure, done_with, sequences, steps_of};
 use svc_core::refusal::Kind;
-use svc_core::store::{CommitError, Found, Listed, Range};
+use svc_core::store::{CommitError, Found, Range};
 use svc_core::value::Timestamp;
 use svc_core::value::link::{Index, SHARDS, instant_order};
 
@@ -17,6 +17,7 @@ use crate::error::{StoreError, caught};
 use crate::following::{Followed, Following};
 use crate::gate::Core;
 use crate::lasting::{Lasting, with_causes};
+use crate::scans::scan_each;
 
 /// How often is looked at least: ledger records get their places and stopped agents are followed within this.
 const PERIOD: Duration = Duration::from_secs(1);
@@ -117,15 +118,6 @@ pub(crate) fn renew(core: &Core) -> Result<(), Failure<StoreError>> {
         core.signer.renew(crate::keys::stored(&mut |keys| reader.load(keys)).map_err(Failure::Load)?);
     }
     Ok(())
-}
-
-pub(crate) fn scan(core: &Core, range: &Range) -> Result<Vec<Found>, Failure<StoreError>> {
-    core.readers.open().and_then(|mut reader| reader.scan(range)).map_err(Failure::Load)
-}
-
-/// As [`scan`], each row for itself: what is due waits for none that cannot be read.
-pub(crate) fn scan_each(core: &Core, range: &Range) -> Result<Vec<Listed<StoreError>>, Failure<StoreError>> {
-    core.readers.open().and_then(|mut reader| reader.scan_each(range)).map_err(Failure::Load)
 }
 
 /// Wakes the rows of a shard whose time has come, those before `until` in its index. One that fails, or cannot be read, stays due, and

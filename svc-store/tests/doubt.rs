@@ -12,13 +12,11 @@ use svc_core::refusal::Kind;
 use svc_core::rules::evidence::erase::Target;
 use svc_core::rules::gate::Caller;
 use svc_core::rules::gate::authorize::Authorize;
-
 use svc_core::rules::people::by::By;
 use svc_core::rules::people::create_workspace::CreateWorkspace;
 use svc_core::rules::people::keys::NewKey;
 use svc_core::rules::people::mandates::Content;
 use svc_core::rules::people::register_agent::RegisterAgent;
-
 use svc_core::state::gate::{
     Action, Agent, Code, Details, Effect, Frozen, FrozenBy, OutcomeStatus, Payload, Reason, Replay, Request, Standing,
 };
@@ -32,7 +30,6 @@ use svc_core::value::json::Json;
 use svc_core::value::link::Index;
 use svc_core::value::text::{Email, Label, Note, Summary};
 use svc_core::value::{Id as _, Span, Timestamp};
-
 use svc_store::{AgentHandle, AgentKey, Backend, Gate, Settings, SqliteStore, StoreError};
 
 const OFFICE: &str = r#"{"name":"Office","actions":["payment","crm.*"],"limits":{"currency":"EUR","perAction":5000}}"#;

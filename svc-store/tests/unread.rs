@@ -12,7 +12,6 @@ use svc_core::rules::gate::restart::RestartAgent;
 use svc_core::rules::people::by::By;
 use svc_core::rules::people::create_workspace::CreateWorkspace;
 use svc_core::rules::people::keys::NewKey;
-
 use svc_core::rules::people::register_agent::RegisterAgent;
 use svc_core::rules::read::get_action;
 use svc_core::state::edge::{Job, JobState};
