@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use svc_core::store::Undecodable;
 use svc_core::value::Invalid;
-use svc_core::value::id::EvidenceId;
+use svc_core::value::id::{EvidenceId, WorkspaceId};
 
 use crate::moving::MoveFault;
 
@@ -180,7 +180,15 @@ pub enum StoreError {
         record: EvidenceId,
         /// What its row said.
         #[source]
-        cause: Arc<Undecodable>,
+        cause: Cause,
+    },
+    /// A stored row of which something else than its body is not what a row has.
+    #[error("a stored row cannot be read, {why}: {}", self.advice())]
+    Row {
+        /// What is the matter with it.
+        why: &'static str,
+        /// Whose it is, where its body tells.
+        whose: Option<WorkspaceId>,
     },
     /// A commit that no store can take.
     #[error("the commit is malformed: {0}")]
@@ -296,7 +304,7 @@ impl StoreError {
             Self::BrokenOff(_) => "see that nobody cancels what this role asks for, and that the server has time",
             Self::Locked(_) => "end it, or wait until it is done",
             Self::File { .. } => "see that it is there, and that this user may read and write it",
-            Self::Undecodable(_) | Self::Record { .. } => "run the newest release that ran on it, or restore a backup",
+            Self::Undecodable(_) | Self::Record { .. } | Self::Row { .. } => ITS_RELEASE,
             Self::Database(_) => "see whether its disk is full or fails, and restore the last backup if neither",
             Self::MasterKeyMissing { .. } => "put it back, or set SVC_MASTER_KEY",
             Self::MasterKeyMalformed | Self::Sealed => ITS_KEY,
@@ -333,7 +341,30 @@ impl StoreError {
     /// Whether it is what one row holds that was the matter, and others can be read.
     #[must_use]
     pub const fn is_of_a_row(&self) -> bool {
-        matches!(self, Self::Undecodable(_) | Self::Malformed(_))
+        matches!(self, Self::Undecodable(_) | Self::Row { .. } | Self::Malformed(_))
+    }
+
+    /// That a row is none, of which nothing tells whose it is.
+    pub(crate) const fn row(why: &'static str) -> Self {
+        Self::Row { why, whose: None }
+    }
+
+    /// In whose ledger a record belongs that cannot be read, where its row tells.
+    pub(crate) fn whose(&self) -> Option<WorkspaceId> {
+        match self {
+            Self::Undecodable(cause) => cause.whose(),
+            Self::Row { whose, .. } => *whose,
+            _ => None,
+        }
+    }
+
+    /// The same of this record, where it is what its row holds that was the matter.
+    pub(crate) fn of_record(self, record: EvidenceId) -> Self {
+        match self {
+            Self::Undecodable(cause) => Self::Record { record, cause },
+            Self::Row { .. } | Self::Malformed(_) => Self::Record { record, cause: Arc::new(self) },
+            other => other,
+        }
     }
 
     /// A file error.
@@ -342,6 +373,8 @@ impl StoreError {
     }
 }
 
+/// What to do where a row is not one that this release writes.
+const ITS_RELEASE: &str = "run the newest release that ran on it, or restore a backup";
 /// What to do where the master key is none, or another one's.
 const ITS_KEY: &str =
     "put back the master key of this database, which for a backup is the one that was in force when it was made";

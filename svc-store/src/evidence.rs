@@ -250,7 +250,7 @@ impl Gate {
     /// Rows could not be read.
     pub fn records(&self, range: &Range) -> Result<Vec<Arc<Entry>>, Failed> {
         let record = |it: Listed<StoreError>| match (it.key, it.row) {
-            (Key::Entry(record), Err(StoreError::Undecodable(cause))) => Err(StoreError::Record { record, cause }),
+            (Key::Entry(record), Err(error)) => Err(error.of_record(record)),
             (_, Err(error)) => Err(error),
             (_, Ok(row)) => row.record.as_ref().and_then(Entry::peel).cloned().ok_or(NO_RECORD),
         };
@@ -288,7 +288,7 @@ impl Gate {
     }
 }
 
-const NO_RECORD: StoreError = StoreError::Malformed("something stands in a ledger that is no record");
+const NO_RECORD: StoreError = StoreError::row("as something stands in a ledger that is no record");
 const NO_KEY: StoreError = StoreError::Malformed("this gate has no checkpoint key");
 
 fn refused(refusal: Refusal) -> Failed {

@@ -428,13 +428,18 @@ impl Gate {
         pass.trouble.map_or(Ok(pass.next), Err)
     }
 
-    /// Gives the workspace's waiting ledger records their places now, and waits for it.
+    /// Gives the workspace's waiting ledger records their places now, and waits for it. Of one that cannot be read and does not tell
+    /// whose it is nobody's ledger waits: the log tells of it.
     ///
     /// # Errors
-    /// As [`tick`](Self::tick).
+    /// The store does not answer or the queue is full; `not_ready` where a record of the workspace's has found no place, as it cannot
+    /// be read.
     pub fn place(&self, workspace: WorkspaceId) -> Result<(), Failure<StoreError>> {
         let placed = timers::place(self.core(), svc_core::value::link::shard(workspace))?;
-        placed.unread.map_or(Ok(()), Err)
+        if !placed.behind.contains(&workspace) {
+            return Ok(());
+        }
+        Err(placed.unread.unwrap_or(Failure::Contended))
     }
 
     /// How many commands wait for each of its lanes, for whoever watches it.

@@ -2,6 +2,7 @@
 //!
 //! **Invariant:** nothing is decided here. A scan finds keys; the commands read them again and decide.
 
+use std::collections::BTreeSet;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -9,8 +10,10 @@ use std::time::Duration;
 use svc_core::command::{Command, Reply};
 use svc_core::engine::{Failure, done_with, sequences, steps_of};
 use svc_core::refusal::Kind;
-use svc_core::store::{CommitError, Found, Range};
+use svc_core::state::evidence::Entry;
+use svc_core::store::{CommitError, Found, Key, Range, Row as _};
 use svc_core::value::Timestamp;
+use svc_core::value::id::WorkspaceId;
 use svc_core::value::link::{Index, SHARDS, instant_order};
 
 use crate::error::{StoreError, caught};
@@ -201,12 +204,14 @@ pub(crate) struct Placed {
     pub(crate) any: bool,
     /// What was the matter first with a record that could not be read. It waits for its place, and those of others do not wait for it.
     pub(crate) unread: Option<Failure<StoreError>>,
+    /// In whose ledgers a record of theirs has found no place, as far as records tell whose they are.
+    pub(crate) behind: BTreeSet<WorkspaceId>,
 }
 
 /// Gives waiting records of a shard their places, in the order of their commits. The order is the ledger's, so one step is
 /// done before the next is looked for.
 pub(crate) fn place(core: &Core, shard: u128) -> Result<Placed, Failure<StoreError>> {
-    let mut placed = Placed::default();
+    let (mut placed, mut behind) = (Placed::default(), BTreeSet::new());
     let mut range = Range::all(Index::Unplaced, shard, PLACED_MAX);
     for _ in 0..SCANS_MAX {
         let listed = scan_each(core, &range)?;
@@ -214,34 +219,53 @@ pub(crate) fn place(core: &Core, shard: u128) -> Result<Placed, Failure<StoreErr
         range.after = listed.last().map(|it| (it.order, it.key));
         let mut waiting = Vec::with_capacity(listed.len());
         for it in listed {
+            let key = it.key;
             match it.found() {
+                // Behind one that found no place none of the same ledger is given one: the order is that of their commits.
+                Ok(found) if is_of(&found, &placed.behind) => {}
                 Ok(found) => waiting.push(found),
-                Err(error) => placed.unread = placed.unread.or(Some(Failure::Load(error))),
+                Err(error) => {
+                    behind.extend(error.whose());
+                    let error = if let Key::Entry(record) = key { error.of_record(record) } else { error };
+                    placed.unread = placed.unread.or(Some(Failure::Load(error)));
+                }
             }
         }
         placed.any |= !waiting.is_empty();
         core.newest.see_records(&waiting);
-        let done = run(core, sequences(&waiting).into_iter().map(Command::from).collect())?;
-        // A record that finds no place comes up in every pass: nothing is gained by asking again at once.
-        if !done || is_last {
+        let sequences = sequences(&waiting);
+        let whose: Vec<WorkspaceId> = sequences.iter().map(|it| it.workspace).collect();
+        let done = run_each(core, sequences.into_iter().map(Command::from).collect())?;
+        placed.behind.extend(whose.into_iter().zip(done).filter(|(_, is_done)| !is_done).map(|(whose, _)| whose));
+        if is_last {
             break;
         }
     }
+    placed.behind.extend(behind);
     Ok(placed)
+}
+
+fn is_of(found: &Found, whose: &BTreeSet<WorkspaceId>) -> bool {
+    found.row.record.as_ref().and_then(Entry::peel).is_some_and(|it| whose.contains(&it.workspace))
 }
 
 /// Has commands done and waits for them; whether all of them were. A full queue or a store that does not answer ends the
 /// pass; what a single command comes to is its own affair.
 pub(crate) fn run(core: &Core, commands: Vec<Command>) -> Result<bool, Failure<StoreError>> {
+    Ok(run_each(core, commands)?.into_iter().all(|is_done| is_done))
+}
+
+/// The same; whether each was.
+fn run_each(core: &Core, commands: Vec<Command>) -> Result<Vec<bool>, Failure<StoreError>> {
     let names: Vec<&'static str> = commands.iter().map(Command::name).collect();
-    let mut all = true;
+    let mut done = Vec::with_capacity(names.len());
     for (command, outcome) in names.into_iter().zip(outcomes(core, commands)?) {
-        if let Some(why) = outcome {
-            all = false;
+        if let Some(why) = &outcome {
             tracing::error!(command, error = why, "what was due could not be done");
         }
+        done.push(outcome.is_none());
     }
-    Ok(all)
+    Ok(done)
 }
 
 /// Has commands done and waits for them: of each that could not be, why. What ends the pass ends it once all that were queued have come

@@ -21,6 +21,8 @@ mod newer;
 mod proxy;
 #[path = "postgres/role.rs"]
 mod role;
+#[path = "postgres/unread.rs"]
+mod unread;
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

@@ -20,11 +20,11 @@ use svc_core::state::people::{Principal, Role, Settings as WorkspaceSettings};
 use svc_core::store::{Key, Range};
 use svc_core::testing::world::{World, payment, request, terms};
 use svc_core::testing::{FakeClock, people};
-use svc_core::value::link::{Index, SHARDS};
+use svc_core::value::link::{Index, SHARDS, shard};
 use svc_core::value::text::{Email, Label, Note, UrlText};
 use svc_core::value::{Id as _, Span};
 use svc_store::keys::dalek;
-use svc_store::{Backend, Gate, Settings, SqliteStore, StoreError};
+use svc_store::{Backend, Gate, Settings, SqliteStore, StoreError, with_causes};
 
 const OFFICE: &str = r#"{"name":"Office","actions":["payment","crm.*"],"limits":{"currency":"EUR","perAction":5000}}"#;
 
@@ -88,10 +88,27 @@ fn a_record_that_cannot_be_read_keeps_no_ledger_from_growing() {
     assert!(waiting() > 0);
     let gate = Gate::over(store, clock, signer, manual()).unwrap();
     let pass = gate.tick();
-    assert!(matches!(pass, Err(Failure::Load(StoreError::Undecodable(_)))), "it is told: {pass:?}");
+    assert!(matches!(pass, Err(Failure::Load(StoreError::Record { .. }))), "it is told: {pass:?}");
     assert_eq!(waiting(), 0);
-    // Whoever needs all of a ledger in its place is told that it is not.
-    assert!(gate.place(agent.workspace).is_err());
+    assert!(gate.place(agent.workspace).is_ok(), "of what tells not whose it is nobody's ledger waits");
+    // Whoever needs all of a ledger in its place is told that it is not, where the record tells whose it is.
+    let new = CreateWorkspace {
+        name: Label::parse("Other").unwrap(),
+        owner: Email::parse("other@example.com").unwrap(),
+        settings: WorkspaceSettings::default(),
+    };
+    let mut other = gate.execute(new.clone()).unwrap().id;
+    while shard(other) != shard(agent.workspace) {
+        other = gate.execute(new.clone()).unwrap().id;
+    }
+    let tells = format!(r#"{{"w":"{}"}}"#, agent.workspace);
+    for (stamp, format, body) in [(1, 999, &*tells), (1, 1, &tells), (-1, 1, &tells), (1, 70_000, &tells)] {
+        let row = "UPDATE entry SET stamp = ?2, format = ?3, body = ?4 WHERE unplaced_p = ?1 AND unplaced_o = 0";
+        let shard = i64::try_from(shard(agent.workspace)).unwrap();
+        assert_eq!(sql.execute(row, (shard, stamp, format, body)).unwrap(), 1);
+        assert!(gate.place(agent.workspace).is_err(), "{stamp} {format}");
+        assert!(gate.place(other).is_ok(), "{stamp} {format}");
+    }
 }
 
 /// A signing key that cannot be read keeps the gate from taking in the keys as they stand, and nothing that is due from being done.
@@ -227,8 +244,16 @@ fn a_record_that_cannot_be_read_is_named() {
     gate.tick().unwrap();
     let records = gate.records(&Range::all(Index::LedgerOf, workspace.bits(), 10)).unwrap();
     let sql = rusqlite::Connection::open(directory.path().join("svc.db")).unwrap();
-    let text = "UPDATE entry SET format = 999 WHERE key = ?1";
-    assert_eq!(sql.execute(text, [Key::Entry(records[0].id).encode().as_ref()]).unwrap(), 1);
-    let told = gate.records(&Range::all(Index::LedgerOf, workspace.bits(), 10)).unwrap_err();
-    assert!(matches!(told, Failure::Load(StoreError::Record { record, .. }) if record == records[0].id), "{told:?}");
+    for (spoilt, why) in [
+        ("stamp = 1, format = 999", "a row of `entry` has format 999"),
+        ("stamp = -1, format = 1", "as its stamp or its format is no number that it can be"),
+        ("stamp = 1, format = 70000", "as its stamp or its format is no number that it can be"),
+    ] {
+        let text = format!("UPDATE entry SET {spoilt} WHERE key = ?1");
+        assert_eq!(sql.execute(&text, [Key::Entry(records[0].id).encode().as_ref()]).unwrap(), 1);
+        let told = gate.records(&Range::all(Index::LedgerOf, workspace.bits(), 10)).unwrap_err();
+        let Failure::Load(error @ StoreError::Record { record, .. }) = &told else { panic!("{told:?}") };
+        let text = with_causes(error);
+        assert!(*record == records[0].id && text.contains(why) && !text.contains("commit"), "{text}");
+    }
 }

@@ -2,10 +2,11 @@
 //!
 //! **Invariant:** a body of a newer format than this release knows is an error, never a guess.
 
-use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 
 use super::record::{Row, Table};
+use crate::value::id::WorkspaceId;
 
 /// A row's body and the format it is written in.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,7 +31,20 @@ pub enum Undecodable {
         /// What the JSON reader said.
         #[source]
         source: serde_json::Error,
+        /// In whose ledger it belongs, where it is a record that tells.
+        whose: Option<WorkspaceId>,
     },
+}
+
+impl Undecodable {
+    /// In whose ledger it belongs, where it is a record that tells.
+    #[must_use]
+    pub const fn whose(&self) -> Option<WorkspaceId> {
+        match self {
+            Self::TooNew(too_new) => too_new.whose,
+            Self::Body { whose, .. } => *whose,
+        }
+    }
 }
 
 /// A row's format is newer than this release.
@@ -43,6 +57,8 @@ pub struct TooNew {
     pub found: u16,
     /// The newest format known.
     pub known: u16,
+    /// In whose ledger it belongs, where it is a record that tells.
+    pub whose: Option<WorkspaceId>,
 }
 
 pub(super) fn write_body<R: Row + Serialize>(table: Table, row: &R) -> Result<Encoded, Undecodable> {
@@ -50,8 +66,11 @@ pub(super) fn write_body<R: Row + Serialize>(table: Table, row: &R) -> Result<En
         Some(json) => json.into_bytes(),
         None => {
             let mut body = Vec::with_capacity(1_024);
-            serde_json::to_writer(&mut body, row)
-                .map_err(|source| Undecodable::Body { table: table.name(), source })?;
+            serde_json::to_writer(&mut body, row).map_err(|source| Undecodable::Body {
+                table: table.name(),
+                source,
+                whose: None,
+            })?;
             body
         }
     };
@@ -62,7 +81,23 @@ pub(super) fn write_body<R: Row + Serialize>(table: Table, row: &R) -> Result<En
 
 pub(super) fn read_body<R: Row + DeserializeOwned>(table: Table, format: u16, body: &[u8]) -> Result<R, Undecodable> {
     if format > R::FORMAT {
-        return Err(TooNew { table: table.name(), found: format, known: R::FORMAT }.into());
+        let whose = whose(table, body);
+        return Err(TooNew { table: table.name(), found: format, known: R::FORMAT, whose }.into());
     }
-    serde_json::from_slice(body).map_err(|source| Undecodable::Body { table: table.name(), source })
+    let told = |source| Undecodable::Body { table: table.name(), source, whose: whose(table, body) };
+    serde_json::from_slice(body).map_err(told)
+}
+
+/// In whose ledger a record belongs that cannot be read, where its body tells, as one of a newer release may.
+#[must_use]
+pub fn whose(table: Table, body: &[u8]) -> Option<WorkspaceId> {
+    #[derive(Deserialize)]
+    struct Whose {
+        #[serde(rename = "w")]
+        workspace: WorkspaceId,
+    }
+    if table != Table::Entry {
+        return None;
+    }
+    serde_json::from_slice::<Whose>(body).ok().map(|it| it.workspace)
 }

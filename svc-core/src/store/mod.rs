@@ -16,7 +16,7 @@ use std::collections::BTreeSet;
 use crate::value::link::{Index, Link};
 use crate::value::{Span, Timestamp};
 
-pub use codec::{Encoded, TooNew, Undecodable};
+pub use codec::{Encoded, TooNew, Undecodable, whose};
 pub use memory::MemoryStore;
 pub use record::{Key, KeyBytes, Record, Row, Table};
 

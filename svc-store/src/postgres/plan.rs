@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use svc_core::store::{Commit, Key, Listed, Loaded, Range, Record, Stamp, Table, Undecodable, Write};
+use svc_core::store::{Commit, Key, Listed, Loaded, Range, Record, Stamp, Table, Write, whose};
 use svc_core::value::Id as _;
 use svc_core::value::id::WorkspaceId;
 use svc_core::value::link::{Link, Order};
@@ -281,9 +281,9 @@ pub(super) fn loaded(keys: &[Key], rows: &[Row]) -> Result<Vec<Loaded>, StoreErr
         let at: i64 = column(row, 0)?;
         let at = usize::try_from(at).ok().and_then(|it| it.checked_sub(1));
         let answer = at.and_then(|at| answers.get_mut(at)).ok_or(StoreError::LeftOut)?;
-        if let Some(stamp) = column::<Option<i64>>(row, 1)? {
-            answer.stamp = stamp_of(stamp)?;
-            answer.record = Some(record(answer.key.table(), row, 2)?);
+        if column::<Option<i64>>(row, 1)?.is_some() {
+            let (stamp, record) = stamped(answer.key.table(), row, 1)?;
+            (answer.stamp, answer.record) = (stamp, Some(record));
         }
     }
     Ok(answers)
@@ -296,10 +296,9 @@ pub(super) fn listed(rows: &[Row]) -> Result<Vec<Listed<StoreError>>, StoreError
         let name: &str = column(row, 1)?;
         let table = Table::ALL.iter().find(|it| it.name() == name).copied().ok_or(ENTRY)?;
         let key = Key::decode(table, column::<&[u8]>(row, 2)?).ok_or(ENTRY)?;
-        let stamp = stamp_of(column(row, 3)?)?;
-        let row = match record(table, row, 4) {
-            Ok(record) => Ok(Loaded { key, stamp, record: Some(record) }),
-            // One that cannot be understood is its entry's own trouble.
+        // One that cannot be understood is its entry's own trouble.
+        let row = match stamped(table, row, 3) {
+            Ok((stamp, record)) => Ok(Loaded { key, stamp, record: Some(record) }),
             Err(error) if error.is_of_a_row() => Err(error),
             Err(error) => return Err(error),
         };
@@ -308,11 +307,15 @@ pub(super) fn listed(rows: &[Row]) -> Result<Vec<Listed<StoreError>>, StoreError
     found.collect()
 }
 
-/// format and body, in the columns from `first` on.
-fn record(table: Table, row: &Row, first: usize) -> Result<Record, StoreError> {
-    let format = u16::try_from(column::<i16>(row, first)?).map_err(|_| FORMAT)?;
-    let body: &str = column(row, first.saturating_add(1))?;
-    Record::decode(table, format, body.as_bytes()).map_err(|cause: Undecodable| cause.into())
+/// stamp, format and body, in the columns from `first` on.
+fn stamped(table: Table, row: &Row, first: usize) -> Result<(Stamp, Record), StoreError> {
+    let stamp: i64 = column(row, first)?;
+    let format: i16 = column(row, first.saturating_add(1))?;
+    let body = column::<&str>(row, first.saturating_add(2))?.as_bytes();
+    let none = |_| StoreError::Row { why: NO_NUMBER, whose: whose(table, body) };
+    let stamp = u64::try_from(stamp).map(Stamp).map_err(none)?;
+    let format = u16::try_from(format).map_err(none)?;
+    Ok((stamp, Record::decode(table, format, body)?))
 }
 
 pub(super) fn column<'a, T: tokio_postgres::types::FromSql<'a>>(row: &'a Row, at: usize) -> Result<T, StoreError> {
@@ -320,11 +323,12 @@ pub(super) fn column<'a, T: tokio_postgres::types::FromSql<'a>>(row: &'a Row, at
 }
 
 pub(super) fn stamp_of(number: i64) -> Result<Stamp, StoreError> {
-    u64::try_from(number).map(Stamp).map_err(|_| StoreError::Malformed("a stamp is negative"))
+    u64::try_from(number).map(Stamp).map_err(|_| StoreError::row(NO_NUMBER))
 }
 
 const FORMAT: StoreError = StoreError::Malformed("a row's format is no small number");
-const ENTRY: StoreError = StoreError::Malformed("an index entry is not what its table holds");
+const ENTRY: StoreError = StoreError::row("as its entry in an index is not what its table holds");
+const NO_NUMBER: &str = "as its stamp or its format is no number that it can be";
 
 #[cfg(test)]
 mod tests {

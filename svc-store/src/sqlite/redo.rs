@@ -439,7 +439,7 @@ fn entries(of: &str, body: &[u8]) -> Result<Vec<Moved>, StoreError> {
     whole.iter().map(entry).collect()
 }
 
-const MALFORMED: StoreError = StoreError::Malformed("the table of rows that wait holds something else");
+const MALFORMED: StoreError = StoreError::row("as the table of rows that wait holds something else");
 
 #[cfg(test)]
 mod tests {

@@ -90,4 +90,4 @@ fn told(row: Result<Loaded, StoreError>) -> Result<Result<Loaded, StoreError>, S
     }
 }
 
-const MALFORMED: StoreError = StoreError::Malformed("an index entry is not what its table holds");
+const MALFORMED: StoreError = StoreError::row("as its entry in an index is not what its table holds");

@@ -7,7 +7,10 @@ use std::sync::Arc;
 
 use rusqlite::Connection;
 use rusqlite::types::ValueRef;
-use svc_core::store::{Commit, CommitError, Committed, Found, Key, Listed, Loaded, Range, Record, Stamp, Store, Table};
+use svc_core::store::{
+    Commit, CommitError, Committed, Found, Key, Listed, Loaded, Range, Record, Stamp, Store, Table, whose,
+};
+use svc_core::value::id::WorkspaceId;
 
 use super::checkpoint::Checkpoints;
 use super::errors::database;
@@ -233,23 +236,26 @@ fn load_waiting(conn: &Connection, redo: &mut Redo, key: Key) -> Result<Option<L
 
 /// stamp, format and body, in the columns from `first` on.
 pub(super) fn read_row(table: Table, row: &rusqlite::Row<'_>, first: usize) -> Result<(Stamp, Record), StoreError> {
+    let (ValueRef::Text(body) | ValueRef::Blob(body)) = row.get_ref(first + 2).map_err(database)? else {
+        return Err(StoreError::row("as its body is not text"));
+    };
+    let of_a_row = |error| of_a_row(error, whose(table, body));
     let stamp = read_stamp(row, first).map_err(of_a_row)?;
     let format: u16 = row.get(first + 1).map_err(of_a_row)?;
-    let (ValueRef::Text(body) | ValueRef::Blob(body)) = row.get_ref(first + 2).map_err(database)? else {
-        return Err(StoreError::Malformed("a row's body is not text"));
-    };
     Ok((stamp, Record::decode(table, format, body)?))
 }
 
 /// Why a number of a row could not be had: where it is what stands there, that is the row's own trouble.
-fn of_a_row(error: rusqlite::Error) -> StoreError {
+fn of_a_row(error: rusqlite::Error, whose: Option<WorkspaceId>) -> StoreError {
     match error {
         rusqlite::Error::IntegralValueOutOfRange(..) | rusqlite::Error::InvalidColumnType(..) => {
-            StoreError::Malformed("a row's stamp or format is no number that it can be")
+            StoreError::Row { why: NO_NUMBER, whose }
         }
         error => database(error),
     }
 }
+
+const NO_NUMBER: &str = "as its stamp or its format is no number that it can be";
 
 /// A stamp; the counter begins at 1 and is never negative.
 pub(super) fn read_stamp(row: &rusqlite::Row<'_>, column: usize) -> Result<Stamp, rusqlite::Error> {
