@@ -32,7 +32,7 @@ use crate::error::StoreError;
 use crate::gate::Gate;
 pub use crate::read_back::altered;
 use crate::scans::scan_each;
-pub use crate::scorecard::{Card, Tallied};
+pub use crate::scorecard::{Card, GoOn, Tallied};
 
 /// Records that are read at once.
 pub(crate) const PAGE: usize = 128;
@@ -291,7 +291,7 @@ impl Gate {
 const NO_RECORD: StoreError = StoreError::row("as something stands in a ledger that is no record");
 const NO_KEY: StoreError = StoreError::Malformed("this gate has no checkpoint key");
 
-fn refused(refusal: Refusal) -> Failed {
+pub(crate) fn refused(refusal: Refusal) -> Failed {
     Failure::Refused(refusal)
 }
 

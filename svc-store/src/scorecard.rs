@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;
 
 use svc_core::engine::Failure;
+use svc_core::refusal::Refusal;
 use svc_core::rules::evidence::proof;
 use svc_core::rules::evidence::tally::KeepTally;
 use svc_core::state::evidence::{COUNTED_BY, Chain, Counted, Counter, Counts, TALLIED, Tally, TallyId};
@@ -20,18 +21,23 @@ use svc_core::value::period::Zone;
 use svc_core::value::{Span, Timestamp};
 
 use crate::error::StoreError;
-use crate::evidence::{Failed, PAGE};
+use crate::evidence::{Failed, PAGE, refused};
 use crate::gate::Gate;
 
 /// The media type that keeps scorecards apart from every other JWS.
 const TYPE: &str = "svc-scorecard+jwt";
 /// How long a scorecard is good.
 const LIFETIME: Span = Span::hours(24);
+/// How long an action that waited for nobody can be open: the longest receipt, and the day to its lapse.
+const OPEN_UNASKED_MAX: Span = Span::hours(24 + 24);
 /// Days that a scorecard covers where nothing is said.
 const DEFAULT_DAYS: i64 = 30;
 
 /// What records come to, by day and agent; those that name no agent count under none.
 pub type Tallied = BTreeMap<(i64, Option<AgentId>), Counts>;
+
+/// Says whether to go on with what takes long: whoever asked may be gone.
+pub type GoOn<'a> = dyn Fn() -> Result<(), Refusal> + 'a;
 
 /// What a scorecard is to cover.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,6 +60,14 @@ impl Gate {
     /// `not_found` where there is no such workspace, or no such agent in it; the store does not answer, or this gate has no
     /// scorecard key.
     pub fn scorecard(&self, asked: &Card) -> Result<String, Failed> {
+        self.scorecard_while(asked, &|| Ok(()))
+    }
+
+    /// The same for as long as `go_on` says so: thousands of records and of actions may have to be read for it.
+    ///
+    /// # Errors
+    /// As [`scorecard`](Self::scorecard), and what `go_on` refuses with.
+    pub fn scorecard_while(&self, asked: &Card, go_on: &GoOn<'_>) -> Result<String, Failed> {
         let missing = Failure::Load(StoreError::Malformed("this gate has no scorecard key"));
         self.place(asked.workspace)?;
         self.names_own(asked.workspace, asked.agent)?;
@@ -64,7 +78,7 @@ impl Gate {
         let first = asked.from.map_or_else(|| last.saturating_sub(DEFAULT_DAYS - 1), |from| zone.day(from));
         let mut counts = Counts::default();
         let of_agent = |it: &Option<AgentId>| asked.agent.is_none() || asked.agent == *it;
-        let by_days = self.by_days(&chain, &zone, &(first..=last), is_open)?;
+        let by_days = self.by_days(&chain, &zone, &(first..=last), (is_open, go_on))?;
         by_days.iter().filter(|((_, it), _)| of_agent(it)).for_each(|(_, it)| counts.add(it));
         let checkpoint = Object::new().raw("size", &chain.size.to_string()).text("root", &chain.root().to_string());
         let window = Object::new()
@@ -95,9 +109,22 @@ impl Gate {
     /// # Errors
     /// `not_found` where there is no such workspace; the store does not answer.
     pub fn tallied(&self, workspace: WorkspaceId, days: RangeInclusive<i64>) -> Result<Tallied, Failed> {
+        self.tallied_while(workspace, days, &|| Ok(()))
+    }
+
+    /// The same for as long as `go_on` says so.
+    ///
+    /// # Errors
+    /// As [`tallied`](Self::tallied), and what `go_on` refuses with.
+    pub fn tallied_while(
+        &self,
+        workspace: WorkspaceId,
+        days: RangeInclusive<i64>,
+        go_on: &GoOn<'_>,
+    ) -> Result<Tallied, Failed> {
         self.place(workspace)?;
         let chain = self.read(|scope| proof::chain(scope, workspace))?;
-        self.by_days(&chain, &self.zone(workspace)?, &days, reserves)
+        self.by_days(&chain, &self.zone(workspace)?, &days, (reserves, go_on))
     }
 
     fn zone(&self, workspace: WorkspaceId) -> Result<Zone, Failed> {
@@ -113,7 +140,7 @@ impl Gate {
         chain: &Chain,
         zone: &Zone,
         days: &RangeInclusive<i64>,
-        holds: fn(&Counts) -> bool,
+        (holds, go_on): (fn(&Counts) -> bool, &GoOn<'_>),
     ) -> Result<Tallied, Failed> {
         let mut found = Tallied::new();
         let begin = self.first_at(chain, zone.start(*days.start()))?;
@@ -122,7 +149,8 @@ impl Gate {
         let mut number = begin / TALLIED;
         let from = |number: u64| number.saturating_mul(TALLIED);
         while from(number) < end || (from(number) < chain.size && found.values().any(holds)) {
-            for (day, agent, counts) in self.tally(chain, zone, number)? {
+            go_on().map_err(refused)?;
+            for (day, agent, counts) in self.tally(chain, zone, number, go_on)? {
                 if days.contains(&day) {
                     found.entry((day, agent)).or_default().add(&counts);
                 }
@@ -130,23 +158,25 @@ impl Gate {
             number = number.saturating_add(1);
         }
         for ((day, agent), counts) in &mut found {
-            self.lapse(zone, (*day, *agent), counts, holds)?;
+            self.lapse(zone, (*day, *agent), counts, (holds, go_on))?;
         }
         Ok(found)
     }
 
     /// Of what reserves nothing of its mandate no record tells that it lapsed: its row does as long as it may be open, and
-    /// whatever is left of a day after that has lapsed.
+    /// whatever is left of a day after that has lapsed, which for calls of tools that nobody settles is most of nine days.
     fn lapse(
         &self,
         zone: &Zone,
         (day, agent): (i64, Option<AgentId>),
         counts: &mut Counts,
-        holds: fn(&Counts) -> bool,
+        (holds, go_on): (fn(&Counts) -> bool, &GoOn<'_>),
     ) -> Result<(), Failed> {
         let (now, begin, end) = (self.now(), zone.start(day), zone.start(day.saturating_add(1)));
         let Some(agent) = agent.filter(|_| holds(counts)) else { return Ok(()) };
-        if now >= end.plus(OPEN_MAX) {
+        // Where nobody was asked on that day, nothing of it was allowed late.
+        let open_max = if counts.of(Counted::Asked) == 0 { OPEN_UNASKED_MAX } else { OPEN_MAX };
+        if now >= end.plus(open_max) {
             counts.lapse_all();
             return Ok(());
         }
@@ -154,6 +184,7 @@ impl Gate {
         let mut range =
             Range { from: ulid_bits(begin, 0), until: ulid_bits(end.min(now.minus(LAPSE_AFTER)), 0), ..all };
         while range.from < range.until && holds(counts) {
+            go_on().map_err(refused)?;
             let found = self.scan(&range)?;
             let actions = found.iter().filter_map(|it| Action::peel(it.row.record.as_ref()?));
             for action in actions.filter(|it| it.has_lapsed_unrecorded(now)) {
@@ -167,7 +198,13 @@ impl Gate {
         Ok(())
     }
 
-    fn tally(&self, chain: &Chain, zone: &Zone, number: u64) -> Result<Vec<(i64, Option<AgentId>, Counts)>, Failed> {
+    fn tally(
+        &self,
+        chain: &Chain,
+        zone: &Zone,
+        number: u64,
+        go_on: &GoOn<'_>,
+    ) -> Result<Vec<(i64, Option<AgentId>, Counts)>, Failed> {
         let (from, to) = (number.saturating_mul(TALLIED), number.saturating_add(1).saturating_mul(TALLIED));
         let id = TallyId { workspace: chain.workspace, number: u32::try_from(number).unwrap_or(u32::MAX) };
         if let Some(kept) =
@@ -177,6 +214,7 @@ impl Gate {
         }
         let (mut counter, mut next, end) = (Counter::by_days_of(zone.clone()), from, to.min(chain.size));
         while next < end {
+            go_on().map_err(refused)?;
             let page = self.page(chain.workspace, next, end, PAGE)?;
             page.iter().for_each(|entry| counter.take(entry));
             let last = page.last().and_then(|it| it.place.as_ref()).map_or(end, |it| it.seq);

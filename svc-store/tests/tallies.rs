@@ -7,6 +7,8 @@ use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use svc_core::engine::Failure;
+use svc_core::refusal::{Kind, Refusal};
 use svc_core::rules::gate::Caller;
 use svc_core::rules::gate::decide::Choice;
 use svc_core::rules::gate::drill::{EndDrill, FreezeCanary, StartDrill};
@@ -14,7 +16,7 @@ use svc_core::rules::people::by::By;
 use svc_core::rules::people::keys::NewKey;
 use svc_core::state::evidence::{Chain, Counted, TALLIED, Tally, TallyId};
 use svc_core::state::gate::receipt::Signer;
-use svc_core::state::gate::{OPEN_MAX, OutcomeStatus};
+use svc_core::state::gate::{Action, OPEN_MAX, OutcomeStatus, State};
 use svc_core::state::people::{Purpose, Role, Settings as WorkspaceSettings};
 use svc_core::store::MemoryStore;
 use svc_core::testing::world::{World, charge, payment, terms, tool_call};
@@ -484,4 +486,45 @@ fn a_lapse_that_is_recorded_late_is_counted_once() {
     assert_eq!(card(&gate, &world, agent.agent, day..=late), (1, 0));
     assert_eq!(card(&gate, &world, agent.agent, late..=late), (1, 0));
     assert_eq!(card(&gate, &world, agent.agent, day..=day), (0, 0));
+}
+
+/// Of a day on which nobody was asked no action is read any more once all of it has lapsed: however many calls of tools nobody settles,
+/// they are read for two days and not for nine.
+#[test]
+fn what_must_have_lapsed_is_not_read() {
+    let store = MemoryStore::new();
+    let mut shop = Shop::open(&store, true);
+    let (agent, day) = (shop.agent.agent, Zone::utc().day(shop.world.now()));
+    let (lapsed, gate) = (shop.pay(1_000), signing(store, &mut shop.world));
+    let of_the_day = |shop: &Shop| card(&gate, &shop.world, agent, day..=day);
+    shop.lapse();
+    assert_eq!(of_the_day(&shop), (1, 1_000));
+    // As if it were open yet: whoever reads it counts it as such.
+    shop.world.edit::<Action>(lapsed, |it| {
+        if let State::Allowed(allowed) = &mut it.state {
+            allowed.receipt_expires_at = allowed.receipt_expires_at.plus(OPEN_MAX);
+        }
+    });
+    assert_eq!(of_the_day(&shop), (0, 0), "it is read");
+    let over = Zone::utc().start(day + 1).plus(Span::hours(48));
+    let rest = over.as_millis() - shop.world.now().as_millis();
+    shop.world.clock().advance(Span::millis(rest - 1));
+    assert_eq!(of_the_day(&shop), (0, 0), "the last moment");
+    shop.world.clock().advance(Span::millis(1));
+    assert_eq!(of_the_day(&shop), (1, 1_000));
+}
+
+/// Whoever has gone has nothing more read for them.
+#[test]
+fn nothing_is_counted_for_nobody() {
+    let store = MemoryStore::new();
+    let mut shop = Shop::open(&store, true);
+    shop.pay(1_000);
+    let (workspace, today) = (shop.world.workspace(), Zone::utc().day(shop.world.now()));
+    let gate = signing(store, &mut shop.world);
+    let gone = || Err(Refusal::not_ready());
+    let card = Card { workspace, agent: None, from: None, to: None };
+    assert!(gate.scorecard(&card).is_ok());
+    assert!(matches!(gate.scorecard_while(&card, &gone), Err(Failure::Refused(it)) if it.kind() == Kind::NotReady));
+    assert!(gate.tallied_while(workspace, today..=today, &gone).is_err());
 }

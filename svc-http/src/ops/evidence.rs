@@ -9,9 +9,11 @@ use svc_core::store::{Range, Row as _};
 use svc_core::value::Id as _;
 use svc_core::value::id::{EvidenceId, WorkspaceId};
 use svc_core::value::link::Index;
+use svc_store::Gate;
 use svc_store::evidence::{Bundle, altered};
 use tokio::sync::mpsc;
 
+use super::aside::{Asker, Awaited};
 use super::reports::zone_of;
 use super::{Caller, GateService, log, refusal};
 use crate::answer::Answer;
@@ -45,25 +47,33 @@ pub(super) async fn answer(
     caller: &Caller,
     call: &Call,
 ) -> Result<Answer, Refusal> {
-    let (_, workspace) = caller.by()?;
+    let (by, workspace) = caller.by()?;
+    let asker = Asker::of(&by, workspace);
     match op {
-        EvidenceOp::List => list(service, workspace, call),
+        EvidenceOp::List => {
+            let query = Query::among(&call.uri, call.route.query);
+            let wish = evidence::Listing::read(query, workspace, &zone_of(service, workspace)?)?;
+            let gate = service.gate.clone();
+            service.aside.run_awaited(asker, move |awaited| list(&gate, workspace, &wish, awaited)).await
+        }
         EvidenceOp::Bundle | EvidenceOp::TokenBundle | EvidenceOp::KeyBundle => bundle(service, workspace, call).await,
-        EvidenceOp::Proof | EvidenceOp::TokenProof | EvidenceOp::KeyProof => proof(service, workspace, call).await,
-        EvidenceOp::Scorecard | EvidenceOp::TokenScorecard => scorecard(service, workspace, call).await,
+        EvidenceOp::Proof | EvidenceOp::TokenProof | EvidenceOp::KeyProof => {
+            proof(service, asker, workspace, call).await
+        }
+        EvidenceOp::Scorecard | EvidenceOp::TokenScorecard => scorecard(service, asker, workspace, call).await,
     }
 }
 
-fn list(service: &GateService, workspace: WorkspaceId, call: &Call) -> Result<Answer, Refusal> {
-    let wish =
-        evidence::Listing::read(Query::among(&call.uri, call.route.query), workspace, &zone_of(service, workspace)?)?;
+/// A part of the ledger's records, for as long as anybody waits for it.
+fn list(gate: &Gate, workspace: WorkspaceId, wish: &evidence::Listing, awaited: &Awaited) -> Result<Answer, Refusal> {
     let (page, mut after) = (&wish.page, wish.page.after);
-    let (from, until) = service.gate.numbers(workspace, wish.from, wish.to).map_err(refusal)?;
+    let (from, until) = gate.numbers(workspace, wish.from, wish.to).map_err(refusal)?;
     let all = Range { newest_first: true, ..Range::all(Index::LedgerOf, workspace.bits(), CHUNK) };
     let all = Range { from: from.into(), until: until.into(), ..all };
     let (mut data, mut looked) = (Vec::new(), 0);
     loop {
-        let chunk = service.gate.records(&Range { after, ..all.clone() }).map_err(refusal)?;
+        awaited.go_on()?;
+        let chunk = gate.records(&Range { after, ..all.clone() }).map_err(refusal)?;
         for (place, entry) in chunk.iter().enumerate() {
             looked += 1;
             let order: u128 = entry.place.as_ref().map_or(0, |it| it.seq.into());
@@ -89,17 +99,13 @@ fn list(service: &GateService, workspace: WorkspaceId, call: &Call) -> Result<An
     }
 }
 
-/// Has what reads and signs done on a thread that may wait.
-async fn aside<T: Send + 'static>(work: impl FnOnce() -> Result<T, Refusal> + Send + 'static) -> Result<T, Refusal> {
-    crate::at_hand::spawn_blocking(work).await.map_err(|_| Refusal::internal())?
-}
-
 async fn bundle(service: &GateService, workspace: WorkspaceId, call: &Call) -> Result<Answer, Refusal> {
     let (query, zone) = (Query::among(&call.uri, call.route.query), zone_of(service, workspace)?);
     let wanted = evidence::wanted(query, workspace, &zone, service.gate.now())?;
     let place = service.bundles.take(workspace.bits()).ok_or_else(Refusal::not_ready)?;
     let gate = service.gate.clone();
-    let bundle = aside(move || gate.bundle(&wanted).map_err(refusal)).await?;
+    let begun = crate::at_hand::spawn_blocking(move || gate.bundle(&wanted).map_err(refusal)).await;
+    let bundle = begun.map_err(|_| Refusal::internal())??;
     let (send, pieces) = mpsc::channel(PIECES_AHEAD);
     tokio::spawn(async move {
         write(bundle, &send).await;
@@ -129,17 +135,23 @@ pub(super) fn places() -> Shares<u128> {
     Shares::new(BUNDLES_MAX, OF_ONE_MAX)
 }
 
-async fn proof(service: &GateService, workspace: WorkspaceId, call: &Call) -> Result<Answer, Refusal> {
+async fn proof(service: &GateService, asker: Asker, workspace: WorkspaceId, call: &Call) -> Result<Answer, Refusal> {
     let id: EvidenceId = call.param_id("evd")?;
     Query::among(&call.uri, call.route.query).finish()?;
     let gate = service.gate.clone();
-    let proved = aside(move || gate.proof(workspace, id).map_err(refusal)).await?;
+    let proved = service.aside.run(asker, move || gate.proof(workspace, id).map_err(refusal)).await?;
     Ok(Answer::json(proved.text()))
 }
 
-async fn scorecard(service: &GateService, workspace: WorkspaceId, call: &Call) -> Result<Answer, Refusal> {
+async fn scorecard(
+    service: &GateService,
+    asker: Asker,
+    workspace: WorkspaceId,
+    call: &Call,
+) -> Result<Answer, Refusal> {
     let asked = evidence::card(Query::among(&call.uri, call.route.query), workspace, &zone_of(service, workspace)?)?;
     let gate = service.gate.clone();
-    let card = aside(move || gate.scorecard(&asked).map_err(refusal)).await?;
+    let made = move |awaited: &Awaited| gate.scorecard_while(&asked, &|| awaited.go_on()).map_err(refusal);
+    let card = service.aside.run_awaited(asker, made).await?;
     Ok(Answer::json(evidence::write_card(&card)?))
 }

@@ -20,7 +20,7 @@ use svc_core::value::text::ModelName;
 
 use svc_store::Gate;
 
-use super::aside::Asker;
+use super::aside::{Asker, Awaited};
 use super::{Caller, GateService, refusal};
 use crate::answer::Answer;
 use crate::dispatch::Call;
@@ -59,9 +59,9 @@ pub(super) async fn answer(
     let (reach, zone) = zone(service, &by, workspace, right)?;
     let asked = report::read(Query::among(&call.uri, call.route.query), &zone, service.gate.now())?;
     let (gate, own) = (service.gate.clone(), by.principal().filter(|_| reach != Reach::All));
-    let shown = service.aside.run(Asker::of(&by, workspace), move || {
+    let shown = service.aside.run_awaited(Asker::of(&by, workspace), move |awaited| {
         let own = own.map(|it| Own::of(&gate, it)).transpose()?;
-        let place = Place { gate, workspace, asked, own };
+        let place = Place { gate, workspace, asked, own, awaited: awaited.clone() };
         match op {
             ReportsOp::Spend | ReportsOp::AdminSpend => place.spend(&zone),
             ReportsOp::Yield | ReportsOp::AdminYield => {
@@ -149,6 +149,7 @@ struct Place {
     asked: Asked,
     /// What alone is read; absent where all is.
     own: Option<Own>,
+    awaited: Awaited,
 }
 
 impl Place {
@@ -187,7 +188,7 @@ impl Place {
     /// reserved and what is settled belong to the day on which it was asked for, as in an agent's own record.
     fn payments(&self, rows: &mut BTreeMap<Option<String>, SpendRow>) -> Result<(), Refusal> {
         let days = self.asked.from..=self.asked.to.saturating_sub(1);
-        let tallied = self.gate.tallied(self.workspace, days).map_err(refusal)?;
+        let tallied = self.gate.tallied_while(self.workspace, days, &|| self.awaited.go_on()).map_err(refusal)?;
         let ids: Vec<AgentId> = tallied.keys().filter_map(|it| it.1).collect();
         let owners = self.read(|scope| rows_of::<Agent>(scope, &ids))?;
         for ((day, agent), counts) in tallied.into_iter().filter(|((_, it), _)| self.shows(None, *it)) {
@@ -288,8 +289,11 @@ async fn import(service: &GateService, by: By, workspace: WorkspaceId, call: &Ca
     };
     let asked = Asked { from: bill.from, to: bill.to, by: ReportBy::Day, currency: None };
     let report::Bill { upstream, from, to, lines: billed } = bill;
-    let place = Place { gate: service.gate.clone(), workspace, asked, own: None };
-    let metered = service.aside.run(Asker::of(&by, workspace), move || place.metered(upstream)).await?;
+    let gate = service.gate.clone();
+    let metered = move |awaited: &Awaited| {
+        Place { gate, workspace, asked, own: None, awaited: awaited.clone() }.metered(upstream)
+    };
+    let metered = service.aside.run_awaited(Asker::of(&by, workspace), metered).await?;
     let kept = service.run(ImportBill { workspace, by, upstream, from, to, billed, metered }).await?;
     written(&report::write_bill(&kept)).map(Answer::created)
 }

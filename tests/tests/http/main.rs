@@ -14,6 +14,7 @@ mod addresses_http;
 mod agents_http;
 mod applications_http;
 mod approvals_http;
+mod aside_http;
 mod budgets_http;
 mod callbacks_http;
 mod calls_http;
