@@ -33,6 +33,7 @@ mod single_sign_on;
 mod skipped;
 mod spent;
 mod stops;
+mod suggested;
 
 use std::sync::Arc;
 use std::time::Duration;

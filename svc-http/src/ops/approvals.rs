@@ -6,19 +6,19 @@ use serde_json::Value;
 use svc_core::refusal::{Kind, Refusal};
 use svc_core::rules::gate::asked::{Question, Stands, get_approval, names, questions, which_readable};
 use svc_core::rules::gate::decide::{Choice, DecideApproval};
-use svc_core::rules::gate::suggest::{SUGGEST_FROM, SUGGEST_WINDOW, Suggestion, suggestions};
 use svc_core::rules::people::by::{By, entitled, reaches};
 use svc_core::rules::people::members::MailedLink;
 use svc_core::state::edge::News;
-use svc_core::state::gate::{Agent, Approval, ApprovalSubject, Standing};
+use svc_core::state::gate::{Agent, Approval, ApprovalSubject};
 use svc_core::state::people::{Account, Reach, Right};
-use svc_core::store::{Found, Key, Range, Record};
+use svc_core::store::{Found, Key, Range};
 use svc_core::value::Id as _;
-use svc_core::value::id::{AgentId, ApprovalId, WorkspaceId};
+use svc_core::value::id::{ApprovalId, WorkspaceId};
 use svc_core::value::link::Index;
 use svc_store::Gate;
 
 use super::aside::Asker;
+use super::suggested::suggested;
 use super::{Caller, GateService, refusal};
 use crate::answer::Answer;
 use crate::dispatch::Call;
@@ -27,20 +27,9 @@ use crate::secrets::{LINK_PREFIX, draw};
 use crate::wire::approval::{self, Filter};
 use crate::wire::page::{Page, Query};
 use crate::wire::sign_in::Factor;
-use crate::wire::suggestion;
 
 /// Rows that one request looks at for its page: a filter that shows little goes on with the cursor.
 const LOOKED_AT_MAX: usize = 2_000;
-
-/// Agents that one request for suggestions looks at in a turn, and the turns that it goes on for while it finds nothing.
-const AGENTS_MAX: usize = 50;
-const AGENTS_TURNS: usize = 20;
-/// Approvals that one turn looks at before it looks at no further agent, and those that are read of an agent at once.
-const TURN_MAX: usize = 10_000;
-const ASKED_AT_ONCE: usize = 200;
-
-/// In the place of a suggestion's id in a cursor: the agent has no more.
-const DONE: u128 = u128::MAX;
 
 /// Answers a route of this family.
 ///
@@ -71,7 +60,7 @@ pub(super) async fn answer(
             let mut query = Query::among(&call.uri, call.route.query);
             let page = query.page("suggested rules", workspace);
             query.finish()?;
-            suggested(service, &by, workspace, &page)
+            suggested(service, by, workspace, page).await
         }
         ApprovalsOp::Get => {
             let id = id(call)?;
@@ -219,83 +208,7 @@ async fn readable(service: &GateService, by: &By, workspace: WorkspaceId, range:
     service.scan_seen(Asker::of(by, workspace), range, sees).await
 }
 
-/// What is suggested, agent by agent, the newest agents first. A cursor names an agent and the last suggestion of it that was given, or
-/// [`DONE`] where that agent has no more; where that suggestion is none any more, the agent's are given from their first on.
-fn suggested(service: &GateService, by: &By, workspace: WorkspaceId, page: &Page) -> Result<Answer, Refusal> {
-    let resumed = page.after.and_then(|(given, key)| if let Key::Agent(id) = key { Some((given, id)) } else { None });
-    let mut until = resumed.map_or(u128::MAX, |(given, id)| id.bits().saturating_add(u128::from(given != DONE)));
-    let (mut data, mut looked_at) = (Vec::<Value>::new(), 0_usize);
-    for _ in 0..AGENTS_TURNS {
-        let range =
-            Range { until, newest_first: true, ..Range::all(Index::AgentsOf, workspace.bits(), AGENTS_MAX + 1) };
-        let agents = service.scan(&range)?;
-        let (mut after, turned_at) = (None, looked_at);
-        for found in agents.iter().take(AGENTS_MAX) {
-            if data.len() >= page.limit || looked_at.saturating_sub(turned_at) >= TURN_MAX {
-                break;
-            }
-            let Key::Agent(agent) = found.row.key else { continue };
-            after = Some(agent);
-            let (made, asked) = suggested_of(service, by, workspace, found)?;
-            looked_at = looked_at.saturating_add(asked);
-            let given = resumed.filter(|(_, id)| *id == agent).map(|(given, _)| given);
-            let given = given.and_then(|given| made.iter().position(|it| it.id.bits() == given));
-            let mut rest = made.iter().skip(given.map_or(0, |it| it.saturating_add(1))).peekable();
-            while let Some(next) = rest.next() {
-                data.push(suggestion::item(next));
-                if data.len() == page.limit && rest.peek().is_some() {
-                    let cursor = page.cursor(next.id.bits(), found.row.key);
-                    return Ok(Answer::json(page.list(data, Some(cursor))?));
-                }
-            }
-        }
-        let more = agents.last().is_some_and(|it| Some(it.row.key) != after.map(Key::Agent));
-        let Some(last) = after.filter(|_| more) else { return Ok(Answer::json(page.list(data, None)?)) };
-        until = last.bits();
-        // Whoever reads the first page alone hears of what there is.
-        if !data.is_empty() || looked_at >= LOOKED_AT_MAX {
-            break;
-        }
-    }
-    let cursor = page.cursor(DONE, Key::Agent(AgentId::from_bits(until)));
-    Ok(Answer::json(page.list(data, Some(cursor))?))
-}
-
-/// What is suggested of an agent, and how many approvals that took.
-fn suggested_of(
-    service: &GateService,
-    by: &By,
-    workspace: WorkspaceId,
-    found: &Found,
-) -> Result<(Vec<Suggestion>, usize), Refusal> {
-    let Some(Record::Agent(agent)) = &found.row.record else { return Ok((Vec::new(), 0)) };
-    if matches!(agent.standing, Standing::Removed { .. }) {
-        return Ok((Vec::new(), 0));
-    }
-    let asked = asked_lately(service, agent.id)?;
-    let made = service.read(|scope| suggestions(scope, by, workspace, agent.id, &asked))?;
-    Ok((made, asked.len()))
-}
-
-/// The approvals of an agent from which rules may follow, the newest first.
-fn asked_lately(service: &GateService, agent: AgentId) -> Result<Vec<ApprovalId>, Refusal> {
-    let since = service.gate.now().minus(SUGGEST_WINDOW);
-    let mut range = Range { newest_first: true, ..Range::all(Index::AskedOf, agent.bits(), ASKED_AT_ONCE) };
-    let mut asked = Vec::new();
-    while asked.len() < SUGGEST_FROM {
-        let found = service.scan(&range)?;
-        asked.extend(ids(&found));
-        let Some(last) = found.last().filter(|_| found.len() == ASKED_AT_ONCE) else { break };
-        range.after = Some((last.order, last.row.key));
-        // Where the row is not at hand it is looked at further.
-        if matches!(&last.row.record, Some(Record::Approval(it)) if it.created_at < since) {
-            break;
-        }
-    }
-    Ok(asked)
-}
-
-fn ids(found: &[Found]) -> Vec<ApprovalId> {
+pub(super) fn ids(found: &[Found]) -> Vec<ApprovalId> {
     let id = |it: &Found| if let Key::Approval(id) = it.row.key { Some(id) } else { None };
     found.iter().filter_map(id).collect()
 }

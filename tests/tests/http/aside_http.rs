@@ -48,6 +48,12 @@ async fn held(index: Index, asks: Asks) {
     site.stop().await;
 }
 
+/// What was asked of very many questions is weighed on a thread of its own.
+#[tokio::test]
+async fn no_decision_waits_behind_suggestions() {
+    held(Index::AskedOf, Asks::Token(TokenScope::ApprovalsRead, "/v1/admin/suggested-rules")).await;
+}
+
 /// A ledger is counted and listed on a thread of its own.
 #[tokio::test]
 async fn no_decision_waits_behind_a_ledger() {

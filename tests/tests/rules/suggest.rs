@@ -2,7 +2,7 @@
 
 use svc_core::rules::gate::Caller;
 use svc_core::rules::gate::decide::Choice;
-use svc_core::rules::gate::suggest::{SUGGEST_FROM, SUGGEST_WINDOW, Suggestion, SuggestionKind, suggestions};
+use svc_core::rules::gate::suggest::{self, Fields, SUGGEST_FROM, SUGGEST_WINDOW, Suggestion, SuggestionKind};
 use svc_core::rules::people::by::{By, Person};
 use svc_core::rules::people::mandates::{ChangeMandate, Content, GrantMandate, RevokeMandate};
 use svc_core::state::gate::{
@@ -75,8 +75,21 @@ impl Past {
 
     fn suggested(&mut self) -> Vec<Suggestion> {
         let (by, workspace, agent) = (By::Program, self.agent.workspace, self.agent.agent);
-        let asked = self.asked.clone();
-        self.world.engine().read(|scope| suggestions(scope, &by, workspace, agent, &asked)).unwrap()
+        let engine = self.world.engine();
+        let mut past = engine.read(|scope| suggest::Past::of(scope, &by, workspace, agent)).unwrap();
+        for page in self.asked.chunks(2) {
+            let read = engine.read(|scope| past.read(scope, page)).unwrap();
+            past.take(read);
+        }
+        let weighing = past.weighing();
+        let mut follows = |subject| {
+            let mut fields = Fields::default();
+            for page in weighing.detailed(subject).chunks(2) {
+                fields.take(engine.read(|scope| weighing.fields(scope, page)).unwrap());
+            }
+            weighing.follows(subject, &fields)
+        };
+        weighing.subjects().iter().filter_map(&mut follows).collect()
     }
 }
 
@@ -303,4 +316,28 @@ fn a_mandate_over_fields_covers_what_it_names() {
         past.grant(terms(&fields(name)));
         assert_eq!(past.suggested().is_empty(), is_covered, "{name}");
     }
+}
+
+/// Of an agent with many long lists and many questions each list is gone through once, and what follows is what does of short ones: with
+/// what a mandate denies, and what another covers, told from what none speaks of.
+#[test]
+fn long_lists_say_what_short_ones_do() {
+    let names = |of: &str| (0..200).map(|it| format!(r#""*.{of}{it}.example""#)).collect::<Vec<_>>().join(",");
+    let long = |it: &str| {
+        let (allow, deny) = (names(&format!("a{it}")), names(&format!("d{it}")));
+        format!(
+            r#"{{"name":"L{it}","actions":["payment"],"duplicates":"record","limits":{{"currency":"EUR","perAction":1000}},
+                "merchants":{{"allow":[{allow},"covered.example"],"deny":[{deny},"*.denied.example"]}}}}"#
+        )
+    };
+    let mut past = Past::new(&[]);
+    for domain in ["covered.example", "shop.denied.example", "none.example"] {
+        past.pay(&[100, 200, 300], domain, Choice::Approve);
+    }
+    assert_eq!(past.suggested().len(), 3);
+    for it in ["x", "y"] {
+        past.grant(terms(&long(it)));
+    }
+    let [rule] = past.suggested().try_into().unwrap();
+    assert_eq!(rule.would_have_saved, past.asked[6..]);
 }
