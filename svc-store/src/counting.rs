@@ -12,6 +12,7 @@ use svc_core::state::gate::Action;
 use svc_core::store::Row as _;
 
 use crate::error::StoreError;
+use crate::evidence::GoOn;
 use crate::gate::Gate;
 
 /// How often the actions of one mandate are counted at most, while the agent goes on acting.
@@ -43,8 +44,17 @@ impl Gate {
     /// # Errors
     /// Those of [`scan`](Self::scan).
     pub fn count(&self, sums: &mut Recount) -> Result<(), Failure<StoreError>> {
+        self.count_while(sums, &|| Ok(()))
+    }
+
+    /// The same for as long as `go_on` says so: it is every action of the agent in a period, of which there may be very many.
+    ///
+    /// # Errors
+    /// As [`count`](Self::count), and what `go_on` refuses with.
+    pub fn count_while(&self, sums: &mut Recount, go_on: &GoOn<'_>) -> Result<(), Failure<StoreError>> {
         let mut after = None;
         loop {
+            go_on().map_err(Failure::Refused)?;
             let found = self.scan(&sums.range(after))?;
             for action in found.iter().filter_map(|it| Action::peel(it.row.record.as_ref()?)) {
                 sums.add(action);

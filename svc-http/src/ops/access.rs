@@ -14,13 +14,15 @@ use svc_core::value::digest::CredentialId;
 use svc_core::value::id::{AgentId, KeyId, TokenId, WorkspaceId};
 use svc_core::value::link::Index;
 use svc_core::value::{Id as _, Span, Timestamp};
+use svc_store::Gate;
 
+use super::aside::{Asker, Awaited};
 use super::{Caller, GateService, refusal};
 use crate::answer::Answer;
 use crate::dispatch::Call;
 use crate::routes::AccessOp;
 use crate::secrets::{KEY_PREFIX, TOKEN_PREFIX, draw};
-use crate::wire::page::Query;
+use crate::wire::page::{Page, Query};
 use crate::wire::{key, token};
 
 /// Answers a route of this family.
@@ -36,8 +38,8 @@ pub(super) async fn answer(
     let (by, workspace) = caller.by()?;
     let place = Place { service, by, workspace, now: service.gate.now() };
     match op {
-        AccessOp::Keys => place.keys(call, None),
-        AccessOp::AgentKeys => place.keys(call, Some(call.param("aid"))),
+        AccessOp::Keys => place.keys(call, None).await,
+        AccessOp::AgentKeys => place.keys(call, Some(call.param("aid"))).await,
         AccessOp::CreateKey => place.create_key(call).await.map(Answer::created),
         AccessOp::AdminCreateKey => place.create_key(call).await,
         AccessOp::CreateAgentKey => {
@@ -83,34 +85,15 @@ struct Place<'a> {
 }
 
 impl Place<'_> {
-    fn keys(&self, call: &Call, of: Option<&str>) -> Result<Answer, Refusal> {
+    async fn keys(&self, call: &Call, of: Option<&str>) -> Result<Answer, Refusal> {
         let mut query = Query::among(&call.uri, call.route.query);
         let page = query.page("keys", of.map_or_else(|| self.workspace.to_string(), str::to_owned));
         query.finish()?;
         let agent: Option<AgentId> = of.map(|_| call.param_id("aid")).transpose()?;
-        let all = Range::all(Index::KeysOf, self.workspace.bits(), page.limit);
-        let (mut data, mut after, mut next) = (Vec::new(), page.after, None);
-        // An agent's keys lie among all others.
-        for _ in 0..LOOKS_MAX {
-            let found = self.service.scan(&Range { newest_first: true, after, limit: LOOK, ..all.clone() })?;
-            let ids: Vec<CredentialId> = found.iter().filter_map(row_of).collect();
-            let views = self.service.read(|scope| show::keys(scope, &self.by, self.workspace, &ids, agent))?;
-            let views: BTreeMap<CredentialId, KeyView> =
-                views.into_iter().flatten().map(|it| (it.row.id, it)).collect();
-            for row in &found {
-                if data.len() == page.limit {
-                    next = after.map(|(order, key)| page.cursor(order, key));
-                    return page.list(data, next).map(Answer::json);
-                }
-                after = Some((row.order, row.row.key));
-                data.extend(row_of(row).and_then(|it| views.get(&it)).map(|it| self.shown(it)));
-            }
-            if found.len() < LOOK {
-                return page.list(data, None).map(Answer::json);
-            }
-        }
-        next = after.map(|(order, key)| page.cursor(order, key)).or(next);
-        page.list(data, next).map(Answer::json)
+        let (gate, by, workspace, part) = (self.service.gate.clone(), self.by.clone(), self.workspace, page.clone());
+        let look = move |awaited: &Awaited| keys_of(&gate, &by, (workspace, agent), &part, awaited);
+        let (keys, next) = self.service.aside.run_awaited(Asker::of(&self.by, self.workspace), look).await?;
+        page.list(keys.iter().map(|it| self.shown(it)).collect(), next).map(Answer::json)
     }
 
     fn shown(&self, view: &KeyView) -> Value {
@@ -205,6 +188,38 @@ impl Place<'_> {
 const LOOK: usize = 500;
 /// Looks for one page: an agent whose keys lie far apart gets a short page and a cursor to go on from.
 const LOOKS_MAX: usize = 20;
+
+/// A part of a workspace's keys, or of those of one agent, which lie among all others, and the cursor of the next one: for as long as
+/// anybody waits for it.
+fn keys_of(
+    gate: &Gate,
+    by: &By,
+    (workspace, agent): (WorkspaceId, Option<AgentId>),
+    page: &Page,
+    awaited: &Awaited,
+) -> Result<(Vec<KeyView>, Option<String>), Refusal> {
+    let all = Range { newest_first: true, ..Range::all(Index::KeysOf, workspace.bits(), LOOK) };
+    let (mut keys, mut after) = (Vec::new(), page.after);
+    for _ in 0..LOOKS_MAX {
+        awaited.go_on()?;
+        let found = gate.scan(&Range { after, ..all.clone() }).map_err(refusal)?;
+        let ids: Vec<CredentialId> = found.iter().filter_map(row_of).collect();
+        let views = gate.read(|scope| show::keys(scope, by, workspace, &ids, agent)).map_err(refusal)?;
+        let mut views: BTreeMap<CredentialId, KeyView> =
+            views.into_iter().flatten().map(|it| (it.row.id, it)).collect();
+        for row in &found {
+            if keys.len() == page.limit {
+                return Ok((keys, after.map(|(order, key)| page.cursor(order, key))));
+            }
+            after = Some((row.order, row.row.key));
+            keys.extend(row_of(row).and_then(|it| views.remove(&it)));
+        }
+        if found.len() < LOOK {
+            return Ok((keys, None));
+        }
+    }
+    Ok((keys, after.map(|(order, key)| page.cursor(order, key))))
+}
 
 /// The one entry of an index with this order.
 fn one(index: Index, workspace: WorkspaceId, order: u128) -> Range {

@@ -101,6 +101,8 @@ async fn list(service: &GateService, member: Member, call: &Call) -> Result<Answ
         if walk.is_over() {
             break;
         }
+        // Others have their turn between two looks.
+        tokio::task::yield_now().await;
     }
     Ok(Answer::json(page.list(data, next)?))
 }

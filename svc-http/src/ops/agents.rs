@@ -28,7 +28,7 @@ use svc_core::value::{Id as _, Timestamp};
 use svc_store::COUNTS_MAX;
 use tokio::time::timeout;
 
-use super::aside::Asker;
+use super::aside::{Asker, Awaited};
 use super::spent::spent_since;
 use super::{Caller, GateService, refusal};
 use crate::answer::Answer;
@@ -273,8 +273,9 @@ impl Place<'_> {
                 Err(it) if it.kind() == Kind::NotReady => it,
                 held => return shown(&held?, self.now),
             };
-            change.counted = self.service.read(|scope| recount::plan(scope, &change))?;
-            count(self.service, refused, change.counted.as_mut())?;
+            let planned = self.service.read(|scope| recount::plan(scope, &change))?;
+            let asker = Asker::of(&self.by, self.workspace);
+            change.counted = Some(count(self.service, asker, planned.ok_or(refused)?).await?);
         }
         // The agent acts faster than its actions are counted: pause the mandate first.
         Err(Refusal::not_ready())
@@ -341,12 +342,17 @@ fn recent(service: &GateService, agent: &Arc<Agent>) -> Result<(Map<String, Valu
     Ok((shown, lately.month))
 }
 
-/// Adds up a mandate's own actions in the periods that change.
+/// Adds up a mandate's own actions in the periods that change, not on a thread that serves others: there may be very many.
 ///
 /// # Errors
-/// `refused` where none changes, and it was refused for something else; those of scanning.
-pub(super) fn count(service: &GateService, refused: Refusal, counted: Option<&mut Recount>) -> Result<(), Refusal> {
-    service.gate.count(counted.ok_or(refused)?).map_err(refusal)
+/// Those of scanning; `not_ready` where the asker has asked for too much already.
+pub(super) async fn count(service: &GateService, asker: Asker, mut sums: Recount) -> Result<Recount, Refusal> {
+    let gate = service.gate.clone();
+    let add = move |awaited: &Awaited| {
+        gate.count_while(&mut sums, &|| awaited.go_on()).map_err(refusal)?;
+        Ok(sums)
+    };
+    service.aside.run_awaited(asker, add).await
 }
 
 /// The record of an agent that was just made, with its first key, which is shown this once.

@@ -16,6 +16,7 @@ use svc_core::value::Id as _;
 use svc_core::value::link::Index;
 use svc_store::COUNTS_MAX;
 
+use super::aside::Asker;
 use super::{Caller, GateService, agents, refusal};
 use crate::answer::Answer;
 use crate::dispatch::Call;
@@ -94,8 +95,9 @@ async fn approved(service: &GateService, approve: &mut ApproveApplication) -> Re
             Err(it) if it.kind() == Kind::NotReady => it,
             done => return done,
         };
-        approve.counted = service.read(|scope| plan(scope, approve))?;
-        agents::count(service, refused, approve.counted.as_mut())?;
+        let planned = service.read(|scope| plan(scope, approve))?;
+        let asker = Asker::of(&By::Person(approve.by), approve.by.workspace);
+        approve.counted = Some(agents::count(service, asker, planned.ok_or(refused)?).await?);
     }
     // The agent acts faster than its actions are counted: pause the mandate first.
     Err(Refusal::not_ready())

@@ -16,7 +16,9 @@ use svc_core::value::Id as _;
 use svc_core::value::id::{DeliveryId, IntegrationId, WorkspaceId};
 use svc_core::value::link::Index;
 use svc_core::value::secret::Secret;
+use svc_store::Gate;
 
+use super::aside::{Asker, Awaited};
 use super::own_secret::OWN_SECRET;
 use super::{Caller, GateService, log, refusal};
 use crate::answer::Answer;
@@ -26,7 +28,7 @@ use crate::routes::IntegrationsOp;
 use crate::secrets::hint;
 use crate::wire::integration as wire;
 use crate::wire::nothing;
-use crate::wire::page::Query;
+use crate::wire::page::{Page, Query};
 
 /// Rows that one look at the deliveries takes.
 const LOOK: usize = 500;
@@ -53,7 +55,7 @@ pub(super) async fn answer(
         IntegrationsOp::Remove => place.remove(call).await,
         IntegrationsOp::Rotate => place.rotate(call).await,
         IntegrationsOp::Test => place.test(call).await,
-        IntegrationsOp::Deliveries => place.deliveries(call),
+        IntegrationsOp::Deliveries => place.deliveries(call).await,
         IntegrationsOp::Delivery => place.delivery(call),
         IntegrationsOp::Retry => place.retry(call).await,
     }
@@ -152,7 +154,7 @@ impl Place<'_> {
         written(&Value::Object(shown)).map(Answer::json)
     }
 
-    fn deliveries(&self, call: &Call) -> Result<Answer, Refusal> {
+    async fn deliveries(&self, call: &Call) -> Result<Answer, Refusal> {
         let mut query = Query::among(&call.uri, call.route.query);
         let page = query.page("deliveries", self.workspace);
         let state = query.take("state", |text| {
@@ -168,28 +170,13 @@ impl Place<'_> {
             })
         });
         query.finish()?;
-        let is_asked =
-            |job: &Job| state.is_none_or(|it| job.state.as_str() == it) && kind.is_none_or(|it| job.over() == Some(it));
-        let all = Range::all(Index::DeliveriesOf, self.workspace.bits(), LOOK);
-        let mut range = Range { newest_first: true, after: page.after, ..all };
-        let mut data = Vec::new();
-        for _ in 0..LOOKS_MAX {
-            let found = self.service.scan(&range)?;
-            for row in &found {
-                if data.len() == page.limit {
-                    let next = range.after.map(|(order, key)| page.cursor(order, key));
-                    return page.list(data, next).map(Answer::json);
-                }
-                let job = row.row.record.as_ref().and_then(Job::peel).filter(|it| is_asked(it));
-                data.extend(job.map(|it| wire::write_delivery(it, self.host(it))));
-                range.after = Some((row.order, row.row.key));
-            }
-            if found.len() < LOOK {
-                return page.list(data, None).map(Answer::json);
-            }
-        }
-        let next = range.after.map(|(order, key)| page.cursor(order, key));
-        page.list(data, next).map(Answer::json)
+        let is_asked = move |job: &Job| {
+            state.is_none_or(|it| job.state.as_str() == it) && kind.is_none_or(|it| job.over() == Some(it))
+        };
+        let (gate, workspace, part) = (self.service.gate.clone(), self.workspace, page.clone());
+        let look = move |awaited: &Awaited| jobs(&gate, workspace, &part, is_asked, awaited);
+        let (jobs, next) = self.service.aside.run_awaited(Asker::of(&self.by, self.workspace), look).await?;
+        page.list(jobs.iter().map(|it| wire::write_delivery(it, self.host(it))).collect(), next).map(Answer::json)
     }
 
     fn delivery(&self, call: &Call) -> Result<Answer, Refusal> {
@@ -287,4 +274,32 @@ impl Place<'_> {
 
 fn written(value: &Value) -> Result<Vec<u8>, Refusal> {
     serde_json::to_vec(value).map_err(|_| Refusal::internal())
+}
+
+/// A part of the calls to the outside that are asked for, and the cursor of the next one: for as long as anybody waits for it.
+fn jobs(
+    gate: &Gate,
+    workspace: WorkspaceId,
+    page: &Page,
+    is_asked: impl Fn(&Job) -> bool,
+    awaited: &Awaited,
+) -> Result<(Vec<Arc<Job>>, Option<String>), Refusal> {
+    let all = Range::all(Index::DeliveriesOf, workspace.bits(), LOOK);
+    let mut range = Range { newest_first: true, after: page.after, ..all };
+    let mut jobs = Vec::new();
+    for _ in 0..LOOKS_MAX {
+        awaited.go_on()?;
+        let found = gate.scan(&range).map_err(refusal)?;
+        for row in &found {
+            if jobs.len() == page.limit {
+                return Ok((jobs, range.after.map(|(order, key)| page.cursor(order, key))));
+            }
+            jobs.extend(row.row.record.as_ref().and_then(Job::peel).filter(|it| is_asked(it)).cloned());
+            range.after = Some((row.order, row.row.key));
+        }
+        if found.len() < LOOK {
+            return Ok((jobs, None));
+        }
+    }
+    Ok((jobs, range.after.map(|(order, key)| page.cursor(order, key))))
 }

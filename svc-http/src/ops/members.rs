@@ -42,7 +42,7 @@ pub(super) async fn answer(
         MembersOp::Members => {
             let write =
                 |row: &Found| row.row.record.as_ref().and_then(Principal::peel).and_then(|it| member::write(it));
-            list(service, &by, workspace, call, "members", Index::PrincipalsOf, write)
+            list(service, &by, workspace, call, "members", Index::PrincipalsOf, write).await
         }
         MembersOp::Invite => invite(service, by, workspace, call).await,
         MembersOp::Member => {
@@ -69,7 +69,7 @@ pub(super) async fn answer(
         }
         MembersOp::Teams => {
             let write = |row: &Found| row.row.record.as_ref().and_then(Team::peel).map(|it| member::write_team(it));
-            list(service, &by, workspace, call, "teams", Index::TeamsOf, write)
+            list(service, &by, workspace, call, "teams", Index::TeamsOf, write).await
         }
         MembersOp::CreateTeam => keep(service, by, workspace, true, call).await.map(Answer::created),
         MembersOp::Team => {
@@ -133,7 +133,7 @@ async fn keep(
     json(&member::write_team(&kept))
 }
 
-fn list(
+async fn list(
     service: &GateService,
     by: &By,
     workspace: WorkspaceId,
@@ -148,13 +148,13 @@ fn list(
     service.read(|scope| entitled(scope, by, workspace, Right::ReadMembers))?;
     let mut range = Range { newest_first: true, ..Range::all(index, workspace.bits(), page.limit) };
     (range.after, range.limit) = (page.after, page.limit.saturating_add(1).max(CHUNK));
-    let (data, next) = gather(service, &page, range, write)?;
+    let (data, next) = gather(service, &page, range, write).await?;
     Ok(Answer::json(page.list(data, next)?))
 }
 
 /// The items of one page, and where the next begins. Rows that are no item, such as principals that agents act for and that
 /// nobody signs in as, are passed over, so that a page is full while there is more.
-fn gather(
+async fn gather(
     service: &GateService,
     page: &Page,
     mut range: Range,
@@ -177,6 +177,8 @@ fn gather(
             return Ok((data, Some(page.cursor(end.order, end.row.key))));
         }
         range.after = Some((end.order, end.row.key));
+        // Others have their turn between two looks.
+        tokio::task::yield_now().await;
     }
 }
 

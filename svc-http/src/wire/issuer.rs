@@ -61,7 +61,7 @@ impl ChargeWish {
 }
 
 /// A charge that an issuer is asked to authorize.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct ChargeWish {
     /// By what it is to be covered.
     pub named: Named,

@@ -10,10 +10,12 @@ use svc_core::store::{Range, Row as _};
 use svc_core::value::id::{ActionId, AgentId, WorkspaceId, ulid_bits};
 use svc_core::value::link::Index;
 use svc_core::value::{Id as _, Timestamp};
+use svc_store::Gate;
 
 use super::{Claimed, GateService};
 use crate::answer::Answer;
 use crate::dispatch::Call;
+use crate::ops::refusal;
 use crate::wire::issuer::{self as wire, ChargeWish, IssuerDeed, Named};
 
 pub(super) const SVC_SIGNATURE: HeaderName = HeaderName::from_static("svc-signature");
@@ -30,7 +32,7 @@ pub(super) async fn answer(service: &GateService, call: &Call) -> Result<Answer,
     let (workspace, id) = (from.integration.slot.workspace, from.event(&asked.id, &asked.deed.says()));
     let (name, deed) = match asked.deed {
         IssuerDeed::Request(it) => {
-            (EventName::Known("authorization.request"), Deed::Charge(covered(service, workspace, it)?))
+            (EventName::Known("authorization.request"), Deed::Charge(covered(service, workspace, it).await?))
         }
         IssuerDeed::Settled(action, amount) => {
             (EventName::Known("authorization.settled"), Deed::Settle { action, amount })
@@ -44,28 +46,32 @@ pub(super) async fn answer(service: &GateService, call: &Call) -> Result<Answer,
 
 /// The charge with the actions that could cover it: the one that is named, or those of the agent that fit as far as their rows
 /// tell. The gate looks at each again.
-pub(super) fn covered(service: &GateService, workspace: WorkspaceId, wish: ChargeWish) -> Result<ChargeAsked, Refusal> {
+pub(super) async fn covered(
+    service: &GateService,
+    workspace: WorkspaceId,
+    wish: ChargeWish,
+) -> Result<ChargeAsked, Refusal> {
     let by = match wish.named {
         Named::Action(id) => Cover::Action(id),
-        Named::Agent(agent) => Cover::Agent { agent, found: open(service, workspace, agent, &wish)? },
+        Named::Agent(agent) => {
+            // Not on a thread that serves others, and in nobody's turn: an issuer does not wait.
+            let (gate, wish) = (service.gate.clone(), wish.clone());
+            let found = crate::at_hand::spawn_blocking(move || open(&gate, workspace, agent, &wish)).await;
+            Cover::Agent { agent, found: found.map_err(|_| Refusal::internal())?? }
+        }
     };
     Ok(ChargeAsked { by, amount: wish.amount, currency: wish.currency, merchant: wish.merchant })
 }
 
 /// Actions of an agent whose receipts could still be used for a charge, the newest first.
-fn open(
-    service: &GateService,
-    workspace: WorkspaceId,
-    agent: AgentId,
-    wish: &ChargeWish,
-) -> Result<Vec<ActionId>, Refusal> {
-    let now = service.gate.now();
+fn open(gate: &Gate, workspace: WorkspaceId, agent: AgentId, wish: &ChargeWish) -> Result<Vec<ActionId>, Refusal> {
+    let now = gate.now();
     let fits = |it: &Action| it.workspace == workspace && now < until(it) && suits(it, wish);
     let all = Range::all(Index::ActionsOf, agent.bits(), LOOK);
     let mut range = Range { from: ulid_bits(now.minus(OPEN_MAX), 0), newest_first: true, ..all };
     let mut found = Vec::new();
     for _ in 0..LOOKS_MAX {
-        let rows = service.scan(&range)?;
+        let rows = gate.scan(&range).map_err(refusal)?;
         let actions = rows.iter().filter_map(|it| it.row.record.as_ref().and_then(Action::peel));
         found.extend(actions.filter(|it| fits(it)).map(|it| it.id));
         if found.len() >= FOUND_MAX || rows.len() < LOOK {

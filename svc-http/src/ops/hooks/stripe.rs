@@ -32,7 +32,7 @@ pub(super) async fn answer(service: &GateService, call: &Call) -> Result<Answer,
         // that is named itself covers a charge.
         Some(wish) if wish.merchant.is_none() && matches!(wish.named, Named::Agent(_)) => Deed::Uncovered,
         None => Deed::Uncovered,
-        Some(wish) => Deed::Charge(covered(service, from.integration.slot.workspace, wish)?),
+        Some(wish) => Deed::Charge(covered(service, from.integration.slot.workspace, wish).await?),
     };
     let heard = from.take(service, Event { name: EventName::Known(REQUEST), id, deed }).await?;
     let answer = Answer::json(wire::write_approval(heard.approved == Some(true)));

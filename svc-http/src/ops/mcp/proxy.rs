@@ -244,7 +244,7 @@ impl Place<'_> {
         // Before it is asked about, so that a freeze that comes right after finds it.
         let seat = self.service.running.enter(CallOf::Tool, &self.key);
         let sent = arguments_as_looked_at(&self.call.body, &asked.arguments);
-        let ready = if self.is_in_vain(&session, &asked, &sent)? {
+        let ready = if self.is_in_vain(&session, &asked, &sent).await? {
             Err(Trouble::Denied)
         } else {
             self.ready(&session, &named, &seat).await
@@ -288,23 +288,28 @@ impl Place<'_> {
 
     /// Whether a session with the server would be begun for a call that is denied as things stand: whoever asks in vain is to have its
     /// server keep none, beside those of others. What a person was asked about is met for, as they may have approved it.
-    fn is_in_vain(&self, session: &SessionId, asked: &ToolCall, sent: &RawValue) -> Result<bool, Refusal> {
+    async fn is_in_vain(&self, session: &SessionId, asked: &ToolCall, sent: &RawValue) -> Result<bool, Refusal> {
         let Self { service, known, reached, .. } = self;
         if service.proxied.servers.is_met(reached, session.as_str()) {
             return Ok(false);
         }
         let (request, same) = (self.request(session, asked, sent)?, self.same(session, asked, sent));
-        if !self.waiting(session, &request, &same)?.is_empty() {
+        if !self.waiting(session, &request, &same).await?.is_empty() {
             return Ok(false);
         }
         service.read(|scope| is_denied(scope, &known.caller, &request))
     }
 
     /// The actions that the same call waits for.
-    fn waiting(&self, session: &SessionId, request: &ActionRequest, same: &Digest) -> Result<Vec<ActionId>, Refusal> {
+    async fn waiting(
+        &self,
+        session: &SessionId,
+        request: &ActionRequest,
+        same: &Digest,
+    ) -> Result<Vec<ActionId>, Refusal> {
         let (service, now) = (self.service, self.service.gate.now());
         let (agent, server) = (self.known.caller.agent, self.reached.server.id);
-        service.proxied.waiting.recall(service, same, &Sought { agent, session, server, request }, now)?;
+        service.proxied.waiting.recall(service, same, &Sought { agent, session, server, request }, now).await?;
         Ok(service.proxied.waiting.of(agent, same, now))
     }
 
@@ -372,7 +377,7 @@ impl Place<'_> {
         let Self { service, known, .. } = self;
         let same = self.same(session, asked, sent);
         let request = self.request(session, asked, sent)?;
-        let waiting = self.waiting(session, &request, &same)?;
+        let waiting = self.waiting(session, &request, &same).await?;
         let decided = match self.before(&same, waiting, trouble).await? {
             Before::Approved(decided) => return Ok(May::Go(decided)),
             Before::Unready(refusal) => return Ok(May::Not(mcp::refused(&refusal, self.docs))),

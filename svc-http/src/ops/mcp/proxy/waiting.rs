@@ -16,9 +16,10 @@ use svc_core::value::id::{ActionId, AgentId, McpServerId, ulid_bits};
 use svc_core::value::link::Index;
 use svc_core::value::text::SessionId;
 use svc_core::value::{Id as _, Span, Timestamp};
+use svc_store::Gate;
 
 use crate::bounded::Bounded;
-use crate::ops::GateService;
+use crate::ops::{GateService, refusal};
 
 /// Calls that are remembered.
 const WAITING_MAX: usize = 10_000;
@@ -124,7 +125,7 @@ impl Waiting {
     ///
     /// # Errors
     /// Those of reading.
-    pub(super) fn recall(
+    pub(super) async fn recall(
         &self,
         service: &GateService,
         call: &Digest,
@@ -137,7 +138,13 @@ impl Waiting {
         };
         let found = match looked {
             Some(_) if !service.gate.is_shared() => None,
-            looked => Some(asked_before(service, sought.agent, looked.map(|it| it.minus(OVERLAP)), now)?),
+            Some(at) => Some(asked_before(&service.gate, sought.agent, Some(at.minus(OVERLAP)), now)?),
+            None => {
+                // For the first look thousands of rows may be read, so it does not happen on a thread that serves others.
+                let (gate, agent) = (service.gate.clone(), sought.agent);
+                let asked = crate::at_hand::spawn_blocking(move || asked_before(&gate, agent, None, now)).await;
+                Some(asked.map_err(|_| Refusal::internal())??)
+            }
         };
         let mut earlier = self.earlier();
         let same = match (found, earlier.of.get(&sought.agent)) {
@@ -229,14 +236,14 @@ fn full(waiting: &HashMap<AgentId, Calls>, agent: AgentId, call: &Digest) -> Opt
 /// The calls of an agent that a person was asked about and that are not over, the oldest first; where `since` is named, those asked
 /// about from then on. Where other servers may have been asked, what was denied lately is among them.
 fn asked_before(
-    service: &GateService,
+    gate: &Gate,
     agent: AgentId,
     since: Option<Timestamp>,
     now: Timestamp,
 ) -> Result<Vec<Arc<Action>>, Refusal> {
     let from = ulid_bits(since.unwrap_or_else(|| now.minus(LIFE)), 0);
     let mut range = Range { from, newest_first: true, ..Range::all(Index::AskedOf, agent.bits(), ASKED_MAX) };
-    let is_shared = service.gate.is_shared();
+    let is_shared = gate.is_shared();
     let may_go_on = |it: &&Arc<Approval>| match it.state {
         ApprovalState::Waiting => true,
         ApprovalState::Approved { at } => now.since(at) < RECEIPT_LIFE,
@@ -245,7 +252,7 @@ fn asked_before(
     };
     let mut ids: Vec<ActionId> = Vec::new();
     for _ in 0..PAGES_MAX {
-        let asked = service.scan(&range)?;
+        let asked = gate.scan(&range).map_err(refusal)?;
         let open = asked.iter().filter_map(|it| Approval::peel(it.row.record.as_ref()?)).filter(may_go_on);
         ids.extend(open.filter_map(|it| Some(it.asked_action()?.action)).take(ASKED_MAX.saturating_sub(ids.len())));
         match asked.last() {
@@ -258,10 +265,11 @@ fn asked_before(
     if ids.is_empty() {
         return Ok(Vec::new());
     }
-    let actions = service.read(|scope| {
+    let read = gate.read(|scope| {
         scope.want(&ids.iter().map(|it| Action::key(*it)).collect::<Vec<_>>())?;
         ids.iter().rev().map(|it| scope.get::<Action>(*it)).collect::<Result<Vec<_>, _>>()
-    })?;
+    });
+    let actions = read.map_err(refusal)?;
     let is_open = |it: &Arc<Action>| {
         it.kind == ActionKind::MCP_CALL
             && matches!(
