@@ -141,6 +141,18 @@ mod tests {
         assert_eq!(own, types(include_str!("console/text.js")));
     }
 
+    /// Both call the period that runs the same.
+    #[test]
+    fn the_console_has_words_for_the_same_periods() {
+        let words = |script: &'static str| {
+            let behind = script.split_once("const RUNNING = ").and_then(|it| it.1.split_once("{ hour: "));
+            behind.and_then(|it| it.1.split_once('}')).map(|it| it.0)
+        };
+        let own = words(super::APPROVAL);
+        assert!(own.is_some_and(|it| it.contains(r#"day: "today""#)), "{own:?}");
+        assert_eq!(own, words(include_str!("console/usage.js")));
+    }
+
     /// What stands large of an action is the member that its type needs, and no other that an agent may put beside it: on the page of an
     /// approval and in the console.
     #[test]
