@@ -485,6 +485,27 @@ fn a_sponsor_who_decides_nothing_any_more_is_none() {
     }
 }
 
+/// A role that is given to somebody who comes back, while what they left is still gone through, takes none of their leaving away.
+#[test]
+fn a_role_meanwhile_brings_back_nothing_that_was_left() {
+    let mut world = World::new();
+    let (first, owner, _, sponsor) = entrusted(&mut world);
+    let email = world.row::<Principal>(sponsor.principal).email.clone();
+    let workspace = owner.workspace;
+    let by = || By::Person(owner);
+    remove(&mut world, &owner, sponsor.principal);
+    let (name, token) = (None, Digest::of("back"));
+    let back = InviteMember { workspace, by: by(), email, name, role: Role::Member, teams: None, token, mailed: None };
+    world.run(back).unwrap();
+    let role = Some(Role::Admin);
+    world.run(ChangeMember { workspace, by: by(), principal: sponsor.principal, role, teams: None }).unwrap();
+    assert_eq!(world.row::<Agent>(first.agent).sponsor, Some(sponsor.principal), "nothing has followed yet");
+    world.advance(Span::seconds(1));
+    assert_eq!(world.row::<Agent>(first.agent).sponsor, None);
+    assert_eq!(world.row::<Principal>(sponsor.principal).following, None);
+    world.audit();
+}
+
 /// So it is with somebody who is invited again for less before they have come.
 #[test]
 fn a_sponsor_who_is_invited_for_less_is_none() {

@@ -79,7 +79,7 @@ pub(super) fn signal(
         let mut member = Member { signed_out_at: Some(now), ..member.clone() };
         if told.stop.is_some() {
             // Whoever took the account over can have made themselves other ways in: what they made ends, as where they had left.
-            (member.shut_out_at, put.following) = (Some(now), Some(now));
+            (member.shut_out_at, put.following) = (Some(now), Some(principal.followed_anew(now)));
         }
         scope.put(Principal { member: Some(member), ..put });
     }

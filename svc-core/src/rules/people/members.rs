@@ -174,7 +174,7 @@ pub(super) fn enter(scope: &mut Scope<'_>, principal: &Principal, entry: &Entry<
     }
     let lowered = principal.decides_own() && entry.role.reach(Right::DecideApprovals) == Reach::No;
     // Agents of which they were to be the sponsor are to say that they are not.
-    let following = principal.following.or_else(|| lowered.then_some(now));
+    let following = if lowered { Some(principal.followed_anew(now)) } else { principal.following };
     let named = Principal { owner_invite: None, following, ..principal.clone() };
     let joined = join(scope, &account, &named, member);
     let joined = match entry.teams {
@@ -301,7 +301,7 @@ pub(super) fn set_role(
     let differs = |right| member.role.reach(right) != role.reach(right);
     if differs(Right::AgentKeys) || differs(Right::DecideApprovals) {
         // Keys and connections that they might make then may be void, and agents without their sponsor; their rows are to say so.
-        principal.following = Some(scope.now());
+        principal.following = Some(principal.followed_anew(scope.now()));
     }
     scope.put(principal.clone());
     record(scope, &principal, actor.clone(), &old, &new);

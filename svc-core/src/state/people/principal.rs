@@ -241,6 +241,14 @@ impl Principal {
         self.following.is_some_and(|since| ended.is_some_and(|end| end >= since))
     }
 
+    /// From when on what follows is to be done anew. While their leaving is still followed that is an instant before: all of it is gone
+    /// through again, and goes on to be of their leaving.
+    #[must_use]
+    pub fn followed_anew(&self, now: Timestamp) -> Timestamp {
+        let leaving = self.following.filter(|_| self.is_followed_for_leaving());
+        leaving.map_or(now, |since| since.minus(Span::millis(1)))
+    }
+
     /// Whether a key made at `at` is void because the membership ended since, or because the person was shut out where they sign in.
     #[must_use]
     pub fn has_ended_since(&self, at: Timestamp) -> bool {
