@@ -57,6 +57,22 @@ fn a_conflict_is_told_to_both_sides_once() {
     world.audit();
 }
 
+/// Where whom an agent acts for decides nothing, its sponsor is told too.
+#[test]
+fn a_conflict_of_who_decides_nothing_is_told_to_the_sponsor_too() {
+    let (mut world, first) = mailed();
+    let second = world.agent().register();
+    let (own, analyst, sponsor) = (world.person(Role::Member), world.person(Role::Analyst), world.person(Role::Member));
+    world.edit::<Agent>(first.agent, |it| it.principal = own.principal);
+    world.edit::<Agent>(second.agent, |it| {
+        (it.principal, it.sponsor) = (analyst.principal, Some(sponsor.principal));
+    });
+    world.authorize(&first, in_session("shared"));
+    world.authorize(&second, in_session("shared"));
+    spread(&mut world);
+    assert_eq!(conflicts(&mut world), somebody(&[&own, &analyst, &sponsor]));
+}
+
 /// Where nobody is mailed, a conflict writes nothing for it.
 #[test]
 fn a_conflict_that_nobody_is_told_of_writes_nothing() {

@@ -204,12 +204,12 @@ pub(super) fn concerns(scope: &mut Scope<'_>, news: &News, principal: &Principal
     }
 }
 
-/// Whether somebody is whom an agent acts for, or its sponsor where that one has no sign-in.
+/// Whether somebody is whom an agent acts for, or its sponsor where that one decides nothing.
 fn answers_for(scope: &mut Scope<'_>, agent: AgentId, principal: &Principal) -> Result<bool, Halt> {
     let agent = scope.get::<Agent>(agent)?.ok_or_else(Refusal::internal)?;
     if !principal.decides_own() || agent.sponsor != Some(principal.id) {
         return Ok(principal.signs_in() && agent.principal == principal.id);
     }
     let acts_for = scope.get::<Principal>(agent.principal)?;
-    Ok(agent.principal == principal.id || !acts_for.is_some_and(|it| it.signs_in()))
+    Ok(agent.principal == principal.id || !acts_for.is_some_and(|it| it.decides_own()))
 }
