@@ -1,6 +1,7 @@
 //! Ids in a body, as far as they can be read where the body as a whole cannot.
 
 use svc_core::rules::people::named::Named;
+use svc_core::state::people::TEAM_MEMBERS_MAX;
 use svc_core::value::id::{PrincipalId, ProfileId, TeamId};
 use svc_core::value::json::Json;
 use svc_core::value::text::ClassId;
@@ -28,10 +29,7 @@ pub enum Names {
     Scope,
 }
 
-/// Ids of a list that are looked at: as many as a body that is sound may name.
-const LISTED_MAX: usize = 100;
-
-/// Every id that can be read of the members `ids`, with its path.
+/// Every id that can be read of the members `ids`, with its path; of a list as many as the longest that is sound may name.
 #[must_use]
 pub fn named(body: &Json, ids: &[(&str, Names)]) -> Vec<(String, Named)> {
     let mut found = Vec::new();
@@ -45,7 +43,7 @@ pub fn named(body: &Json, ids: &[(&str, Names)]) -> Vec<(String, Named)> {
                 continue;
             }
         };
-        for (at, item) in value.as_list().unwrap_or_default().iter().take(LISTED_MAX).enumerate() {
+        for (at, item) in value.as_list().unwrap_or_default().iter().take(TEAM_MEMBERS_MAX).enumerate() {
             found.extend(one(item, of_each).map(|it| (format!("{name}.{at}"), it)));
         }
     }

@@ -185,6 +185,10 @@ async fn faults_of_form_and_of_ids_are_told_at_once() {
             (400, kind, fields.iter().map(|it| (*it).to_owned()).collect())
         );
     }
+    // As long a list as a sound one may be is looked at to its end.
+    let many: Vec<String> = (0..1_001).map(|n| format!("prp_{n:026}")).collect();
+    let told = office.post("teams", json!({ "memberIds": many })).await.fields();
+    assert!(told.contains(&"memberIds.999".to_owned()) && !told.contains(&"memberIds.1000".to_owned()));
     let odd = json!({ "tier": "odd", "sponsor": prp });
     let mut told = office.patch(&agent, odd.clone()).await.fields();
     told.sort();

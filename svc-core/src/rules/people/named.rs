@@ -5,6 +5,7 @@
 use crate::refusal::FieldError;
 use crate::rules::gateway::routing;
 use crate::state::people::{Principal, Team};
+use crate::store::Row as _;
 use crate::turn::{Halt, Scope};
 use crate::value::id::{PrincipalId, ProfileId, TeamId, WorkspaceId};
 use crate::value::text::ClassId;
@@ -74,6 +75,12 @@ pub fn faults(
     workspace: WorkspaceId,
     named: &[(String, Named)],
 ) -> Result<Vec<FieldError>, Halt> {
+    let row = |it: &Named| match it {
+        Named::Principal(id) | Named::Sponsor(id) | Named::Member(id) => Some(Principal::key(*id)),
+        Named::Team(id) => Some(Team::key(*id)),
+        Named::TaskClass(_) | Named::Profile(_) => None,
+    };
+    scope.want(&named.iter().filter_map(|(_, it)| row(it)).collect::<Vec<_>>())?;
     let mut faults = Vec::new();
     for (field, it) in named {
         faults.extend(fault(scope, workspace, field, it)?);
