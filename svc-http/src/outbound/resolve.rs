@@ -147,6 +147,8 @@ impl Looks {
         }
         let (tell, found) = watch::channel(None);
         under_way.insert(host.into(), found.clone());
+        // A runtime that ends drops what it is given here, and its end with it, which takes the lock itself.
+        drop(under_way);
         let ends = Ends { host: host.into(), under_way: Arc::clone(&self.under_way) };
         tokio::task::spawn_blocking(move || {
             let told = look(&ends.host).map_err(|error| (error.kind(), error.to_string().into()));
