@@ -20,6 +20,7 @@ use svc_core::rules::people::usage::{Usage, usage};
 use svc_core::state::gate::{Agent, Mandate};
 use svc_core::state::people::{Credential, Reach, Right};
 use svc_core::store::{Key, Range, Row as _};
+use svc_core::turn::{Halt, Scope};
 use svc_core::value::digest::Digest;
 use svc_core::value::id::{AgentId, MandateId, WorkspaceId};
 use svc_core::value::link::Index;
@@ -273,9 +274,9 @@ impl Place<'_> {
                 Err(it) if it.kind() == Kind::NotReady => it,
                 held => return shown(&held?, self.now),
             };
-            let planned = self.service.read(|scope| recount::plan(scope, &change))?;
-            let asker = Asker::of(&self.by, self.workspace);
-            change.counted = Some(count(self.service, asker, planned.ok_or(refused)?).await?);
+            let (asker, asked) = (Asker::of(&self.by, self.workspace), change.clone());
+            let plan = move |scope: &mut Scope<'_>| recount::plan(scope, &asked);
+            change.counted = Some(count(self.service, asker, refused, plan).await?);
         }
         // The agent acts faster than its actions are counted: pause the mandate first.
         Err(Refusal::not_ready())
@@ -342,13 +343,21 @@ fn recent(service: &GateService, agent: &Arc<Agent>) -> Result<(Map<String, Valu
     Ok((shown, lately.month))
 }
 
-/// Adds up a mandate's own actions in the periods that change, not on a thread that serves others: there may be very many.
+/// Adds up a mandate's own actions in the periods that change, not on a thread that serves others: there may be very many. What is to be
+/// added up is planned when it is its turn, as whatever the agent does from then on makes the sums void.
 ///
 /// # Errors
-/// Those of scanning; `not_ready` where the asker has asked for too much already.
-pub(super) async fn count(service: &GateService, asker: Asker, mut sums: Recount) -> Result<Recount, Refusal> {
+/// `refused` where no period changes, and it was refused for something else; those of scanning; `not_ready` where the asker has asked for
+/// too much already.
+pub(super) async fn count(
+    service: &GateService,
+    asker: Asker,
+    refused: Refusal,
+    plan: impl Fn(&mut Scope<'_>) -> Result<Option<Recount>, Halt> + Send + 'static,
+) -> Result<Recount, Refusal> {
     let gate = service.gate.clone();
     let add = move |awaited: &Awaited| {
+        let mut sums = gate.read(plan).map_err(refusal)?.ok_or(refused)?;
         gate.count_while(&mut sums, &|| awaited.go_on()).map_err(refusal)?;
         Ok(sums)
     };

@@ -12,6 +12,7 @@ use svc_core::rules::people::keys::NewKey;
 use svc_core::rules::people::show;
 use svc_core::state::people::Application;
 use svc_core::store::{Range, Row as _};
+use svc_core::turn::Scope;
 use svc_core::value::Id as _;
 use svc_core::value::link::Index;
 use svc_store::COUNTS_MAX;
@@ -95,9 +96,9 @@ async fn approved(service: &GateService, approve: &mut ApproveApplication) -> Re
             Err(it) if it.kind() == Kind::NotReady => it,
             done => return done,
         };
-        let planned = service.read(|scope| plan(scope, approve))?;
-        let asker = Asker::of(&By::Person(approve.by), approve.by.workspace);
-        approve.counted = Some(agents::count(service, asker, planned.ok_or(refused)?).await?);
+        let (asker, asked) = (Asker::of(&By::Person(approve.by), approve.by.workspace), approve.clone());
+        let plan = move |scope: &mut Scope<'_>| plan(scope, &asked);
+        approve.counted = Some(agents::count(service, asker, refused, plan).await?);
     }
     // The agent acts faster than its actions are counted: pause the mandate first.
     Err(Refusal::not_ready())
