@@ -435,11 +435,8 @@ impl Gate {
     /// The store does not answer or the queue is full; `not_ready` where a record of the workspace's has found no place, as it cannot
     /// be read.
     pub fn place(&self, workspace: WorkspaceId) -> Result<(), Failure<StoreError>> {
-        let placed = timers::place(self.core(), svc_core::value::link::shard(workspace))?;
-        if !placed.behind.contains(&workspace) {
-            return Ok(());
-        }
-        Err(placed.unread.unwrap_or(Failure::Contended))
+        let mut placed = timers::place(self.core(), svc_core::value::link::shard(workspace))?;
+        placed.behind.remove(&workspace).map_or(Ok(()), Err)
     }
 
     /// How many commands wait for each of its lanes, for whoever watches it.

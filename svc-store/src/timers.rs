@@ -2,7 +2,7 @@
 //!
 //! **Invariant:** nothing is decided here. A scan finds keys; the commands read them again and decide.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -204,14 +204,14 @@ pub(crate) struct Placed {
     pub(crate) any: bool,
     /// What was the matter first with a record that could not be read. It waits for its place, and those of others do not wait for it.
     pub(crate) unread: Option<Failure<StoreError>>,
-    /// In whose ledgers a record of theirs has found no place, as far as records tell whose they are.
-    pub(crate) behind: BTreeSet<WorkspaceId>,
+    /// In whose ledgers a record of theirs has found no place, as far as records tell whose they are, and why.
+    pub(crate) behind: BTreeMap<WorkspaceId, Failure<StoreError>>,
 }
 
 /// Gives waiting records of a shard their places, in the order of their commits. The order is the ledger's, so one step is
 /// done before the next is looked for.
 pub(crate) fn place(core: &Core, shard: u128) -> Result<Placed, Failure<StoreError>> {
-    let (mut placed, mut behind) = (Placed::default(), BTreeSet::new());
+    let (mut placed, mut behind) = (Placed::default(), BTreeMap::new());
     let mut range = Range::all(Index::Unplaced, shard, PLACED_MAX);
     for _ in 0..SCANS_MAX {
         let listed = scan_each(core, &range)?;
@@ -225,8 +225,9 @@ pub(crate) fn place(core: &Core, shard: u128) -> Result<Placed, Failure<StoreErr
                 Ok(found) if is_of(&found, &placed.behind) => {}
                 Ok(found) => waiting.push(found),
                 Err(error) => {
-                    behind.extend(error.whose());
+                    let whose = error.whose();
                     let error = if let Key::Entry(record) = key { error.of_record(record) } else { error };
+                    behind.extend(whose.map(|it| (it, Failure::Load(error.clone()))));
                     placed.unread = placed.unread.or(Some(Failure::Load(error)));
                 }
             }
@@ -236,7 +237,8 @@ pub(crate) fn place(core: &Core, shard: u128) -> Result<Placed, Failure<StoreErr
         let sequences = sequences(&waiting);
         let whose: Vec<WorkspaceId> = sequences.iter().map(|it| it.workspace).collect();
         let done = run_each(core, sequences.into_iter().map(Command::from).collect())?;
-        placed.behind.extend(whose.into_iter().zip(done).filter(|(_, is_done)| !is_done).map(|(whose, _)| whose));
+        let left = whose.into_iter().zip(done).filter(|(_, is_done)| !is_done);
+        placed.behind.extend(left.map(|(whose, _)| (whose, Failure::Contended)));
         if is_last {
             break;
         }
@@ -245,8 +247,8 @@ pub(crate) fn place(core: &Core, shard: u128) -> Result<Placed, Failure<StoreErr
     Ok(placed)
 }
 
-fn is_of(found: &Found, whose: &BTreeSet<WorkspaceId>) -> bool {
-    found.row.record.as_ref().and_then(Entry::peel).is_some_and(|it| whose.contains(&it.workspace))
+fn is_of(found: &Found, whose: &BTreeMap<WorkspaceId, Failure<StoreError>>) -> bool {
+    found.row.record.as_ref().and_then(Entry::peel).is_some_and(|it| whose.contains_key(&it.workspace))
 }
 
 /// Has commands done and waits for them; whether all of them were. A full queue or a store that does not answer ends the
