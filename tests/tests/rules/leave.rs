@@ -497,6 +497,7 @@ fn a_role_meanwhile_brings_back_nothing_that_was_left() {
     let (name, token) = (None, Digest::of("back"));
     let back = InviteMember { workspace, by: by(), email, name, role: Role::Member, teams: None, token, mailed: None };
     world.run(back).unwrap();
+    world.clock().advance(Span::millis(2));
     let role = Some(Role::Admin);
     world.run(ChangeMember { workspace, by: by(), principal: sponsor.principal, role, teams: None }).unwrap();
     assert_eq!(world.row::<Agent>(first.agent).sponsor, Some(sponsor.principal), "nothing has followed yet");
