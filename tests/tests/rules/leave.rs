@@ -29,9 +29,10 @@ use svc_core::turn::Scope;
 use svc_core::value::Span;
 use svc_core::value::digest::{CredentialId, Digest};
 use svc_core::value::id::PrincipalId;
-use svc_core::value::text::{ClassId, Email, Label, ModelName, TaskId, UpstreamName, UrlText};
+use svc_core::value::text::{ClassId, Label, ModelName, TaskId, UpstreamName, UrlText};
 
 use super::PAY;
+use super::members::invitation;
 use svc_core::testing::world::{payment, terms};
 
 /// An agent that acts for a member and is sponsored by another, with both of them and the owner.
@@ -491,15 +492,12 @@ fn a_role_meanwhile_brings_back_nothing_that_was_left() {
     let mut world = World::new();
     let (first, owner, _, sponsor) = entrusted(&mut world);
     let email = world.row::<Principal>(sponsor.principal).email.clone();
-    let workspace = owner.workspace;
-    let by = || By::Person(owner);
     remove(&mut world, &owner, sponsor.principal);
-    let (name, token) = (None, Digest::of("back"));
-    let back = InviteMember { workspace, by: by(), email, name, role: Role::Member, teams: None, token, mailed: None };
-    world.run(back).unwrap();
+    world.run(invitation(owner, email.as_str(), Role::Member, "back")).unwrap();
     world.clock().advance(Span::millis(2));
     let role = Some(Role::Admin);
-    world.run(ChangeMember { workspace, by: by(), principal: sponsor.principal, role, teams: None }).unwrap();
+    let (workspace, by) = (owner.workspace, By::Person(owner));
+    world.run(ChangeMember { workspace, by, principal: sponsor.principal, role, teams: None }).unwrap();
     assert_eq!(world.row::<Agent>(first.agent).sponsor, Some(sponsor.principal), "nothing has followed yet");
     world.advance(Span::seconds(1));
     assert_eq!(world.row::<Agent>(first.agent).sponsor, None);
@@ -513,16 +511,7 @@ fn a_sponsor_who_is_invited_for_less_is_none() {
     let mut world = World::new();
     let owner = world.owner();
     let agent = world.agent().with_mandate(terms(PAY)).register();
-    let invite = |role, token| InviteMember {
-        workspace: owner.workspace,
-        by: By::Person(owner),
-        email: Email::parse("next@example.com").unwrap(),
-        name: None,
-        role,
-        teams: None,
-        token: Digest::of(token),
-        mailed: None,
-    };
+    let invite = |role, token| invitation(owner, "next@example.com", role, token);
     let MemberDone::Done { principal, .. } = world.run(invite(Role::Member, "first")).unwrap() else {
         panic!("it asks nobody")
     };

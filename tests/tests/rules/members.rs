@@ -492,6 +492,20 @@ fn an_erased_person_is_not_invited() {
     );
 }
 
+/// An invitation into this role and no team, by a link.
+pub(super) fn invitation(by: Person, email: &str, role: Role, token: &str) -> InviteMember {
+    InviteMember {
+        workspace: by.workspace,
+        by: By::Person(by),
+        email: Email::parse(email).unwrap(),
+        name: None,
+        role,
+        teams: None,
+        token: Digest::of(token),
+        mailed: None,
+    }
+}
+
 /// Whoever invited somebody as less holds their link, and does not come in by it as the owner whom others have made of them: they are
 /// invited once more, by an owner.
 #[test]
@@ -499,16 +513,7 @@ fn a_link_of_before_lets_no_owner_in() {
     let mut world = World::new();
     let (owner, admin) = (world.owner(), world.person(Role::Admin));
     let workspace = world.workspace();
-    let invite = |by: Person, role, token: &str| InviteMember {
-        workspace,
-        by: By::Person(by),
-        email: Email::parse("next@example.com").unwrap(),
-        name: None,
-        role,
-        teams: None,
-        token: Digest::of(token),
-        mailed: None,
-    };
+    let invite = |by, role, token: &str| invitation(by, "next@example.com", role, token);
     let come = |world: &mut World, token: &str| {
         let (cookie, pending) = (Digest::of("cookie"), Digest::of("pending"));
         world.run(StartSession { shown: Shown::Link(Digest::of(token)), cookie, pending }).map_err(|it| it.kind())
