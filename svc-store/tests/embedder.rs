@@ -109,6 +109,34 @@ fn a_receipt_is_verified_by_its_text() {
     assert_eq!(fault(&good, 4_900), Some(Fault::AlreadyConsumed));
 }
 
+/// A task awaits the verdict: of many that race with one receipt one has a yes.
+#[test]
+fn a_receipt_is_verified_by_a_task() {
+    let home = tempfile::tempdir().unwrap();
+    let gate = Gate::open(home.path(), AT).unwrap();
+    let allowed = shopper(&gate).authorize(payment(4_900, "EUR", "shop.example.com")).unwrap();
+    let receipt: Arc<str> = allowed.receipt().unwrap().into();
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let verdicts: Vec<_> = runtime.block_on(async {
+        let asked: Vec<_> = (0..8)
+            .map(|_| {
+                let (gate, receipt) = (gate.clone(), Arc::clone(&receipt));
+                let domain = Some("shop.example.com".parse().unwrap());
+                let charge = Charge { amount: Amount::new(4_900).unwrap(), currency: "EUR".parse().unwrap(), domain };
+                tokio::spawn(async move { gate.verify_async(&receipt, Some(charge), Some("payment")).await })
+            })
+            .collect();
+        let mut verdicts = Vec::new();
+        for task in asked {
+            verdicts.push(task.await.unwrap().unwrap().fault);
+        }
+        verdicts
+    });
+    assert_eq!(verdicts.iter().filter(|it| it.is_none()).count(), 1, "{verdicts:?}");
+    assert_eq!(verdicts.iter().filter(|it| **it == Some(Fault::AlreadyConsumed)).count(), 7, "{verdicts:?}");
+    assert!(runtime.block_on(gate.verify_async("no receipt", None, None)).unwrap().fault == Some(Fault::Malformed));
+}
+
 /// A gate that has to be there already is not made where it is not.
 #[test]
 fn a_gate_that_is_there_is_opened_and_none_is_made() {
