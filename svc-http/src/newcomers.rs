@@ -13,9 +13,9 @@ use tokio::time::Instant;
 
 use crate::pulse::Pulse;
 
-/// How often those that wait are looked for, at most: there are many.
+/// How often those that wait are looked for, at most: there are many. For so long they are kept in mind.
 const LOOK_PERIOD: Duration = Duration::from_millis(100);
-/// So many of those that have waited longest are kept in mind until the next look.
+/// So many of those that have waited longest are kept in mind.
 const NAMED_MAX: usize = 256;
 
 /// The connections that there are.
@@ -69,8 +69,8 @@ impl Seats {
     /// Has the one leave that has waited longest; whether there is one.
     pub(crate) fn make_room(&self, now: Instant) -> bool {
         let mut known = self.known();
-        let is_due = known.looked.is_none_or(|it| now.saturating_duration_since(it) >= LOOK_PERIOD);
-        if known.named.is_empty() && is_due {
+        // Those that are left of an earlier look may have asked and waited again since: others have waited longer.
+        if known.looked.is_none_or(|it| now.saturating_duration_since(it) >= LOOK_PERIOD) {
             known.look(now);
         }
         while let Some(waiter) = known.named.pop() {
@@ -116,13 +116,41 @@ impl Seat {
 
 impl Drop for Seat {
     fn drop(&mut self) {
-        self.seats.known().seats.remove(&self.number);
+        let mut known = self.seats.known();
+        known.seats.remove(&self.number);
+        // It may be among those that are kept in mind, and its place is free already: another has to leave.
+        self.waiter.since.store(0, Ordering::Relaxed);
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Those that went, or asked anew, after they were looked for make no room: whoever waits longest now does.
+    #[tokio::test]
+    async fn who_is_gone_makes_no_room() {
+        let seats = Seats::new();
+        let at = |ms: u64| seats.began + Duration::from_millis(ms);
+        let enter = |since: u64| {
+            let seat = seats.enter(Arc::default());
+            seat.note(Some(at(since)));
+            seat
+        };
+        let (first, gone, asks, stays) = (enter(1), enter(2), enter(3), enter(4));
+        assert!(seats.make_room(at(10)));
+        first.asked_to_leave().await;
+        drop(gone);
+        assert!(seats.make_room(at(20)), "the next one has not gone");
+        asks.asked_to_leave().await;
+        asks.note(Some(at(30)));
+        let late = enter(25);
+        assert!(seats.make_room(at(40)));
+        stays.asked_to_leave().await;
+        asks.note(Some(at(150)));
+        assert!(seats.make_room(at(200)));
+        late.asked_to_leave().await;
+    }
 
     /// The one that has waited longest leaves first, one at work never does, and those that are gone are not asked.
     #[tokio::test]
