@@ -7,13 +7,15 @@ use svc_http::config::Config;
 const OTHERS: u64 = 4;
 /// And no fewer than these: what the server opens before anybody has connected is most of them.
 const OTHERS_MIN: u64 = 128;
+/// What is asked for first where the system does not take all that it says it allows.
+const HANDLES_MAX: u64 = 1 << 20;
 
 /// Lets this process have as many files open as the system allows it, and no more connections than that has room for: one beyond it would
 /// neither be answered nor refused.
 pub(crate) fn raise(config: &mut Config) {
-    let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
+    let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
     // Where the system takes no such limit the one that is in force stays.
-    let _ = setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum });
+    let _ = wished(current, maximum).find(|it| setrlimit(Resource::Nofile, Rlimit { current: *it, maximum }).is_ok());
     let Some(handles) = getrlimit(Resource::Nofile).current else { return };
     let room = connections_of(handles);
     if config.limits.connections > room {
@@ -23,6 +25,15 @@ pub(crate) fn raise(config: &mut Config) {
         );
         config.limits.connections = room;
     }
+}
+
+/// What is asked for, one after the other until it is given: all that is allowed, and less where the system has a bound of its own that it
+/// does not tell here. macOS takes no limit without an end, and begins with 256.
+fn wished(current: Option<u64>, maximum: Option<u64>) -> impl Iterator<Item = Option<u64>> {
+    let less = std::iter::successors(Some(HANDLES_MAX), |it| Some(it / 2).filter(|it| *it > 0));
+    let allowed = move |it: &u64| maximum.is_none_or(|maximum| *it < maximum);
+    let more = move |it: &u64| current.is_some_and(|current| *it > current);
+    std::iter::once(maximum).chain(less.filter(allowed).take_while(more).map(Some))
 }
 
 /// What is wrong where a process that is started from here may not have as many files open as its connections take.
@@ -43,6 +54,20 @@ fn connections_of(handles: u64) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// The first limit that a system takes which has a bound of its own, and nothing below what is in force.
+    #[test]
+    fn a_system_may_take_less_than_it_allows() {
+        let taken = |bound: u64, current, maximum| {
+            let takes = |it: &Option<u64>| it.is_some_and(|it| it <= bound);
+            wished(current, maximum).find(takes).flatten()
+        };
+        assert_eq!(taken(61_440, Some(256), None), Some(32_768), "as on macOS");
+        assert_eq!(taken(u64::MAX, Some(1_024), Some(524_288)), Some(524_288), "as on Linux");
+        assert_eq!(taken(100_000, Some(1_024), Some(524_288)), Some(65_536));
+        assert_eq!(taken(300, Some(256), None), None, "256 are in force");
+        assert_eq!(taken(61_440, None, None), None, "without an end, it is left so");
+    }
 
     /// A quarter of all handles is left to the rest, and never so few that a connection takes what the database needs.
     #[test]
