@@ -74,9 +74,11 @@ const STATEMENTS_KEPT: usize = 256;
 /// What every connection that writes is set to. Checkpoints have their own thread. A commit that splits a page makes SQLite
 /// look through the whole page cache once, so a larger cache makes small commits dearer; what 4 MiB do not hold is in the
 /// system's own cache, and reading it from there costs no more than that look. A cell that is let go is overwritten at once: what
-/// is erased later may have stood in it before its row was written anew.
-const SETTINGS: &str = "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA wal_autocheckpoint=0; \
-     PRAGMA cache_size=-4000; PRAGMA temp_store=MEMORY; PRAGMA journal_size_limit=104857600; PRAGMA secure_delete=FAST;";
+/// is erased later may have stood in it before its row was written anew. macOS has its disks write what they hold in memory where it is
+/// asked for by `fullfsync` alone, which does nothing elsewhere.
+const SETTINGS: &str = "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA fullfsync=ON; \
+     PRAGMA checkpoint_fullfsync=ON; PRAGMA wal_autocheckpoint=0; PRAGMA cache_size=-4000; \
+     PRAGMA temp_store=MEMORY; PRAGMA journal_size_limit=104857600; PRAGMA secure_delete=FAST;";
 
 /// A database in a directory. Clones share it; it closes with the last of them.
 #[derive(Clone, Debug)]

@@ -277,6 +277,12 @@ fn an_answer_survives_a_crash() {
     let (dir, store) = open();
     let mut session = store.writer().unwrap();
     let stamp = apply(&mut session, vec![new(&roster(1, 1))]);
+    // A loss of power cannot be had here; that the disk is asked for it can.
+    let set = "SELECT (SELECT synchronous FROM pragma_synchronous), (SELECT fullfsync FROM pragma_fullfsync), \
+               (SELECT checkpoint_fullfsync FROM pragma_checkpoint_fullfsync)";
+    let read = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?));
+    let told: (i64, i64, i64) = session.parts().unwrap().0.query_row(set, [], read).unwrap();
+    assert_eq!(told, (2, 1, 1), "synchronous=FULL, and what macOS needs besides");
     let after = as_a_crash_leaves(dir.path());
     let reopened = SqliteStore::existing(after.path()).unwrap();
     assert_eq!(at(&mut reopened.writer().unwrap(), Roster::key(workspace(1))).0, stamp);
