@@ -1,5 +1,8 @@
 //! The `svc` command.
 
+#[cfg(not(unix))]
+compile_error!("the `svc` program runs on Linux and macOS, and on Windows in WSL; the libraries build on Windows too");
+
 mod cli;
 mod hook;
 

@@ -47,6 +47,7 @@ mod error;
 pub mod evidence;
 mod feed;
 mod fleet;
+mod flush;
 mod following;
 mod gate;
 mod health;

@@ -20,6 +20,7 @@ use svc_core::value::seed::Seed;
 use zeroize::{Zeroize as _, Zeroizing};
 
 use crate::error::StoreError;
+use crate::flush::flush_names;
 
 /// The master key's name in the data directory.
 pub const MASTER_KEY: &str = "master.key";
@@ -134,8 +135,8 @@ impl MasterKey {
             Err(cause) if cause.kind() == ErrorKind::NotFound => {}
             Err(cause) => return Err(told(cause)),
         }
-        let sync = || fs::File::open(directory)?.sync_all();
-        sync().and_then(|()| fs::rename(directory.join(NEXT_KEY), &path)).and_then(|()| sync()).map_err(told)
+        let renamed = flush_names(directory).and_then(|()| fs::rename(directory.join(NEXT_KEY), &path));
+        renamed.and_then(|()| flush_names(directory)).map_err(told)
     }
 
     fn make_as(directory: &Path, called: &str) -> Result<Self, StoreError> {
@@ -152,7 +153,7 @@ impl MasterKey {
         });
         // What cannot be taken away is left: its name says that it is partial, and it is this user's alone.
         let _ = fs::remove_file(&partial);
-        let written = written.and_then(|()| fs::File::open(directory)?.sync_all());
+        let written = written.and_then(|()| flush_names(directory));
         match written {
             Ok(()) => Ok(Self::new(Secret::new(*key))),
             Err(cause) if cause.kind() == ErrorKind::AlreadyExists => {

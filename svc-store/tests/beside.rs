@@ -65,6 +65,7 @@ fn a_schema_that_becomes_newer_ends_deciding() {
 /// While a server holds the lock of the directory nobody else brings an older schema up to date; the server itself does, and where
 /// there is none a command does.
 #[test]
+#[cfg(unix)] // Windows opens no directory, so none is locked there.
 fn an_older_schema_is_left_to_the_server_that_runs() {
     let directory = tempfile::tempdir().unwrap();
     drop(SqliteStore::open(directory.path()).unwrap());
@@ -100,6 +101,7 @@ fn an_older_schema_is_left_to_the_server_that_runs() {
 /// A lock on the directory without a log beside the database is told as what it is: nobody says that a file was moved, which may be
 /// another program's lock. Nothing is copied or read meanwhile.
 #[test]
+#[cfg(unix)] // Windows opens no directory, so none is locked there.
 fn a_lock_without_a_log_is_told_as_that() {
     let directory = tempfile::tempdir().unwrap();
     drop(SqliteStore::open(directory.path()).unwrap());

@@ -22,6 +22,7 @@ use super::schema::{Marks, marks};
 use super::session::load_row;
 use super::{BUSY, DATABASE, SCHEMA, exists, left, look, scan, served};
 use crate::error::StoreError;
+use crate::flush::flush_names;
 use crate::read_back;
 
 /// Pages that are copied between two tellings of how far it is.
@@ -287,7 +288,9 @@ impl Partial {
     /// Flushes the file, gives it its name, and flushes that.
     fn keep_as(self, to: &Path) -> Result<(), StoreError> {
         let failed = |doing| move |cause| StoreError::file(to, doing, cause);
-        fs::File::open(&self.0).and_then(|it| it.sync_all()).map_err(failed("it cannot be flushed to the disk"))?;
+        // For writing: Windows flushes no file that is open for reading alone.
+        let file = fs::OpenOptions::new().write(true).open(&self.0);
+        file.and_then(|it| it.sync_all()).map_err(failed("it cannot be flushed to the disk"))?;
         // A second name is given only where there is none, and where the disk gives no second names, a moment after a look.
         match fs::hard_link(&self.0, to) {
             Ok(()) => {}
@@ -296,7 +299,7 @@ impl Partial {
             Err(_) => fs::rename(&self.0, to).map_err(failed("it cannot be given its name"))?,
         }
         drop(self);
-        fs::File::open(parent_of(to)).and_then(|it| it.sync_all()).map_err(failed("its directory cannot be flushed"))
+        flush_names(parent_of(to)).map_err(failed("its directory cannot be flushed"))
     }
 }
 

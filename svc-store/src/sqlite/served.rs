@@ -30,8 +30,9 @@ pub(super) fn keep_out(path: &Path, found: Option<i64>) -> Result<Option<File>, 
     }
 }
 
-/// That the log and its index lie beside the database at `path` if a server works on it, or whatever else holds the directory as one does. They are made anew by the first read that does
-/// not find them: what the server has committed is not in those, and what is committed to them it never sees.
+/// That the log and its index lie beside the database at `path` if a server works on it, or whatever else holds the directory as one
+/// does. They are made anew by the first read that does not find them: what the server has committed is not in those, and what is
+/// committed to them it never sees.
 ///
 /// # Errors
 /// [`StoreError::WithoutLog`].
