@@ -83,7 +83,7 @@ pub(crate) fn put(object: &mut serde_json::Value, name: &str, value: serde_json:
 /// # Errors
 /// `invalid_json`.
 pub fn parse(body: &[u8]) -> Result<Json, Refusal> {
-    Json::parse(body).map_err(|why| Refusal::invalid_json(why.to_string()))
+    Json::parse(body).map_err(|why| Refusal::invalid_json(format!("the body {why}")))
 }
 
 /// Reads the JSON of a body whose members are all optional: no body is an empty object (CONTRACT 1).

@@ -8,6 +8,7 @@ use std::ops::Range;
 
 use serde::de::{self, DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde::ser::{Serialize, SerializeMap, SerializeSeq, Serializer};
+use serde_json::error::Category;
 
 pub use super::number::{Finite, Number, SAFE_INTEGER_MAX, has_exact_numbers};
 use super::number::{literals, within_doubles};
@@ -36,7 +37,7 @@ pub enum Json {
     Object(Vec<(String, Self)>),
 }
 
-/// Why bytes are not JSON: one clause for people.
+/// Why bytes are not JSON, as one clause for people of which they are the subject: "is nested deeper than 64 levels".
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Malformed(String);
 
@@ -50,6 +51,9 @@ impl Json {
     pub fn parse(bytes: &[u8]) -> Result<Self, Malformed> {
         let text = std::str::from_utf8(bytes)
             .map_err(|fault| Malformed(format!("is not UTF-8 from byte {} on", fault.valid_up_to())))?;
+        if text.trim_ascii().is_empty() {
+            return Err(Malformed("is empty".to_owned()));
+        }
         let mut json = read(text).or_else(|why| within_doubles(text).map_or(Err(why), |it| read(&it)))?;
         if json.has(&|it| it.may_be_literal()) {
             mark(&mut json, text, &mut literals(text));
@@ -143,7 +147,10 @@ impl Json {
 
 impl Malformed {
     fn from_reader(fault: serde_json::Error) -> Self {
-        Self(fault.to_string())
+        match fault.classify() {
+            Category::Data => Self(fault.to_string()),
+            Category::Io | Category::Syntax | Category::Eof => Self(format!("is not JSON: {fault}")),
+        }
     }
 }
 
@@ -435,7 +442,8 @@ pub(super) mod tests {
         let reason = |text: &str| Json::parse(text.as_bytes()).unwrap_err().to_string();
         assert!(reason("{\"amount\":1,\"amount\":2}").contains("holds the member name `amount` twice"));
         assert!(reason(&"[".repeat(100)).contains("is nested deeper than 64 levels"));
-        assert!(reason("{").contains("EOF"));
+        assert!(reason("{").starts_with("is not JSON: EOF"));
+        assert_eq!((reason(""), reason(" \n")), ("is empty".to_owned(), "is empty".to_owned()));
         assert!(reason("{\"a\\nb\":1,\"a\\nb\":2}").contains(r"`a\nb`"));
         let long = "n".repeat(10_000);
         assert!(reason(&format!("{{\"{long}\":1,\"{long}\":2}}")).len() < 200);

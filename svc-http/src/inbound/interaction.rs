@@ -9,6 +9,8 @@ use svc_core::value::id::ApprovalId;
 use svc_core::value::json::Json;
 use url::form_urlencoded;
 
+use crate::wire::parse;
+
 /// Characters of a type that is not known here, and of a challenge.
 const WORD_MAX: usize = 200;
 /// Characters of the address that answers to a press are sent to.
@@ -59,7 +61,7 @@ impl Interaction {
     /// `invalid_json`, or `invalid_request` naming what is missing.
     pub fn read(body: &[u8], is_json: bool) -> Result<Self, Refusal> {
         if is_json {
-            return Self::of_event(&Json::parse(body).map_err(|why| Refusal::invalid_json(why.to_string()))?);
+            return Self::of_event(&parse(body)?);
         }
         let (mut payload, mut checks) = (None, false);
         for (name, value) in form_urlencoded::parse(body) {
