@@ -163,9 +163,12 @@ fn without_user(text: &str) -> String {
     text.rsplit_once('@').map_or_else(|| text.to_owned(), |(_, host)| format!("…@{host}"))
 }
 
+/// What commands that ask a server read, and what the first start prints.
+const OF_CLIENTS: [&str; 2] = ["SVC_URL", "SVC_AGENT_KEY"];
+
 /// Whose name that is no setting's is.
 fn foreign(name: &str) -> Foreign {
-    if matches!(name, "SVC_URL" | "SVC_AGENT_KEY") || name.starts_with("SVC_HOOK_") {
+    if OF_CLIENTS.contains(&name) || name.starts_with("SVC_HOOK_") {
         Foreign::Known
     } else if name == "SVC_PORT" || name.starts_with("SVC_PORT_") || name.starts_with("SVC_SERVICE_") {
         Foreign::Platform
@@ -312,7 +315,8 @@ fn nearest(name: &str) -> &'static str {
 
 /// The name in the environment that is nearest to `name`.
 fn nearest_env(name: &str) -> String {
-    KEYS.iter().map(Key::env).min_by_key(|env| distance(env, name)).unwrap_or_default()
+    let known = KEYS.iter().map(Key::env).chain(OF_CLIENTS.map(str::to_owned));
+    known.min_by_key(|env| distance(env, name)).unwrap_or_default()
 }
 
 /// What to do about a name that is no setting, where `near` is the nearest that is one: only what is near can have been meant.

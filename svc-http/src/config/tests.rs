@@ -201,13 +201,15 @@ fn unknown_keys_are_refused_and_the_nearest_is_named() {
 fn what_is_far_from_every_key_is_no_slip() {
     let folder = directory("[plans.gold]\nagents = 5\n[plans.fre]\nagents = 5\n");
     let mut sources = in_directory(&folder);
-    sources.environment = environment(&[("SVC_FOO", "1"), ("SVC_DATE", "x")]);
+    sources.environment = environment(&[("SVC_FOO", "1"), ("SVC_DATE", "x"), ("SVC_URLL", "x"), ("SVC_AGENTKEY", "x")]);
     let all = faults(sources);
     let told = |name: &str| all.iter().find(|it| it.starts_with(&format!("`{name}`"))).unwrap().clone();
     assert!(told("SVC_FOO").contains(" / No setting has a name like it (the nearest is `SVC_"), "{all:?}");
     assert!(told("plans.gold").contains(" / No setting has a name like it (the nearest is `plans."), "{all:?}");
     assert!(told("plans.fre").contains(" / Did you mean `plans.free.agents`? "), "{all:?}");
     assert!(told("SVC_DATE").contains(" / Did you mean `SVC_DATA`? "), "{all:?}");
+    assert!(told("SVC_URLL").contains(" / Did you mean `SVC_URL`? "), "{all:?}");
+    assert!(told("SVC_AGENTKEY").contains(" / Did you mean `SVC_AGENT_KEY`? "), "{all:?}");
 }
 
 /// What container platforms set is told of and passed over; what other commands read is known.

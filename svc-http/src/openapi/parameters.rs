@@ -173,7 +173,10 @@ fn in_header(op: Op, name: &str) -> (&'static str, Option<Value>) {
             let told = "Makes a repeated request answer as the first did; random for each attempt, and nothing that the receipt tells.";
             return (".verify", Some(schemas::key(least, told)));
         }
-        "idempotency-key" => schemas::key(1, "Makes a repeated question the same action, while that is pending or allowed and for 7 days after."),
+        "idempotency-key" => schemas::key(
+            1,
+            "Makes a repeated question the same action, while that is pending or allowed and for 7 days after.",
+        ),
         "accept-encoding" => told("With `gzip`, the file is sent packed."),
         "if-none-match" => told("The `etag` of the file that the reader has."),
         "last-event-id" => told("The `id` of the last event that was read: what follows it is sent."),

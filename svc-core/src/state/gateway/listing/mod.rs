@@ -108,8 +108,7 @@ pub fn shipped() -> &'static Listing {
 /// # Errors
 /// Every fault of it with its dotted path; then nothing of it counts.
 pub fn read(text: &str) -> Result<Reading, Vec<FieldError>> {
-    let json = Json::parse(text.as_bytes())
-        .map_err(|why| vec![FieldError::whole(format!("the file {why}"))])?;
+    let json = Json::parse(text.as_bytes()).map_err(|why| vec![FieldError::whole(format!("the file {why}"))])?;
     if json.get("models").is_some_and(|it| it.as_list().is_some()) {
         return own::read(&json).map(|listing| Reading { listing, skipped: Vec::new() });
     }
