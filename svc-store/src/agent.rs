@@ -60,7 +60,8 @@ impl AgentHandle {
     /// Asks before acting, and waits for the decision on this thread.
     ///
     /// # Errors
-    /// [`Failure`]: without a decision there is no permission.
+    /// [`Failure`]: without a decision there is no permission. Refused as `invalid_api_key` where the key has ended, `agent_not_found` where
+    /// the agent was removed, `invalid_request` with every fault of the request, `idempotency_conflict` where its key was used for another.
     pub fn authorize(&self, request: Request) -> Result<Decided, Failure<StoreError>> {
         here(self.authorize_async(request))
     }

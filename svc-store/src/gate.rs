@@ -45,17 +45,18 @@ use crate::timers::{self, Timers};
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Settings {
-    /// Commands that wait for one lane at most; more are told to come again.
+    /// Commands that wait for one lane at most; more are told to come again. At least one: 0 is 1.
     pub queue_max: usize,
-    /// Commands of one commit at most.
+    /// Commands of one commit at most. At least one: 0 is 1.
     pub batch_max: usize,
-    /// Rows that a lane keeps in memory.
+    /// Rows that a lane keeps in memory; with 0 all of them are read anew for every batch.
     pub rows_kept: usize,
     /// Whether a thread of the gate sees to what is due. Without it [`Gate::tick`] does, when it is called.
     pub timers: bool,
     /// The key that secrets of integrations and of accounts are sealed under. Without one there are none.
     pub vault: Option<MasterKey>,
-    /// Records of one evidence bundle at most; the next one goes on behind it.
+    /// Records of one evidence bundle at most, 1 to [`RECORDS_MAX`], and the nearer of these where it is neither; the next one goes on
+    /// behind it.
     pub bundle_max: u64,
 }
 

@@ -54,10 +54,10 @@ impl Lanes {
             if !backend.waits() {
                 let health = Arc::clone(&sees.health);
                 let at_hand = AtHand { batch_max: lane.batch_max, lane: Mutex::new(lane), health };
-                lanes.queues.push(Arc::new(Queue::before(Box::new(at_hand), settings.queue_max)));
+                lanes.queues.push(Arc::new(Queue::before(Box::new(at_hand), settings.queue_max.max(1))));
                 continue;
             }
-            let queue = Arc::new(Queue::new(settings.queue_max));
+            let queue = Arc::new(Queue::new(settings.queue_max.max(1)));
             let mut lane = lane;
             let closing = Closing { queue: Arc::clone(&queue), health: Arc::clone(&sees.health) };
             let thread = std::thread::Builder::new()

@@ -36,6 +36,7 @@ use svc_core::testing::FakeClock;
 use svc_core::testing::fault::{Fault, Faulty, Operation};
 use svc_core::testing::world::{World, key, payment, request, terms};
 use svc_core::value::digest::Digest;
+use svc_core::value::id::ActionId;
 use svc_core::value::link::{Index, shard};
 use svc_core::value::text::{Email, Label, Note};
 use svc_core::value::{Id as _, Span};
@@ -525,6 +526,16 @@ fn a_gate_is_send_and_sync() {
     let Setup { gate, agents, .. } = setup(1, manual(), |_| None);
     let future = gate.submit(ask(agents[0], request("note.write")));
     sendable(&future);
+    sendable(&gate.verify_async("no receipt", None, None));
+    let everything = |agent: &svc_store::AgentHandle, action: ActionId| {
+        sendable(&agent.authorize_async(request("note.write")));
+        sendable(&agent.settle_async(action, OutcomeStatus::Completed, None));
+        sendable(&agent.get_async(action));
+        sendable(&agent.report_run_async(action, true));
+        sendable(&agent.until_decided(action));
+    };
+    // Compiling is the test: no agent has to ask.
+    let _ = everything;
     drop(gate);
     assert!(pollster::block_on(future).is_ok(), "an answer outlives the handle that asked");
 }
