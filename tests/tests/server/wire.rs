@@ -133,7 +133,7 @@ async fn decisions() {
     site.stop().await;
 }
 
-/// Every verdict's shape.
+/// Every shape of a verdict: a no has one, whatever its reason (`receipts_http.rs` has them all).
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn verdicts() {
     let site = Site::start().await;
