@@ -109,6 +109,19 @@ fn a_receipt_is_verified_by_its_text() {
     assert_eq!(fault(&good, 4_900), Some(Fault::AlreadyConsumed));
 }
 
+/// A gate of the smallest settings decides, one at a time.
+#[test]
+fn the_smallest_settings_decide() {
+    let home = tempfile::tempdir().unwrap();
+    let mut settings = Settings::default();
+    (settings.queue_max, settings.batch_max, settings.rows_kept, settings.bundle_max) = (0, 0, 0, 0);
+    let gate = Gate::open_with(home.path(), AT, None, &dalek, settings).unwrap();
+    let agent = shopper(&gate);
+    for amount in 1..4 {
+        assert!(agent.authorize(payment(amount, "EUR", "shop.example.com")).unwrap().receipt().is_some());
+    }
+}
+
 /// A task awaits the verdict: of many that race with one receipt one has a yes.
 #[test]
 fn a_receipt_is_verified_by_a_task() {
