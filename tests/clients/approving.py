@@ -76,6 +76,14 @@ def says(page, role, text):
     page.get_by_role(role).filter(has_text=text).wait_for()
 
 
+def deny(page):
+    """A no without a note: the first press asks for one."""
+    page.get_by_role("button", name="Deny").click()
+    says(page, "alert", "Why not?")
+    assert page.get_by_label("Note").evaluate("it => it === document.activeElement")
+    page.get_by_role("button", name="Deny").click()
+
+
 def signed_out(chromium, decision):
     """Nobody is told anything, and the way leads to signing in, there as the workspace has it, and back."""
     with phone(chromium) as page:
@@ -413,7 +421,7 @@ def two_persons(chromium, dev, cookie):
         page.get_by_role("button", name="Approve").click()
         says(page, "status", "Your yes is noted, the first of 2.")
         assert not page.get_by_role("button", name="Approve").count(), page.inner_text("main")
-        page.get_by_role("button", name="Deny").click()
+        deny(page)
         says(page, "status", "You denied it.")
     assert read(dev, decision)["state"] == "denied"
 
@@ -467,7 +475,7 @@ def what_a_tool_is_given(chromium, dev, cookie):
         assert page.locator("#summary").inner_text() == "Read the status page" + named and page.locator("#sum").inner_text() == "sh‹U+034F›el‹U+200D›l"
         assert "‹U+202E›Shop" in given and not page.locator("#input img").count(), given
         assert page.locator("#rest").is_hidden()
-        page.get_by_role("button", name="Deny").click()
+        deny(page)
         says(page, "status", "You denied it.")
         whole = {"10": "\u00e9", "9": [1e21, None, True], "Z": {"b": -0.5, "a": "\u2028\U0001f600"}, "ls": "la"}
         text = '{"10":"\u00e9","9":[1e+21,null,true],"Z":{"a":"\u2028\U0001f600","b":-0.5},"ls":"la"}'.encode()

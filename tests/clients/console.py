@@ -269,7 +269,7 @@ def around_by_keyboard(chromium, dev, cookie):
         page.goto(at(dev))
         press(page, "Look and decide First agent asks to pay EUR\u00a0315.00 to Example Cloud · cloud.example", exact=False)
         page.get_by_role("button", name="Deny").wait_for()
-        press(page, "Deny")
+        approving.deny(page)
         approving.says(page, "status", "You denied it.")
         press(page, "All approvals")
         page.get_by_text("Nothing waits for a person.").wait_for()

@@ -143,7 +143,7 @@ def where_it_is_decided(chromium, dev, cookie):
             assert f"Used this year EUR 50.00 of EUR 100.00, {told}; clears at 1 Jan" in matter, matter
             assert f"Used this year 2 of 9 actions, {told}; clears at 1 Jan" in matter, matter
             assert not axe.faults(page), axe.faults(page)
-            page.get_by_role("button", name="Deny").click()
+            approving.deny(page)
             approving.says(page, "status", "You denied it.")
             assert "Used this year" not in seen(page.locator("main")), "it is told where it is decided"
 

@@ -25,6 +25,7 @@ let turn = 0;
 let timer = 0;
 let busy = false;
 let ahead = 0;
+let asksWhy = true;
 let touched = Date.now();
 let moment = null;
 const known = new Map();
@@ -346,6 +347,13 @@ function setBusy(is) {
 }
 
 async function decide(choice, button) {
+  // Whoever asked does better where they know why not: it is asked for once, and left out by pressing again.
+  if (choice === "deny" && asksWhy && !part("note").value.trim()) {
+    asksWhy = false;
+    say("said", "Why not? Write it as a note, or press Deny again to send none.");
+    part("note").focus();
+    return;
+  }
   rest();
   const mine = ++turn;
   setBusy(true);
