@@ -120,6 +120,9 @@ enum Command {
         /// The client that runs it [default: found out from what it says; to install, look or take away: each that is there]
         #[arg(long, value_enum, value_name = "C", global = true)]
         client: Option<Client>,
+        /// Ask nothing, and say whether the gate is reached and knows the key
+        #[arg(long)]
+        test: bool,
         #[command(subcommand)]
         command: Option<HookCommand>,
     },
@@ -442,12 +445,17 @@ fn run(cli: Cli) -> Result<ExitCode, Problem> {
             dev::run(place.load(flags)?, dev::Wish { new_keys, json })
         }
         Command::Doctor { json } => doctor::run(place.load(Flags::default()), json),
-        Command::Hook { client, command: None } => Ok(crate::hook::run(client, place.config)),
-        Command::Hook { client, command: Some(HookCommand::Install(wish)) } => {
+        Command::Hook { test: true, command: Some(_), .. } => Err(Problem::new(
+            "`--test` is for the hook itself, and for none of its subcommands",
+            "Say `svc hook --test`.",
+        )),
+        Command::Hook { test: true, command: None, .. } => Ok(crate::hook::test(place.config)),
+        Command::Hook { client, command: None, .. } => Ok(crate::hook::run(client, place.config)),
+        Command::Hook { client, command: Some(HookCommand::Install(wish)), .. } => {
             hook::install(client, place.config.as_deref(), wish)
         }
-        Command::Hook { client, command: Some(HookCommand::Uninstall(wish)) } => hook::uninstall(client, wish),
-        Command::Hook { client, command: Some(HookCommand::Status { json }) } => {
+        Command::Hook { client, command: Some(HookCommand::Uninstall(wish)), .. } => hook::uninstall(client, wish),
+        Command::Hook { client, command: Some(HookCommand::Status { json }), .. } => {
             hook::status(client, place.config.as_deref(), json)
         }
         Command::Init { owner, json } => init::run(&place.load(Flags::default())?.config, &owner, json),

@@ -37,7 +37,7 @@ use svc_http::log::scrub;
 use svc_http::pages::quoted::in_line;
 
 pub(crate) use self::client::Client;
-use self::event::{Event, Moment, is_of_after};
+use self::event::{Event, Moment, is_of_after, projects};
 use self::place::Place;
 
 /// Bytes of what a client may say of one call.
@@ -134,6 +134,31 @@ pub(crate) fn run(client: Option<Client>, config: Option<PathBuf>) -> ExitCode {
         }
         Err(Refused(why)) => {
             complain(&format!("{REFUSES}{why}"));
+            ExitCode::from(REFUSED)
+        }
+    }
+}
+
+/// Looks whether the gate is reached and knows the key, as the hook would ask it. Nothing is asked of it, and nobody there is.
+pub(crate) fn test(config: Option<PathBuf>) -> ExitCode {
+    keep_panics_quiet();
+    let done = span().and_then(|span| {
+        let deadline = Deadline::from_now(span);
+        guarded(deadline, move || {
+            are_names_known()?;
+            let place = Place::find(config.as_deref(), &projects(&Json::Null))?;
+            before::look(&place, deadline).map(|()| format!("the gate at {} knows the key\n", place.url))
+        })
+    });
+    let written = |told: String| {
+        let mut out = io::stdout().lock();
+        let written = out.write_all(told.as_bytes()).and_then(|()| out.flush());
+        written.map_err(|error| Refused(format!("the answer cannot be written: {error}")))
+    };
+    match done.and_then(written) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(Refused(why)) => {
+            complain(&why);
             ExitCode::from(REFUSED)
         }
     }

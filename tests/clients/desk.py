@@ -53,7 +53,7 @@ class Desk:
         """Puts the hook into the client's settings."""
         install = [BINARY, "hook", "install", "--client", client, "--yes", "--json"]
         done = subprocess.run(install, env=self.environment, cwd=self.project, capture_output=True, text=True, check=True)
-        assert json.loads(done.stdout)["installed"][0]["tested"] == "allow", done
+        assert json.loads(done.stdout)["installed"][0]["tested"] is True, done
 
     def lose(self, client, signal):
         """Puts a program in the place of the hook that ends by a signal, or none at all."""

@@ -40,7 +40,7 @@ def test_a_yes_alone_changes_the_settings():
             assert no == b"\x03" or f"{settings} was not changed" in shown, shown
         for yes in (b"y\n", b"yes\n", b" Y \n"):
             shown, ended = answer(yes, "install")
-            assert ended == 0 and "tested once; the gate answered `allow`" in shown, (yes, ended, shown)
+            assert ended == 0 and "tested once; the gate at http://127.0.0.1:" in shown, (yes, ended, shown)
             written = settings.read_text()
             assert '"onFailure": "block"' in written and '"model": "mine"' in written, written
             added = [line[2:] for line in shown.splitlines() if line.startswith("+ ")]

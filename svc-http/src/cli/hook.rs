@@ -5,7 +5,7 @@ use std::io::{self, IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::Change;
 use super::output::{Problem, note, print, print_json, quoted};
@@ -15,8 +15,6 @@ use crate::hook::{Client, Refused};
 use svc_http::config::BaseUrl;
 use svc_http::difference::difference;
 
-/// The tool that a test asks about.
-const TESTED: &str = "svc_hook_test";
 /// What a file of the hook's own begins with that is made here.
 const OWN_FILE: &str =
     "# Where `svc hook` asks: `url`, `agentKey` and `caFile`. It was made by `svc hook install`, without a key.\n";
@@ -29,53 +27,68 @@ const URL_NAME: &str = "SVC_URL";
 /// Puts the hook into the settings of a client, or of every client that is set up here, and tests it.
 ///
 /// # Errors
-/// [`Problem`] where the hook's own file is none, settings are not JSON or cannot be written, the change was not wanted, the
-/// test is refused, or a client was told to run no hook.
+/// [`Problem`] where the hook's own file is none; and, once all the others are done, where settings are not JSON or cannot be written, the
+/// change was not wanted, the test fails, or a client was told to run no hook.
 pub(crate) fn install(client: Option<Client>, config: Option<&Path>, wish: Change) -> Result<ExitCode, Problem> {
-    let (mut done, mut unheeded) = (Vec::new(), Vec::new());
     let clients = chosen(client)?;
     let own = OwnFile::of(config)?;
     // A client whose hook cannot read its file runs no tool any more.
     if own.new.is_none() {
         check(&own.path)?;
     }
+    let (mut done, mut faults) = (Vec::new(), Problem::none());
     for client in clients {
-        let runs = Runs::here(client, config)?;
-        let settings = Settings::read(client)?;
-        let disabled = settings.disabled(&here()?)?;
-        let changed = change(&settings, &settings.with(&runs.command())?, Some(&own), wish)?;
-        if client == Client::Codex {
-            note(UNASKED_BY_CODEX);
+        let mut told =
+            Map::from_iter([("client".to_owned(), client.name().into()), ("changed".to_owned(), false.into())]);
+        if let Err(problem) = install_into(client, config, &own, wish, &mut told) {
+            told.insert("why".to_owned(), problem.faults().first().map_or(Value::Null, |it| it.0.clone().into()));
+            faults = faults.and(problem);
         }
-        if let Some(why) = disabled {
-            let name = client.name();
-            unheeded.push(format!("the hook stands in {}, but {name} does not run it: {why}", settings.path.display()));
-            done.push(json!({ "client": name, "path": settings.path, "changed": changed, "disabled": why }));
-            continue;
-        }
-        let answer = runs.test().map_err(|why| {
-            let name = client.name();
-            Problem::new(
-                format!("the hook stands in {} and was tested: {why}", settings.path.display()),
-                format!(
-                    "Until that is mended {name} runs no tool. Mend it, or run `svc hook uninstall --client {name}`."
-                ),
-            )
-        })?;
-        note(&format!("{}: tested once; the gate answered `{answer}`.\n", client.name()));
-        if client == Client::Codex && changed {
-            note("Codex runs a hook only once you have trusted it: say /hooks in Codex.\n");
-        }
-        done.push(json!({ "client": client.name(), "path": settings.path, "changed": changed, "tested": answer }));
+        done.push(told);
     }
     if wish.json {
         print_json(&json!({ "installed": done }))?;
     }
-    if !unheeded.is_empty() {
-        let advice = "Change that, and run `svc hook install` again: until then nothing is asked before a tool runs.";
-        return Err(Problem::several(unheeded.into_iter(), advice));
+    if faults.faults().is_empty() { Ok(ExitCode::SUCCESS) } else { Err(faults) }
+}
+
+/// Puts the hook into the settings of one client and tests it; `told` is what came of it, also where it goes no further.
+fn install_into(
+    client: Client,
+    config: Option<&Path>,
+    own: &OwnFile,
+    wish: Change,
+    told: &mut Map<String, Value>,
+) -> Result<(), Problem> {
+    let name = client.name();
+    let runs = Runs::here(client, config)?;
+    let settings = Settings::read(client)?;
+    told.insert("path".to_owned(), json!(settings.path));
+    let disabled = settings.disabled(&here()?)?;
+    let changed = change(&settings, &settings.with(&runs.command())?, Some(own), wish)?;
+    told.insert("changed".to_owned(), changed.into());
+    if client == Client::Codex {
+        note(UNASKED_BY_CODEX);
     }
-    Ok(ExitCode::SUCCESS)
+    if let Some(why) = disabled {
+        told.insert("disabled".to_owned(), why.clone().into());
+        return Err(Problem::new(
+            format!("the hook stands in {}, but {name} does not run it: {why}", settings.path.display()),
+            "Change that, and run `svc hook install` again: until then nothing is asked before a tool runs.",
+        ));
+    }
+    let answer = runs.test().map_err(|why| {
+        Problem::new(
+            format!("the hook stands in {} and was tested: {why}", settings.path.display()),
+            format!("Until that is mended {name} runs no tool. Mend it, or run `svc hook uninstall --client {name}`."),
+        )
+    })?;
+    note(&format!("{name}: tested once; {answer}.\n"));
+    if client == Client::Codex && changed {
+        note("Codex runs a hook only once you have trusted it: say /hooks in Codex.\n");
+    }
+    told.insert("tested".to_owned(), true.into());
+    Ok(())
 }
 
 /// Takes the hook out of the settings of a client, or of every client that has it; one whose settings cannot be read keeps it from no
@@ -320,46 +333,15 @@ impl Runs {
         [program].into_iter().chain(self.words()).map(quoted).collect::<Vec<_>>().join(" ")
     }
 
-    /// Runs the hook once before and, where that is allowed, once after a call of no consequence; the gate's word.
-    fn test(&self) -> Result<&'static str, String> {
-        let mut id = [0_u8; 12];
-        getrandom::fill(&mut id).map_err(|_| "there is no entropy".to_owned())?;
-        let id = format!("svc-hook-test-{}", hex::encode(id));
-        let (before, after) = match self.client {
-            Client::ClaudeCode | Client::Codex => ("PreToolUse", "PostToolUse"),
-            Client::Cursor => ("preToolUse", "postToolUse"),
-            Client::Gemini => ("BeforeTool", "AfterTool"),
-        };
-        let out = self.run(before, &id)?;
-        let is = |word: &str| out.contains(&format!("\"{word}\""));
-        match (out.is_empty() || is("allow"), is("ask")) {
-            (true, _) => self.run(after, &id).map(|_| "allow"),
-            (false, true) => Ok("ask"),
-            (false, false) => Ok("deny"),
-        }
-    }
-
-    fn run(&self, event: &str, id: &str) -> Result<String, String> {
-        let said = json!({
-            "session_id": id, "conversation_id": id, "turn_id": id, "hook_event_name": event, "tool_name": TESTED,
-            "tool_use_id": id, "tool_input": { "description": "a test of the hook that does nothing" }, "tool_response": {},
-        });
-        let failed = |error: io::Error| format!("it cannot be run: {error}");
-        let mut child = Command::new(&self.program)
+    /// Runs the very command that the client will run, so that it asks nothing: nobody is to decide about a test. What it says.
+    fn test(&self) -> Result<String, String> {
+        let output = Command::new(&self.program)
             .args(self.words())
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .map_err(failed)?;
-        if let Some(mut input) = child.stdin.take() {
-            // A hook that refuses without reading says why below.
-            let _ = input.write_all(said.to_string().as_bytes());
-        }
-        let output = child.wait_with_output().map_err(failed)?;
-        if output.status.success() {
-            return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
-        }
-        Err(String::from_utf8_lossy(&output.stderr).trim().to_owned())
+            .arg("--test")
+            .stdin(Stdio::null())
+            .output()
+            .map_err(|error| format!("it cannot be run: {error}"))?;
+        let said = |text: &[u8]| String::from_utf8_lossy(text).trim().to_owned();
+        if output.status.success() { Ok(said(&output.stdout)) } else { Err(said(&output.stderr)) }
     }
 }

@@ -20,6 +20,17 @@ const NOTHING_MADE: &str = "Nothing was made: run the command again with its out
 pub(crate) struct Problem(Vec<(String, Option<String>)>);
 
 impl Problem {
+    /// No fault yet.
+    pub(crate) const fn none() -> Self {
+        Self(Vec::new())
+    }
+
+    /// These faults and those of another.
+    pub(crate) fn and(mut self, other: Self) -> Self {
+        self.0.extend(other.0);
+        self
+    }
+
     /// One fault, and one sentence on what to do.
     pub(crate) fn new(what: impl Into<String>, advice: impl Into<String>) -> Self {
         Self(vec![(what.into(), Some(advice.into()))])

@@ -1,6 +1,7 @@
 //! Before a tool runs: the gate is asked, and its decision becomes the client's answer.
 
 use serde_json::json;
+use svc_core::value::Id as _;
 use svc_core::value::id::ActionId;
 use svc_core::value::json::Json;
 
@@ -52,6 +53,15 @@ pub(crate) fn ask(event: &Event, place: &Place, deadline: Deadline) -> Result<St
         memory.note(decision.id, allowed, waits, turn);
     }
     answer::of(event, &decision.verdict)
+}
+
+/// Whether the gate answers to the key, which is an agent's: what cannot be there is looked for, so that nothing is made.
+///
+/// # Errors
+/// [`Refused`] where it is not reached, or the key is not one that may ask.
+pub(crate) fn look(place: &Place, deadline: Deadline) -> Result<(), Refused> {
+    let reply = get(place, &format!("/v1/actions/{}", ActionId::from_bits(0)), deadline)?;
+    if reply.status == 404 && reply.error() == Some("not_found") { Ok(()) } else { reply.good().map(drop) }
 }
 
 /// Asks the gate about the call: what is under way by the client's id of it, else a new question. An answer stands for as long as

@@ -275,7 +275,8 @@ fn tells_an_exit(input: &Json) -> bool {
 /// The variables in which clients tell a hook which project they were started in: it stays that one wherever an agent goes.
 const PROJECT_NAMES: [&str; 2] = ["CLAUDE_PROJECT_DIR", "GEMINI_PROJECT_DIR"];
 
-fn projects(input: &Json) -> Vec<PathBuf> {
+/// The directories that are the project's: those that the client names, and the one in which this runs.
+pub(crate) fn projects(input: &Json) -> Vec<PathBuf> {
     let roots = input.get("workspace_roots").and_then(Json::as_list).unwrap_or_default();
     let said = text(input, "cwd").into_iter().chain(roots.iter().filter_map(Json::as_str)).map(PathBuf::from);
     let set = PROJECT_NAMES.iter().filter_map(std::env::var_os).map(PathBuf::from);

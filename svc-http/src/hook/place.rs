@@ -11,6 +11,7 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
+use nix::unistd::{User, getuid};
 use svc_core::rules::people::keys::KEY_BYTES_MAX;
 use svc_core::value::glob::ToolGlob;
 use svc_core::value::secret::Secret;
@@ -296,18 +297,48 @@ fn read_own(path: &Path, open: u32, projects: &[PathBuf]) -> Result<Option<Strin
     fs::read_to_string(path).map(Some).map_err(unreadable)
 }
 
-/// Whether a project's directory holds the file. One in which the user's whole home lies is no project.
+/// Whether a project's directory holds the file.
 fn holds(project: &Path, file: &Path) -> Option<PathBuf> {
-    let project = fs::canonicalize(project).ok()?;
+    holds_beside(project, file, home_of_account)
+}
+
+/// The same for a user with this home: a directory in which the whole of it lies is no project.
+fn holds_beside(project: &Path, file: &Path, home: impl FnOnce() -> Option<PathBuf>) -> Option<PathBuf> {
+    let project = fs::canonicalize(project).ok().filter(|it| file.starts_with(it))?;
     let home = home().and_then(|it| fs::canonicalize(it).ok());
     let is_above_home = home.is_some_and(|it| it.starts_with(&project));
-    (file.starts_with(&project) && !is_above_home).then_some(project)
+    (!is_above_home).then_some(project)
+}
+
+/// The home of this process's account, whatever `HOME` says: a project's settings may set variables, and `HOME` with them. Where the
+/// system knows of no account there is none.
+fn home_of_account() -> Option<PathBuf> {
+    User::from_uid(getuid()).ok().flatten().map(|it| it.dir).filter(|it| it.is_absolute() && it.parent().is_some())
 }
 
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a test may panic")]
     use super::*;
+
+    /// A file lies in a project that is above it, but in none where that is above the user's home as well.
+    #[test]
+    fn a_home_is_no_project() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| {
+            let path = folder.path().join(name);
+            fs::create_dir_all(&path).unwrap();
+            fs::canonicalize(path).unwrap()
+        };
+        let (home, project, file) = (at("home"), at("home/project"), at("home/project/.config"));
+        let holds = |project: &Path, home: &Path| holds_beside(project, &file, || Some(home.to_owned()));
+        assert_eq!(holds(&project, &home), Some(project.clone()));
+        assert_eq!(holds(&home, &home), None);
+        assert_eq!(holds(folder.path(), &home), None);
+        assert_eq!(holds(&home, &at("home/other/deep")), None);
+        assert_eq!(holds_beside(&home, &file, || None), Some(home.clone()), "nobody knows of a home");
+        assert_eq!(holds(&at("elsewhere"), &home), None);
+    }
 
     fn meant(glob: &str, origin: &Origin, tool: &str) -> bool {
         ToolGlob::parse(glob).is_ok_and(|it| covers(&it, origin, tool))

@@ -432,9 +432,6 @@ fn the_project_names_no_gate() {
     let mut said = call("t");
     said["workspace_roots"] = json!([user.project()]);
     assert_eq!(user.said(&said).code, 0);
-    let mut at_home = said.clone();
-    at_home["workspace_roots"] = json!([user.home()]);
-    assert_eq!(user.said(&at_home).code, 0, "a home is no project");
     fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o640)).unwrap();
     refused(&user.said(&said), "open to others");
     user.write("home/.config/svc/hook.toml", "adress = \"x\"\n");
@@ -454,6 +451,24 @@ fn a_project_says_whom_to_trust_in_nothing() {
         user.write("project/ca.pem", "");
         refused(&user.said(&call("t")), if is_refused { "which is the project's" } else { "cannot be reached" });
     }
+}
+
+/// Where a project says that it is the user's home, what lies in it is the project's all the same.
+#[test]
+fn a_project_does_not_become_a_home() {
+    let allowing = answering(decision(&[]));
+    let at_home = |user: User| {
+        let project = user.project().to_str().unwrap().to_owned();
+        user.set("HOME", &project)
+    };
+    let user = at_home(User::new());
+    user.write("project/.config/svc/hook.toml", &format!("url = \"{allowing}\"\nagentKey = \"ask_of_a_test\"\n"));
+    let mut said = call("t");
+    said["cwd"] = json!(user.project());
+    refused(&user.said(&said), "which is the project's");
+    let user = at_home(User::at("https://127.0.0.1:1").set("SSL_CERT_FILE", "ca.pem"));
+    user.write("project/ca.pem", "");
+    refused(&user.said(&call("t")), "which is the project's");
 }
 
 /// Where environment and file name different gates or keys, neither is asked: a project may have set the variables.

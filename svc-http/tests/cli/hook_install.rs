@@ -36,7 +36,7 @@ fn install_changes_what_it_shows_and_uninstall_takes_it_back() {
     assert_eq!(fs::read_to_string(&path).unwrap(), SETTINGS, "nobody agreed");
     let done = user.run(&["install", "--yes"], "");
     assert_eq!((done.code, done.out.as_str()), (0, ""), "{done:?}");
-    assert!(done.err.contains("tested once; the gate answered `allow`"), "{done:?}");
+    assert!(done.err.contains("tested once; the gate at http://127.0.0.1:"), "{done:?}");
     let new = fs::read_to_string(&path).unwrap();
     for line in new.lines().filter(|it| !SETTINGS.contains(it)) {
         assert!(done.err.contains(&format!("+ {line}")), "{line} was not shown: {}", done.err);
