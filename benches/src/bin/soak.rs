@@ -103,7 +103,8 @@ fn reserved(console: &Console) -> Result<u64, Fault> {
     let listed = console.ask("GET", "budgets", None)?;
     let all = listed.get("data").and_then(Value::as_array).filter(|it| !it.is_empty()).ok_or("no budgets")?;
     // Counted as none, what is not told would pass for what is not held.
-    let held = |it: &Value| it.get("reservedMicros").and_then(Value::as_u64).ok_or("a budget tells no `reservedMicros`");
+    let held =
+        |it: &Value| it.get("reservedMicros").and_then(Value::as_u64).ok_or("a budget tells no `reservedMicros`");
     all.iter().map(held).try_fold(0, |sum, it| Ok(sum + it?))
 }
 

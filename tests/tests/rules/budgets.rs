@@ -406,12 +406,11 @@ fn a_question_follows_an_amount_that_is_lowered() {
 }
 
 /// However far beyond its allocation a period is, spent in shadow or by calls that began below the line: one yes lets the next call
-/// through, wherever the ladder asks, and lets no more be spent than it says before the next question.
+/// through, wherever the ladder asks, and lets as much be spent as it says before the next question.
 #[test]
 fn one_yes_lets_the_next_call_through() {
-    for (at, spent, reserved, more) in
-        [(100, 5_490, 0, 1_000), (100, 400, 5_000, 1_000), (50, 5_490, 0, 500), (150, 5_490, 0, 1_500)]
-    {
+    let more = 1_000;
+    for (at, spent, reserved) in [(100, 5_490, 0), (100, 400, 5_000), (50, 5_490, 0), (150, 5_490, 0), (0, 40, 0)] {
         let mut world = World::new();
         let id = made(&mut world, 1_000).budget.id;
         let ladder = Ladder::of(vec![Rung { at, step: Step::Approval }]).unwrap();

@@ -156,7 +156,8 @@ pub fn change_budget(scope: &mut Scope<'_>, asked: &ChangeBudget) -> Result<Budg
     // Where its steps stand elsewhere now, each may be told again.
     let is_moved = raised.is_some() || after.amount != before.amount || after.ladder != before.ladder;
     let told = if is_moved { ToldSteps::default() } else { used.told };
-    let used = BudgetUse { told, raised: used.raised.filter(|_| asked.amount.is_none()), ..used };
+    let stays = |it: Option<MicroUsd>| it.filter(|_| asked.amount.is_none());
+    let used = BudgetUse { told, raised: stays(used.raised), agreed: stays(used.agreed), ..used };
     scope.put(after.clone());
     scope.put(used.clone());
     shown(scope, Arc::new(after), used)
@@ -229,7 +230,8 @@ pub fn raise_budget(scope: &mut Scope<'_>, asked: &RaiseBudget) -> Result<Budget
         return Err(Refusal::invalid_budget(faults).into());
     }
     raising::answer_asked(scope, &used, &asked.by, asked.note.as_ref())?;
-    let raise = Raise { to: asked.allocation, actor: asked.by.actor(), approval: None, note: asked.note.as_ref() };
+    let note = asked.note.as_ref();
+    let raise = Raise { to: asked.allocation, agreed: None, actor: asked.by.actor(), approval: None, note };
     let used = raising::raise(scope, &budget, used, &raise);
     shown(scope, budget, used)
 }

@@ -79,6 +79,8 @@ pub fn ask_for_raise(
 pub(super) struct Raise<'a> {
     /// The period's new allocation.
     pub(super) to: MicroUsd,
+    /// What has to be used before a person is asked again, where they were asked.
+    pub(super) agreed: Option<MicroUsd>,
     /// Who raises it.
     pub(super) actor: Actor,
     /// The question that was answered with it.
@@ -103,6 +105,7 @@ pub(super) fn raise(scope: &mut Scope<'_>, budget: &Budget, mut used: BudgetUse,
     let note = raise.note.map(|it| ("note", it.as_str()));
     scope.append_with(budget.workspace, fact, note.as_slice());
     used.raise(raise.to);
+    used.agreed = raise.agreed.or(used.agreed);
     scope.put(used.clone());
     used
 }
@@ -126,7 +129,9 @@ pub(in crate::rules) fn raise_asked(
         return Err(Refusal::not_allowed("expired").into());
     }
     let to = used.allocation_with(&budget, asked.more);
-    raise(scope, &budget, used, &Raise { to, actor: Actor::Person(by), approval: Some(approval), note: None });
+    let agreed = Some(used.asks_from(&budget, asked.more));
+    let actor = Actor::Person(by);
+    raise(scope, &budget, used, &Raise { to, agreed, actor, approval: Some(approval), note: None });
     Ok(())
 }
 

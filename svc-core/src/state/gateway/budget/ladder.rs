@@ -127,10 +127,10 @@ impl Ladder {
         self.0.iter().find(|it| it.step == step).map(|it| it.at)
     }
 
-    /// The highest step but `stop` that `used` of an allocation has come to.
+    /// The highest step but `stop` that `used` of an allocation has come to; `approval` is none where nobody `asks`.
     #[must_use]
-    pub fn reached(&self, used: MicroUsd, allocation: MicroUsd) -> Option<Step> {
-        let below = self.0.iter().filter(|it| it.step != Step::Stop);
+    pub fn reached(&self, used: MicroUsd, allocation: MicroUsd, asks: bool) -> Option<Step> {
+        let below = self.0.iter().filter(|it| it.step != Step::Stop && (asks || it.step != Step::Approval));
         below.take_while(|it| hundredfold(used) >= share(allocation, it.at)).last().map(|it| it.step)
     }
 
@@ -140,6 +140,13 @@ impl Ladder {
         let at = self.at(Step::Approval).filter(|at| *at > 0).unwrap_or(100);
         let most = hundredfold(used).checked_div(at.into()).unwrap_or(u128::MAX);
         MicroUsd::new(u64::try_from(most).unwrap_or(u64::MAX))
+    }
+
+    /// The amount at which an allocation has come to the step `approval`; nothing where there is no such step.
+    #[must_use]
+    pub fn asks_of(&self, allocation: MicroUsd) -> MicroUsd {
+        let line = self.at(Step::Approval).map_or(0, |at| share(allocation, at).div_ceil(100));
+        MicroUsd::new(u64::try_from(line).unwrap_or(u64::MAX))
     }
 
     /// Whether `used` of an allocation would pass `stop`; what comes to it exactly does not.
@@ -210,7 +217,7 @@ mod tests {
     #[test]
     fn steps_are_reached_at_their_share() {
         let (ladder, of) = (Ladder::default(), MicroUsd::new(1_000));
-        let reached = |used| ladder.reached(MicroUsd::new(used), of);
+        let reached = |used| ladder.reached(MicroUsd::new(used), of, true);
         assert_eq!(
             [0, 799, 800, 900, 999, 1_000, 5_000].map(reached),
             [

@@ -47,6 +47,9 @@ pub struct BudgetUse {
     /// What a person has set this period's allocation to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub raised: Option<MicroUsd>,
+    /// Before so much is used nobody is asked again: what a person has agreed to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agreed: Option<MicroUsd>,
     /// The steps that the ledger has of this period.
     #[serde(default, skip_serializing_if = "ToldSteps::is_empty")]
     pub told: ToldSteps,
@@ -153,6 +156,7 @@ impl BudgetUse {
             reserved: MicroUsd::ZERO,
             open: 0,
             raised: None,
+            agreed: None,
             told: ToldSteps::default(),
             asked: None,
         }
@@ -185,10 +189,19 @@ impl BudgetUse {
     }
 
     /// This period's allocation where `more` may be spent than until now. In shadow, and by a call that began below the line, more is
-    /// used than was allotted: that takes nothing of it, or a person would say yes and the next call would be refused again.
+    /// used than was allotted: that takes nothing of it, or a person would say yes and the next call would be refused again. Where
+    /// the line is above the allocation, it rises by no more than was agreed to.
     #[must_use]
     pub fn allocation_with(&self, budget: &Budget, more: MicroUsd) -> MicroUsd {
-        self.allocation(budget).max(budget.ladder.asks_at(self.used())).plus(more)
+        let of_line = |it: MicroUsd| it.min(budget.ladder.asks_at(it));
+        self.allocation(budget).max(of_line(self.used())).plus(of_line(more))
+    }
+
+    /// What has to be used before a person is asked anew, where they agree to `more` now: it counts from the line at which they were asked,
+    /// or from what is used where that is beyond it. A line below the allocation rises by less than the allocation does.
+    #[must_use]
+    pub fn asks_from(&self, budget: &Budget, more: MicroUsd) -> MicroUsd {
+        budget.ladder.asks_of(self.allocation(budget)).max(self.used()).plus(more)
     }
 
     /// What is spent and reserved together.
@@ -204,7 +217,7 @@ impl BudgetUse {
         let step = if budget.ladder.stops(used.plus(micros), allocation) {
             Some(Step::Stop)
         } else {
-            budget.ladder.reached(used, allocation)
+            budget.ladder.reached(used, allocation, used >= self.agreed.unwrap_or_default())
         };
         let lack = if budget.ladder.stops(self.spent.plus(MicroUsd::new(1)), allocation) {
             Lack::Spent
@@ -273,7 +286,9 @@ impl BudgetUse {
     /// step that refuses it. What a reservation has led to is told once more when that much is spent.
     pub fn news(&mut self, budget: &Budget, used: MicroUsd, refused: Option<Step>) -> Vec<Rung> {
         let allocation = self.allocation(budget);
-        let of = |sum| budget.ladder.passed(MicroUsd::ZERO, sum, allocation).collect::<Vec<_>>();
+        let asks = |sum: MicroUsd| sum >= self.agreed.unwrap_or_default();
+        let passed = |sum| budget.ladder.passed(MicroUsd::ZERO, sum, allocation);
+        let of = |sum| passed(sum).filter(|it| it.step != Step::Approval || asks(sum)).collect::<Vec<_>>();
         let (spent, used) = (of(self.spent), of(used));
         let mut news = Vec::new();
         for rung in budget.ladder.rungs() {

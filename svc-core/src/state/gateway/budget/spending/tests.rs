@@ -171,6 +171,37 @@ fn a_step_is_news_once_a_period() {
     assert_eq!(steps(&mut row, None), [Step::Nudge]);
 }
 
+/// A yes lets as much come through as it was asked for, wherever the line stands at which a person is asked, and however much was used
+/// beyond it.
+#[test]
+fn a_yes_is_for_what_was_asked() {
+    for at in [0, 1, 10, 50, 99, 100, 101, 200, 1_000] {
+        for (amount, beyond) in [(10_000, 28), (1_000, 0), (50, 5_000)] {
+            let rungs = vec![Rung { at, step: Step::Approval }];
+            let ladder = Ladder::of(rungs).unwrap();
+            let budget = budget(1, BudgetScope::Key(KeyId::from_bits(4)), amount, BudgetPeriod::Day, ladder);
+            let mut row = BudgetUse::begin(&budget, noon(), &Settings::default());
+            let asks = |row: &BudgetUse| row.admit(&budget, micros(1), Mode::Enforce).step == Some(Step::Approval);
+            let line = amount * u64::from(at) / 100;
+            row.spent = micros(line + beyond);
+            for _ in 0..3 {
+                assert!(asks(&row), "{at} of {amount}, {beyond} beyond");
+                let agreed = row.asks_from(&budget, budget.amount);
+                row.raise(row.allocation_with(&budget, budget.amount));
+                row.agreed = Some(agreed);
+                let through = (0..2 * amount)
+                    .find(|more| asks(&BudgetUse { spent: row.spent.plus(micros(*more)), ..row.clone() }));
+                // A line is a percentage of whole micros.
+                assert!(
+                    through.is_some_and(|it| it.abs_diff(amount) <= 10),
+                    "{at} of {amount}, {beyond} beyond: {through:?}"
+                );
+                row.spent = row.spent.plus(micros(through.unwrap()));
+            }
+        }
+    }
+}
+
 /// What was reserved leads to every step but `stop`. It may be given back: a step that it has led to is told once more when that
 /// much is spent.
 #[test]
