@@ -8,8 +8,8 @@ use std::ops::Range;
 
 use serde::de::{self, DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde::ser::{Serialize, SerializeMap, SerializeSeq, Serializer};
-use serde_json::error::Category;
 
+pub use super::malformed::Malformed;
 pub use super::number::{Finite, Number, SAFE_INTEGER_MAX, has_exact_numbers};
 use super::number::{literals, within_doubles};
 
@@ -37,10 +37,6 @@ pub enum Json {
     Object(Vec<(String, Self)>),
 }
 
-/// Why bytes are not JSON, as one clause for people of which they are the subject: "is nested deeper than 64 levels".
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Malformed(String);
-
 impl Json {
     /// Reads one JSON text.
     ///
@@ -50,9 +46,9 @@ impl Json {
     /// pair, and anything behind the value.
     pub fn parse(bytes: &[u8]) -> Result<Self, Malformed> {
         let text = std::str::from_utf8(bytes)
-            .map_err(|fault| Malformed(format!("is not UTF-8 from byte {} on", fault.valid_up_to())))?;
+            .map_err(|fault| Malformed::new(format!("is not UTF-8 from byte {} on", fault.valid_up_to())))?;
         if text.trim_ascii().is_empty() {
-            return Err(Malformed("is empty".to_owned()));
+            return Err(Malformed::new("is empty"));
         }
         let mut json = read(text).or_else(|why| within_doubles(text).map_or(Err(why), |it| read(&it)))?;
         if json.has(&|it| it.may_be_literal()) {
@@ -144,23 +140,6 @@ impl Json {
         }
     }
 }
-
-impl Malformed {
-    fn from_reader(fault: serde_json::Error) -> Self {
-        match fault.classify() {
-            Category::Data => Self(fault.to_string()),
-            Category::Io | Category::Syntax | Category::Eof => Self(format!("is not JSON: {fault}")),
-        }
-    }
-}
-
-impl fmt::Display for Malformed {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for Malformed {}
 
 impl Serialize for Json {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {

@@ -16,6 +16,7 @@ mod invalid;
 pub mod json;
 pub mod likeness;
 pub mod link;
+mod malformed;
 pub mod money;
 pub mod nearest;
 mod number;

@@ -453,24 +453,6 @@ fn a_project_says_whom_to_trust_in_nothing() {
     }
 }
 
-/// Where a project says that it is the user's home, what lies in it is the project's all the same.
-#[test]
-fn a_project_does_not_become_a_home() {
-    let allowing = answering(decision(&[]));
-    let at_home = |user: User| {
-        let project = user.project().to_str().unwrap().to_owned();
-        user.set("HOME", &project)
-    };
-    let user = at_home(User::new());
-    user.write("project/.config/svc/hook.toml", &format!("url = \"{allowing}\"\nagentKey = \"ask_of_a_test\"\n"));
-    let mut said = call("t");
-    said["cwd"] = json!(user.project());
-    refused(&user.said(&said), "which is the project's");
-    let user = at_home(User::at("https://127.0.0.1:1").set("SSL_CERT_FILE", "ca.pem"));
-    user.write("project/ca.pem", "");
-    refused(&user.said(&call("t")), "which is the project's");
-}
-
 /// Where environment and file name different gates or keys, neither is asked: a project may have set the variables.
 #[test]
 fn a_second_gate_is_a_refusal() {

@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use serde_json::{Value, json};
 
 use crate::Ran;
-use crate::hook::{User, call, refused};
+use crate::hook::{User, answering, call, decision, refused};
 
 const QUIET: Ran = Ran { code: 0, out: String::new(), err: String::new() };
 
@@ -106,4 +106,22 @@ fn a_variable_leads_to_no_list() {
         let ran = user.run(&["--config", config.to_str().unwrap()], &call("t").to_string());
         refused(&ran, "which is the project's");
     }
+}
+
+/// Where a project says that it is the user's home, what lies in it is the project's all the same.
+#[test]
+fn a_project_does_not_become_a_home() {
+    let allowing = answering(decision(&[]));
+    let at_home = |user: User| {
+        let project = user.project().to_str().unwrap().to_owned();
+        user.set("HOME", &project)
+    };
+    let user = at_home(User::new());
+    user.write("project/.config/svc/hook.toml", &format!("url = \"{allowing}\"\nagentKey = \"ask_of_a_test\"\n"));
+    let mut said = call("t");
+    said["cwd"] = json!(user.project());
+    refused(&user.said(&said), "which is the project's");
+    let user = at_home(User::at("https://127.0.0.1:1").set("SSL_CERT_FILE", "ca.pem"));
+    user.write("project/ca.pem", "");
+    refused(&user.said(&call("t")), "which is the project's");
 }
