@@ -308,14 +308,28 @@ impl<'a> Told<'a> {
         Self { kind, message, code: None, field: None }
     }
 
-    /// A provider's error, of this kind where it names none.
-    pub(super) fn by(error: &'a ProviderError, kind: &'a str) -> Self {
+    /// A provider's error for a client of this shape, of this kind where it names none. Its own word is the code then.
+    pub(super) fn by(error: &'a ProviderError, kind: &'a str, client: Dialect) -> Self {
+        let code = error.code.as_deref();
         Self {
-            kind: error.kind.as_deref().unwrap_or(kind),
+            kind: error.kind.as_deref().map_or(kind, |it| kind_in(client, it, code)),
             message: &error.message,
-            code: error.code.as_deref(),
+            code: code.or(error.kind.as_deref()),
             field: error.field.as_deref(),
         }
+    }
+}
+
+/// What a kind of error of the one API is called in that of the client, which clients go by in what they ask again. A word that
+/// neither has stays as it is.
+fn kind_in<'a>(client: Dialect, kind: &'a str, code: Option<&str>) -> &'a str {
+    match (client, kind) {
+        (Dialect::Chat, "api_error" | "overloaded_error" | "timeout_error") => "server_error",
+        (Dialect::Messages, "server_error") if code.is_some_and(|it| it.contains("overloaded")) => "overloaded_error",
+        (Dialect::Messages, "server_error" | "internal_server_error" | "internal_error") => "api_error",
+        (Dialect::Messages, "service_unavailable" | "service_unavailable_error") => "overloaded_error",
+        (Dialect::Messages, "requests" | "tokens" | "rate_limit_exceeded" | "insufficient_quota") => "rate_limit_error",
+        (Dialect::Chat | Dialect::Messages, _) => kind,
     }
 }
 
@@ -356,6 +370,35 @@ pub(super) fn write_event(out: &mut Vec<u8>, client: Dialect, told: Told<'_>) {
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a test may panic")]
     use super::*;
+
+    /// A kind that the client's API has is told to it, and the provider's own word beside it where there is room.
+    #[test]
+    fn a_kind_is_the_clients() {
+        let told = |client, error: &str| {
+            let mut out = Vec::new();
+            write_event(&mut out, client, Told::by(&ProviderError::read(error.as_bytes()), "upstream_failure", client));
+            String::from_utf8(out).unwrap()
+        };
+        let busy = r#"{"error":{"type":"server_error","code":"server_overloaded","message":"m"}}"#;
+        for (client, error, wants) in [
+            (
+                Dialect::Chat,
+                r#"{"type":"error","error":{"type":"overloaded_error","message":"m"}}"#,
+                r#""type":"server_error","param":null,"code":"overloaded_error""#,
+            ),
+            (Dialect::Chat, busy, r#""type":"server_error","param":null,"code":"server_overloaded""#),
+            (Dialect::Messages, busy, r#""type":"overloaded_error""#),
+            (Dialect::Messages, r#"{"error":{"type":"server_error","message":"m"}}"#, r#""type":"api_error""#),
+            (
+                Dialect::Messages,
+                r#"{"error":{"type":"insufficient_quota","message":"m"}}"#,
+                r#""type":"rate_limit_error""#,
+            ),
+            (Dialect::Messages, r#"{"error":{"type":"of_its_own","message":"m"}}"#, r#""type":"of_its_own""#),
+        ] {
+            assert!(told(client, error).contains(wants), "{client:?} {error}: {}", told(client, error));
+        }
+    }
 
     /// Both shapes and the strays of both are read; what may be a key is not shown.
     #[test]
@@ -418,7 +461,7 @@ mod tests {
         let body = r#"{"error":{"message":"slow","type":"tokens","param":"messages","code":"rate_limit_exceeded"}}"#;
         let error = ProviderError::read(body.as_bytes());
         let mut out = Vec::new();
-        write_event(&mut out, Dialect::Chat, Told::by(&error, "upstream_failure"));
+        write_event(&mut out, Dialect::Chat, Told::by(&error, "upstream_failure", Dialect::Chat));
         assert_eq!(
             String::from_utf8(out).unwrap(),
             "data: {\"error\":{\"message\":\"slow\",\"type\":\"tokens\",\"param\":\"messages\",\"code\":\"rate_limit_exceeded\"}}\n\n"

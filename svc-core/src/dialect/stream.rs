@@ -394,7 +394,7 @@ impl Pass<'_> {
         let told = told.or_else(|| is_named().then(|| ProviderError::named(root, self.hidden)));
         if let Some(error) = told {
             meter.failed(root);
-            write_event(out, self.client, Told::by(&error, BROKEN));
+            write_event(out, self.client, Told::by(&error, BROKEN, self.client));
             return Ok(Some(Ending::Failed(error)));
         }
         let last = meter.event(root)?;
