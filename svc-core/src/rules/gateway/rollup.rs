@@ -179,10 +179,12 @@ fn waste(call: &Call, beside: Beside) -> Vec<(WasteKind, MicroUsd)> {
             found.push((WasteKind::Oversized, saved));
         }
     }
-    let missed = !beside.first && usage.cached_input == 0 && usage.input >= CACHED_MIN;
+    // What is written to a cache once more was not read from it either.
+    let uncached = usage.input.saturating_add(usage.cache_write).saturating_add(usage.cache_write_long);
+    let missed = !beside.first && usage.cached_input == 0 && uncached >= CACHED_MIN;
     if let Some(prices) = call.token_prices.filter(|_| missed && !beside.estimated) {
         // Another tier of service, or what a lapse was charged, may leave less than that.
-        let saved = cached_saving(&prices, usage.input).min(cost);
+        let saved = cached_saving(&prices, &usage).min(cost);
         if saved > MicroUsd::ZERO {
             found.push((WasteKind::CacheMiss, saved));
         }
@@ -190,10 +192,16 @@ fn waste(call: &Call, beside: Beside) -> Vec<(WasteKind, MicroUsd)> {
     found
 }
 
-/// What so much input would have cost less from a cache.
-fn cached_saving(prices: &TokenPrices, input: u64) -> MicroUsd {
-    let less = prices.input.less(prices.cached_input());
-    let micros = u128::from(less.get()).saturating_mul(u128::from(input)) / 1_000_000;
+/// What the input of a call would have cost less from a cache.
+fn cached_saving(prices: &TokenPrices, usage: &Usage) -> MicroUsd {
+    let paid = [
+        (usage.input, prices.input),
+        (usage.cache_write, prices.cache_write()),
+        (usage.cache_write_long, prices.cache_write_long()),
+    ];
+    let less = paid
+        .map(|(tokens, price)| u128::from(price.less(prices.cached_input()).get()).saturating_mul(u128::from(tokens)));
+    let micros = less.into_iter().fold(0, u128::saturating_add) / 1_000_000;
     MicroUsd::new(u64::try_from(micros).unwrap_or(u64::MAX))
 }
 
@@ -277,6 +285,29 @@ mod tests {
     use crate::store::Row as _;
     use crate::testing::sample;
     use crate::testing::world::World;
+
+    /// What is written to a cache again and again, as a prefix that changes is, was paid in full and read from none.
+    #[test]
+    fn a_prefix_that_is_written_again_was_missed() {
+        let call = sample::rows().iter().find_map(|it| Call::peel(it).cloned()).unwrap();
+        let prices =
+            r#"{"input":3000000,"cachedInput":300000,"cacheWrite":3750000,"cacheWriteLong":6000000,"output":15000000}"#;
+        let token_prices: Option<TokenPrices> = Some(serde_json::from_str(prices).unwrap());
+        let of = |usage: Usage| {
+            let cost = MicroUsd::new(1_000_000);
+            let call = Call { attempts: Vec::new(), usage, cost, cheapest: None, token_prices, ..Call::clone(&call) };
+            waste(&call, Beside { estimated: false, left_over: MicroUsd::ZERO, repeated: false, first: false })
+        };
+        let missed = |micros| vec![(WasteKind::CacheMiss, MicroUsd::new(micros))];
+        let written = Usage { input: 3, cache_write: 50_000, ..Usage::default() };
+        assert_eq!(of(written), missed(172_508));
+        assert_eq!(of(Usage { cache_write_long: 50_000, ..Usage::default() }), missed(285_000));
+        assert_eq!(of(Usage { input: 2_000, ..Usage::default() }), missed(5_400));
+        assert!(
+            of(Usage { cached_input: 1, ..written }).is_empty()
+                && of(Usage { input: 1_000, ..Usage::default() }).is_empty()
+        );
+    }
 
     /// The first call of a task stays the first of it in the day's sums when it ends after its lapse, whatever came meanwhile: what it
     /// read nobody had put into a cache. A later call has missed one.
