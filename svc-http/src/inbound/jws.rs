@@ -50,7 +50,7 @@ impl<'a> Jws<'a> {
     /// The first flaw, in the order in which the header is read.
     pub fn read(text: &'a str, is_of_kind: impl FnOnce(Option<&Json>) -> bool) -> Result<Self, Flaw> {
         let (signed, signature) = text.rsplit_once('.').ok_or(Flaw::Parts)?;
-        let (header, payload) = signed.split_once('.').ok_or(Flaw::Parts)?;
+        let (header, payload) = signed.split_once('.').filter(|(_, it)| !it.contains('.')).ok_or(Flaw::Parts)?;
         let header = Json::parse(&decoded(header)?).map_err(|_| Flaw::Header)?;
         if header.get("crit").is_some() {
             return Err(Flaw::Critical);

@@ -300,6 +300,8 @@ mod tests {
         {
             assert!(hear(&issuer, &bad).is_err(), "{bad}");
         }
+        let (head, rest) = good.split_once('.').unwrap();
+        assert!(Unverified::read(format!("{head}.e30.{rest}").as_bytes()).is_err(), "it has four parts");
         assert!(hear(&issuer, "\u{0}").is_err() && Unverified::read(&[0xff, b'.', b'.']).is_err());
     }
 
