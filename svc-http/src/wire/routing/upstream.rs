@@ -164,6 +164,8 @@ fn headers(fields: &mut Fields<'_>) -> Option<Headers> {
         let value = match name.as_ref().map(http::HeaderName::as_str) {
             Err(_) => Err(Invalid::new("is no name of a header")),
             Ok(own) if OWN.contains(&own) => Err(Invalid::new("must not be set: the call itself sets it")),
+            // The case of a name says nothing, so that which of both counts would be chance.
+            Ok(own) if headers.has(own) => Err(Invalid::new(format!("is the header `{own}` again"))),
             Ok(_) if fields.is_null(sent) => header_value(&Json::Null),
             Ok(_) => fields.raw(sent).map_or(Ok(""), header_value),
         };
@@ -176,6 +178,10 @@ fn headers(fields: &mut Fields<'_>) -> Option<Headers> {
 }
 
 impl Headers {
+    fn has(&self, name: &str) -> bool {
+        self.clear.contains_key(name) || self.credentials.contains_key(name)
+    }
+
     fn take(&mut self, name: &str, value: &str) {
         if let Some(hint) = value.strip_prefix(SHOWN) {
             self.credentials.insert(name.into(), Credential::Shown(hint.into()));
@@ -256,5 +262,19 @@ mod tests {
         let many = (0..=HEADERS_MAX).map(|it| format!(r#""h{it}":"x""#)).collect::<Vec<_>>().join(",");
         let refusal = read(&format!("{{{many}}}")).unwrap_err();
         assert_eq!(refusal.errors().first().and_then(|it| it.field.as_deref()), Some("headers"));
+    }
+
+    /// Names of headers have no case: one that is there twice is told, whichever comes first, and whether one of them is a credential.
+    #[test]
+    fn a_header_is_named_once() {
+        for (headers, field) in [
+            (r#"{"x-team":"blue","X-Team":"red"}"#, "headers.X-Team"),
+            (r#"{"X-Team":"red","x-team":"blue"}"#, "headers.x-team"),
+            (r#"{"x-team":"Bearer abcdefgh","X-TEAM":"…efgh"}"#, "headers.X-TEAM"),
+        ] {
+            let refusal =
+                read(format!(r#"{{"headers":{headers}}}"#).as_bytes(), false, |_| Ok(())).map(drop).unwrap_err();
+            assert_eq!(refusal.errors().first().and_then(|it| it.field.as_deref()), Some(field), "{headers}");
+        }
     }
 }
