@@ -17,7 +17,7 @@
 mod address;
 mod connection;
 mod failed;
-mod framing;
+pub mod framing;
 mod guard;
 mod in_place;
 mod incoming;

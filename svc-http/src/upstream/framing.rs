@@ -19,16 +19,21 @@ const SIZE_DIGITS_MAX: u8 = 15;
 
 /// What of an answer's head matters.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Head {
-    pub(super) status: u16,
-    pub(super) content_type: Type,
-    pub(super) packed: bool,
-    pub(super) retry_after_s: Option<u64>,
+pub struct Head {
+    /// How it went.
+    pub status: u16,
+    /// What the body is.
+    pub content_type: Type,
+    /// Whether the body is packed in a way that nobody asked for.
+    pub packed: bool,
+    /// How long the sender asks to be left alone.
+    pub retry_after_s: Option<u64>,
     /// The session of an MCP server.
-    pub(super) session: Named,
-    pub(super) framing: Framing,
+    pub session: Named,
+    /// Where the body ends.
+    pub framing: Framing,
     /// Whether the connection may be used again once the body is read.
-    pub(super) keep: bool,
+    pub keep: bool,
 }
 
 /// What an answer says it is.
@@ -55,7 +60,7 @@ pub enum Named {
 
 /// Where a body ends, and how far it was read.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Framing {
+pub enum Framing {
     /// After so many bytes more.
     Length(u64),
     /// After the last chunk.
@@ -68,7 +73,7 @@ pub(super) enum Framing {
 
 /// Where within chunks.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Chunk {
+pub enum Chunk {
     /// In the size: what it is as yet, and of how many digits.
     Size(u64, u8),
     /// Behind the size, up to the end of the line.
@@ -86,7 +91,10 @@ const INTERIM_MAX: usize = 8;
 
 /// Reads the head of an answer; nothing where it is not whole. Gives how long it is as well. What only announces an answer
 /// (1xx) is skipped.
-pub(super) fn head(mut bytes: &[u8]) -> Result<Option<(Head, usize)>, Reason> {
+///
+/// # Errors
+/// It is none that can be read, or too long.
+pub fn head(mut bytes: &[u8]) -> Result<Option<(Head, usize)>, Reason> {
     let whole = bytes.len();
     for _ in 0..=INTERIM_MAX {
         let mut headers = [httparse::EMPTY_HEADER; HEADERS_MAX];
@@ -99,7 +107,7 @@ pub(super) fn head(mut bytes: &[u8]) -> Result<Option<(Head, usize)>, Reason> {
         let status = response.code.ok_or(Reason::Protocol)?;
         bytes = bytes.get(length..).unwrap_or_default();
         match status {
-            101 => return Err(Reason::Protocol),
+            0..=99 | 101 => return Err(Reason::Protocol),
             100..=199 => continue,
             _ => {}
         }
@@ -221,7 +229,8 @@ fn content_type(value: &str) -> Type {
 
 impl Framing {
     /// Whether the body is whole.
-    pub(super) fn has_ended(&self) -> bool {
+    #[must_use]
+    pub fn has_ended(&self) -> bool {
         *self == Self::Ended
     }
 
@@ -230,7 +239,7 @@ impl Framing {
     ///
     /// # Errors
     /// The chunks are none.
-    pub(super) fn take(&mut self, bytes: &[u8], sink: &mut impl FnMut(&[u8])) -> Result<usize, Reason> {
+    pub fn take(&mut self, bytes: &[u8], sink: &mut impl FnMut(&[u8])) -> Result<usize, Reason> {
         let mut rest = bytes;
         while !rest.is_empty() {
             match self {
@@ -413,6 +422,7 @@ mod tests {
             "HTTP/1.1 200 OK\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\n",
             "HTTP/1.1 200 OK\r\ncontent-length: +1\r\n\r\n",
             "HTTP/1.1 101 Switching\r\n\r\n",
+            "HTTP/1.1 003 Nothing\r\n\r\n",
             "<html>",
             "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\nzz\r\n",
             "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n\r\n",
