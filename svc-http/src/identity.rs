@@ -50,13 +50,13 @@ pub(crate) struct Providers {
 
 /// What a provider says of itself, as far as it is of use here.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Description {
+pub struct Description {
     /// Where people are sent to.
     authorization: OutboundUrl,
     /// Where codes are turned into tokens.
     token: OutboundUrl,
     /// Where its keys lie.
-    pub(crate) keys: OutboundUrl,
+    pub keys: OutboundUrl,
     /// Whether this server shows who it is in the form, not in `authorization`.
     shows_in_form: bool,
     /// Whether it names itself wherever it sends people back (RFC 9207).
@@ -238,7 +238,8 @@ impl Redeeming<'_> {
 
 impl Description {
     /// Reads what the provider with this issuer says of itself. Its addresses are judged as if an owner had named them.
-    fn read(json: &Json, issuer: &str, guard: &Outbound) -> Option<Self> {
+    #[must_use]
+    pub fn read(json: &Json, issuer: &str, guard: &Outbound) -> Option<Self> {
         let text = |name: &str| json.get(name).and_then(Json::as_str);
         let url = |name: &str| OutboundUrl::parse(text(name)?, guard).ok();
         if text("issuer") != Some(issuer) {

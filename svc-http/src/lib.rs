@@ -26,7 +26,7 @@ mod export;
 pub mod headers;
 pub mod health;
 mod host;
-mod identity;
+pub mod identity;
 pub mod inbound;
 mod keys;
 mod live;

@@ -11,7 +11,7 @@ use crate::entropy;
 /// The header's name.
 pub const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
 /// The name of the header beside it, in which each system that a trace went through keeps what it needs.
-const TRACESTATE: HeaderName = HeaderName::from_static("tracestate");
+pub const TRACESTATE: HeaderName = HeaderName::from_static("tracestate");
 
 /// The trace that a request belongs to, with this server's own place in it.
 #[derive(Clone, Debug, PartialEq, Eq)]

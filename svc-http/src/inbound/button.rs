@@ -44,9 +44,7 @@ impl Button {
     /// Its text; `None` where the gate has no master key.
     #[must_use]
     pub fn seal(&self, gate: &Gate, integration: &Integration) -> Option<String> {
-        let mut bytes = self.said();
-        bytes.extend(self.until.as_millis().to_be_bytes());
-        gate.seal(&integration.button_purpose(), &bytes).ok()
+        gate.seal(&integration.button_purpose(), &self.bytes()).ok()
     }
 
     /// Reads the text of one; `None` where it is none of this integration's.
@@ -76,7 +74,17 @@ impl Button {
         bytes
     }
 
-    fn read(bytes: &[u8]) -> Option<Self> {
+    /// What is sealed of it.
+    #[must_use]
+    pub fn bytes(&self) -> Vec<u8> {
+        let mut bytes = self.said();
+        bytes.extend(self.until.as_millis().to_be_bytes());
+        bytes
+    }
+
+    /// Reads what was sealed: nobody else's bytes are a button, which is for [`open`](Self::open) to see.
+    #[must_use]
+    pub fn read(bytes: &[u8]) -> Option<Self> {
         let (said, until) = bytes.split_last_chunk()?;
         let ([version, choice], said) = said.split_first_chunk()?;
         let (approval, digest) = said.split_first_chunk()?;
@@ -131,8 +139,7 @@ mod tests {
             for choice in [Choice::Approve, Choice::Deny] {
                 let approval = ApprovalId::from_bits(1 << 90);
                 let button = Button { choice, approval, digest, until: Timestamp::from_millis(1_790_847_000_000) };
-                let mut bytes = button.said();
-                bytes.extend(button.until.as_millis().to_be_bytes());
+                let mut bytes = button.bytes();
                 assert_eq!(Button::read(&bytes), Some(button));
                 assert_eq!((Button::read(&bytes[..bytes.len() - 1]), Button::read(&[])), (None, None));
                 bytes[0] += 1;

@@ -269,6 +269,49 @@ fn redirects(sent: Option<&Json>, named: &[Box<str>]) -> Result<Vec<Redirect>, R
     Ok(read)
 }
 
+/// A client, however it is known.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Known {
+    /// What it calls itself.
+    pub name: Label,
+    /// Where it may be sent back to.
+    pub redirects: Vec<Redirect>,
+}
+
+/// What whoever names a client is told that is none.
+pub(crate) fn no_client(why: &str) -> Refusal {
+    Refusal::oauth(Kind::InvalidClient, format!("there is no such client: {why}"))
+}
+
+/// Reads the document that the address `id` of a client leads to. `named` are redirect URIs that the operator admits beside https and
+/// loopback.
+///
+/// # Errors
+/// `invalid_client` where it is no document of this client, which is a public one.
+pub fn metadata(id: &str, body: &[u8], named: &[Box<str>]) -> Result<Known, Refusal> {
+    let json = Json::parse(body).map_err(|_| no_client("its metadata is no JSON"))?;
+    let text = |name: &str| json.get(name).and_then(Json::as_str);
+    if text("client_id") != Some(id) {
+        return Err(no_client("its metadata names another id"));
+    }
+    if text("token_endpoint_auth_method").is_some_and(|it| it != "none") {
+        return Err(no_client("a client with a metadata address has to be public"));
+    }
+    let name =
+        Label::parse(text("client_name").unwrap_or_default()).map_err(|_| no_client("its metadata has no name"))?;
+    let list = json.get("redirect_uris").and_then(Json::as_list).unwrap_or_default();
+    // One that may not be sent to does no harm among others that may.
+    let redirects: Vec<Redirect> = list
+        .iter()
+        .take(REDIRECTS_MAX)
+        .filter_map(|it| it.as_str().and_then(|it| Redirect::parse(it, named).ok()))
+        .collect();
+    if redirects.is_empty() {
+        return Err(no_client("its metadata names no redirect that may be sent to"));
+    }
+    Ok(Known { name, redirects })
+}
+
 /// What a client is told that has registered; `secret` is shown this once.
 #[must_use]
 pub fn registered(client: &OAuthClient, asked: Registration, secret: Option<&str>) -> Value {
@@ -372,6 +415,24 @@ pub fn redirect_with(redirect: &Redirect, told: &[(&str, &str)]) -> String {
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a test may panic")]
     use super::*;
+
+    /// A document counts only with its own address as its id, a name and a redirect, and for a public client.
+    #[test]
+    fn a_document_is_its_own_clients() {
+        let id = "https://app.example/client.json";
+        let good = r#"{"client_id":"https://app.example/client.json","client_name":"App","redirect_uris":["http://localhost/cb","cursor://x"]}"#;
+        let known = metadata(id, good.as_bytes(), &[]).unwrap();
+        assert_eq!((known.name.as_str(), known.redirects.len()), ("App", 1));
+        for (from, to) in [
+            ("app.example/client.json\"", "app.example/other.json\""),
+            ("\"App\"", "\"\""),
+            ("\"http://localhost/cb\",", ""),
+            ("\"client_name\"", "\"token_endpoint_auth_method\":\"private_key_jwt\",\"client_name\""),
+            ("{", "["),
+        ] {
+            assert!(metadata(id, good.replace(from, to).as_bytes(), &[]).is_err(), "{to}");
+        }
+    }
 
     /// The pair of RFC 7636, appendix B: the challenge follows from the verifier, by no other method and from no other verifier.
     #[test]

@@ -16,7 +16,6 @@ use svc_core::value::Id as _;
 use svc_core::value::digest::Digest;
 use svc_core::value::id::{AgentId, ClientId, WorkspaceId};
 use svc_core::value::link::Index;
-use svc_core::value::text::Label;
 use svc_store::Gate;
 
 use super::page::{self, Choice, Choices};
@@ -26,7 +25,7 @@ use crate::dispatch::Call;
 use crate::ops::aside::Asker;
 use crate::ops::sign_in::draw;
 use crate::ops::{GateService, refusal};
-use crate::wire::oauth::{Form, check_challenge, redirect_with};
+use crate::wire::oauth::{Form, Known, check_challenge, redirect_with};
 
 /// Agents that a page shows of one workspace.
 const AGENTS_MAX: usize = 100;
@@ -34,13 +33,6 @@ const AGENTS_MAX: usize = 100;
 /// over.
 const READ_AT_ONCE: usize = 250;
 const READ_MAX: usize = 10_000;
-
-/// A client, however it is known.
-#[derive(Clone, Debug)]
-pub(super) struct Known {
-    pub(super) name: Label,
-    pub(super) redirects: Vec<Redirect>,
-}
 
 /// The page that asks; a page that tells what is wrong where nobody can be sent back; else the way back with an error.
 pub(super) async fn ask(service: &GateService, call: &Call) -> Result<Answer, Refusal> {

@@ -6,17 +6,14 @@ use std::net::IpAddr;
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
-use svc_core::refusal::{Kind, Refusal};
-use svc_core::state::connect::{REDIRECTS_MAX, Redirect};
+use svc_core::refusal::Refusal;
 use svc_core::state::edge::outbound::OutboundUrl;
-use svc_core::value::json::Json;
-use svc_core::value::text::Label;
 
-use super::authorize::Known;
 use crate::address::RateAddress;
 use crate::bounded::Bounded;
 use crate::outbound::{Asker, Caller};
 use crate::shares::Shares;
+use crate::wire::oauth::{Known, metadata, no_client};
 
 /// Bytes of a document.
 const DOCUMENT_MAX: usize = 16 * 1024;
@@ -66,20 +63,20 @@ impl Documents {
             return Ok(known);
         }
         let caller = self.caller.get().ok_or_else(Refusal::not_ready)?;
-        let url = OutboundUrl::parse(id, caller.guard()).map_err(|_| refused("its address may not be called"))?;
+        let url = OutboundUrl::parse(id, caller.guard()).map_err(|_| no_client("its address may not be called"))?;
         if url.as_str() != id || id.splitn(4, '/').nth(3).is_none_or(str::is_empty) {
-            return Err(refused("its id is no plain https address with a path"));
+            return Err(no_client("its id is no plain https address with a path"));
         }
         count()?;
         let _read = self.reads.take(address.into()).ok_or_else(Refusal::not_ready)?;
         let fetched = caller
             .fetch(Asker::Stranger(address), &url, DOCUMENT_MAX)
             .await
-            .map_err(|_| refused("its metadata could not be read"))?;
+            .map_err(|_| no_client("its metadata could not be read"))?;
         if fetched.status != 200 {
-            return Err(refused("its metadata could not be read"));
+            return Err(no_client("its metadata could not be read"));
         }
-        let known = read(id, &fetched.body, named)?;
+        let known = metadata(id, &fetched.body, named)?;
         let kept = life(fetched.cache.as_deref());
         if !kept.is_zero() {
             let mut all = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
@@ -92,10 +89,6 @@ impl Documents {
         let mut all = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         all.get(id).filter(|(until, _)| Instant::now() < *until).map(|(_, known)| known.clone())
     }
-}
-
-fn refused(why: &str) -> Refusal {
-    Refusal::oauth(Kind::InvalidClient, format!("there is no such client: {why}"))
 }
 
 /// How long a document is kept.
@@ -113,52 +106,10 @@ fn life(cache: Option<&str>) -> Duration {
     life
 }
 
-fn read(id: &str, body: &[u8], named: &[Box<str>]) -> Result<Known, Refusal> {
-    let json = Json::parse(body).map_err(|_| refused("its metadata is no JSON"))?;
-    let text = |name: &str| json.get(name).and_then(Json::as_str);
-    if text("client_id") != Some(id) {
-        return Err(refused("its metadata names another id"));
-    }
-    if text("token_endpoint_auth_method").is_some_and(|it| it != "none") {
-        return Err(refused("a client with a metadata address has to be public"));
-    }
-    let name =
-        Label::parse(text("client_name").unwrap_or_default()).map_err(|_| refused("its metadata has no name"))?;
-    let list = json.get("redirect_uris").and_then(Json::as_list).unwrap_or_default();
-    // One that may not be sent to does no harm among others that may.
-    let redirects: Vec<Redirect> = list
-        .iter()
-        .take(REDIRECTS_MAX)
-        .filter_map(|it| it.as_str().and_then(|it| Redirect::parse(it, named).ok()))
-        .collect();
-    if redirects.is_empty() {
-        return Err(refused("its metadata names no redirect that may be sent to"));
-    }
-    Ok(Known { name, redirects })
-}
-
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a test may panic")]
     use super::*;
-
-    /// A document counts only with its own address as its id, a name and a redirect, and for a public client.
-    #[test]
-    fn a_document_is_its_own_clients() {
-        let id = "https://app.example/client.json";
-        let good = r#"{"client_id":"https://app.example/client.json","client_name":"App","redirect_uris":["http://localhost/cb","cursor://x"]}"#;
-        let known = read(id, good.as_bytes(), &[]).unwrap();
-        assert_eq!((known.name.as_str(), known.redirects.len()), ("App", 1));
-        for (from, to) in [
-            ("app.example/client.json\"", "app.example/other.json\""),
-            ("\"App\"", "\"\""),
-            ("\"http://localhost/cb\",", ""),
-            ("\"client_name\"", "\"token_endpoint_auth_method\":\"private_key_jwt\",\"client_name\""),
-            ("{", "["),
-        ] {
-            assert!(read(id, good.replace(from, to).as_bytes(), &[]).is_err(), "{to}");
-        }
-    }
 
     /// A document is kept as long as its sender says, within bounds.
     #[test]
