@@ -15,7 +15,8 @@ pub mod mutate;
 pub mod targets;
 
 use targets::{
-    commands, connect, dialect, evidence, headers, hooks, json, models, receipts, rows, settings, tools, values, wire,
+    answers, commands, connect, console, dialect, evidence, headers, hooks, json, mandates, models, people, presses,
+    queries, receipts, rows, settings, tokens, tools, values, wire,
 };
 
 /// Something that reads bytes.
@@ -31,26 +32,36 @@ pub struct Target {
 
 /// Every target.
 pub const TARGETS: &[Target] = &[
+    Target { name: "answer", run: answers::answer, seeds: answers::answer_seeds },
     Target { name: "authorize", run: wire::authorize, seeds: wire::authorize_seeds },
+    Target { name: "bill", run: queries::bill, seeds: queries::bill_seeds },
     Target { name: "bundle", run: evidence::bundle, seeds: evidence::bundle_seeds },
     Target { name: "calendar", run: values::calendar, seeds: values::calendar_seeds },
     Target { name: "callback", run: wire::callback, seeds: wire::callback_seeds },
     Target { name: "commands", run: commands::commands, seeds: commands::seeds },
     Target { name: "connect_form", run: connect::form, seeds: connect::form_seeds },
     Target { name: "dlp", run: models::dlp, seeds: models::dlp_seeds },
+    Target { name: "document", run: answers::document, seeds: answers::document_seeds },
     Target { name: "domain", run: values::domain, seeds: values::domain_seeds },
+    Target { name: "gateway_body", run: console::gateway, seeds: console::gateway_seeds },
     Target { name: "headers", run: headers::headers, seeds: headers::header_seeds },
     Target { name: "hooks", run: hooks::events, seeds: hooks::event_seeds },
+    Target { name: "issuer_token", run: tokens::token, seeds: tokens::token_seeds },
     Target { name: "json", run: json::json, seeds: json::seeds },
     Target { name: "key_set", run: receipts::key_set, seeds: receipts::key_set_seeds },
     Target { name: "mandate", run: rows::mandate, seeds: rows::mandate_seeds },
+    Target { name: "mandate_body", run: mandates::mandates, seeds: mandates::mandate_seeds },
     Target { name: "mcp", run: connect::mcp, seeds: connect::mcp_seeds },
     Target { name: "model_answer", run: dialect::answer, seeds: dialect::answer_seeds },
     Target { name: "model_request", run: dialect::request, seeds: dialect::request_seeds },
     Target { name: "model_stream", run: dialect::stream, seeds: dialect::stream_seeds },
     Target { name: "note", run: evidence::note, seeds: evidence::note_seeds },
     Target { name: "outbound", run: values::outbound, seeds: values::outbound_seeds },
+    Target { name: "people_body", run: people::people, seeds: people::people_seeds },
+    Target { name: "press", run: presses::press, seeds: presses::press_seeds },
     Target { name: "prices", run: models::prices, seeds: models::price_seeds },
+    Target { name: "pull_request", run: presses::pull_request, seeds: presses::pull_request_seeds },
+    Target { name: "query", run: queries::query, seeds: queries::query_seeds },
     Target { name: "receipt", run: receipts::receipt, seeds: receipts::receipt_seeds },
     Target { name: "record", run: rows::record, seeds: rows::record_seeds },
     Target { name: "redirect", run: connect::redirect, seeds: connect::redirect_seeds },
@@ -64,6 +75,7 @@ pub const TARGETS: &[Target] = &[
     Target { name: "traceparent", run: headers::traceparent, seeds: headers::traceparent_seeds },
     Target { name: "verify", run: wire::verify, seeds: wire::verify_seeds },
     Target { name: "verify_key", run: receipts::verify_key, seeds: receipts::verify_key_seeds },
+    Target { name: "workspace_body", run: console::workspace, seeds: console::workspace_seeds },
 ];
 
 /// The target of this name.

@@ -2,6 +2,9 @@
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use svc_fuzz::mutate::Mutator;
+use svc_fuzz::targets::console::{GATEWAY, WORKSPACE};
+use svc_fuzz::targets::mandates::MANDATES;
+use svc_fuzz::targets::people::PEOPLE;
 use svc_fuzz::{TARGETS, corpus, target};
 
 /// Variations of each target's corpus.
@@ -36,4 +39,14 @@ fn variations_follow_from_their_seed() {
 fn names_are_sorted_and_different() {
     assert!(TARGETS.is_sorted_by(|a, b| a.name < b.name));
     assert!(target("json").is_some() && target("").is_none());
+}
+
+/// Each body that a target chooses from has a seed that its reader reads to the end: what follows from it is looked at.
+#[test]
+fn a_seed_of_every_body_is_read() {
+    for (place, body) in [PEOPLE, MANDATES, GATEWAY, WORKSPACE].into_iter().flatten().enumerate() {
+        let read = body.seeds.iter().map(|it| (body.read)(it.as_bytes()));
+        let refused: Vec<String> = read.filter_map(Result::err).map(|it| format!("{it:?}")).collect();
+        assert!(refused.len() < body.seeds.len(), "the body at {place}: {refused:?}");
+    }
 }

@@ -71,7 +71,13 @@ pub fn form(data: &[u8]) {
     if let Some(value) = HeaderValue::from_bytes(line).ok().filter(|it| !it.is_empty()) {
         headers.insert("authorization", value);
     }
-    let form = match Form::of(&headers, &Uri::from_static("/oauth/token"), body) {
+    let read = Form::of(&headers, &Uri::from_static("/oauth/token"), body);
+    let address = std::str::from_utf8(body).ok().and_then(|it| format!("/?{it}").parse::<Uri>().ok());
+    if let (Ok(form), Some(Ok(query))) = (&read, address.as_ref().map(Form::of_query)) {
+        let same = |name: &str| body.contains(&b'#') || form.get(name) == query.get(name);
+        assert!(["client_id", "scope", "state", "resource"].into_iter().all(same), "an address says the same");
+    }
+    let form = match read {
         Ok(form) => form,
         Err(refusal) => return is_the_callers(&refusal),
     };
@@ -154,6 +160,9 @@ pub fn mcp(data: &[u8]) {
     }
     let Ok(json) = Json::parse(rest.trim_ascii_start()) else { return };
     let sent = json.get("id").cloned();
+    let id = mcp::id_in(rest.trim_ascii_start());
+    let is_id = id.is_string() || id.is_i64();
+    assert!(if is_id { sent == Json::parse(id.to_string().as_bytes()).ok() } else { id.is_null() }, "{id}");
     match mcp::read(&headers, json) {
         Ok(Message::Silent | Message::Cancelled(_)) => {}
         Ok(Message::Request(request)) => {

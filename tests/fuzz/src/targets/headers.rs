@@ -3,32 +3,39 @@
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::OnceLock;
 
-use http::{HeaderMap, HeaderName, HeaderValue, Method};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Uri};
 use svc_http::address::{RateAddress, client};
 use svc_http::headers::Site;
-use svc_http::headers::{body_is_plain, credential, request_id};
+use svc_http::headers::{
+    HEADERS_BYTES_MAX, accepts_pages, body_is_json, body_is_plain, credential, head_is_within, is_csv, request_id,
+};
 use svc_http::router::Router;
 use svc_http::routes;
-use svc_http::trace::{TRACEPARENT, Trace};
+use svc_http::trace::{TRACEPARENT, TRACESTATE, Trace};
 
 use super::inputs;
 
-/// One line is one value of the header; what is answered is a valid header of the same trace, whatever was sent.
+/// One line is one value of the header, or of its companion where it begins with `state `; what is answered is a valid header of the same
+/// trace, whatever was sent, and what goes along is what was sent.
 ///
 /// # Panics
 /// Where it is not.
 pub fn traceparent(data: &[u8]) {
     let mut headers = HeaderMap::new();
     for line in data.split(|it| *it == b'\n') {
+        let (name, line) = line.strip_prefix(b"state ").map_or((TRACEPARENT, line), |it| (TRACESTATE, it));
         if let Ok(value) = HeaderValue::from_bytes(line) {
-            headers.append(TRACEPARENT, value);
+            headers.append(name, value);
         }
     }
     let trace = Trace::of(&headers);
     let answered = trace.header();
     assert_eq!(answered.len(), 55, "{answered:?}");
-    let next = Trace::of(&HeaderMap::from_iter([(TRACEPARENT, answered)]));
-    assert_eq!((next.trace_id, next.sampled), (trace.trace_id, trace.sampled));
+    let state = trace.state.iter().map(|(key, value)| format!("{key}={value}")).collect::<Vec<_>>().join(",");
+    let state = HeaderValue::from_str(&state).expect("what was taken can be sent on");
+    let next = Trace::of(&HeaderMap::from_iter([(TRACEPARENT, answered), (TRACESTATE, state)]));
+    assert_eq!((next.trace_id, next.sampled, &next.state), (trace.trace_id, trace.sampled, &trace.state));
+    assert!(trace.state.len() <= 32 && (trace.caller.is_some() || trace.state.is_empty()), "{trace:?}");
 }
 
 /// Headers that are continued and some that are not.
@@ -37,6 +44,7 @@ pub fn traceparent_seeds() -> Vec<Vec<u8>> {
     inputs(&[
         "00-12345678901234567890123456789012-1234567890123456-01",
         "cc-12345678901234567890123456789012-1234567890123456-01-what-the-future-holds",
+        "00-12345678901234567890123456789012-1234567890123456-00\nstate a=1,b@c=2 , \nstate 0a@vendor=x y",
         "00-00000000000000000000000000000000-1234567890123456-01",
         "ff-12345678901234567890123456789012-1234567890123456-01\n00-12345678901234567890123456789012-1234567890123456-00",
     ])
@@ -68,7 +76,19 @@ pub fn headers(data: &[u8]) {
             Err(refusal) => assert!(matches!(refusal.status(), 400 | 401), "{refusal:?}"),
         }
     }
-    let _ = body_is_plain(&headers);
+    if let Err(refusal) = head_is_within(&Method::GET, &Uri::from_static("/"), &headers) {
+        assert!(
+            headers.iter().map(|(name, value)| name.as_str().len() + value.len()).sum::<usize>() > HEADERS_BYTES_MAX,
+            "{refusal:?}"
+        );
+        assert_eq!(refusal.status(), 431, "{refusal:?}");
+    }
+    let _ = (body_is_plain(&headers), accepts_pages(&headers));
+    let is_json = body_is_json(&headers, false).is_ok();
+    assert_eq!(body_is_json(&headers, true).is_ok(), is_json || is_csv(&headers), "a body is of one kind");
+    let sessions: Vec<_> = headers.get_all("cookie").iter().map(|it| it.as_bytes().to_vec()).collect();
+    let within = |it: &str| sessions.iter().any(|line| line.windows(it.len()).any(|part| part == it.as_bytes()));
+    assert!(site.session(&headers).is_none_or(|it| !it.is_empty() && within(it)), "a session is one that was sent");
     let peer = IpAddr::V4(Ipv4Addr::LOCALHOST);
     let trusted = ["127.0.0.0/8", "10.0.0.0/8", "fd00::/8"].map(|it| it.parse().expect("a network"));
     let _ = RateAddress::from(client(peer, &headers, &trusted));
@@ -81,6 +101,7 @@ pub fn header_seeds() -> Vec<Vec<u8>> {
     inputs(&[
         "authorization: Bearer ask_0123456789012345678901234567890123456789012\nx-request-id: req-1\ncontent-encoding: identity",
         "x-api-key: ask_x\nauthorization: bearer  ask_x \nx-forwarded-for: 203.0.113.7, 10.0.0.1\nx-forwarded-for: [fd00::1]:80",
+        "cookie: a=b; sid=s1\ncookie: sid=s1; __Host-sid=s1\ncontent-type: text/csv; charset=utf-8\naccept: a, text/html;q=0.1\norigin: http://localhost:8080\nx-svc-csrf: 1",
         "authorization: Basic YTpi\nx-request-id: a\nx-request-id: b\ncontent-encoding: gzip, identity",
     ])
 }

@@ -1,16 +1,24 @@
 //! The targets, by what they read.
 
+pub mod answers;
+pub mod bodies;
 pub mod commands;
 pub mod connect;
+pub mod console;
 pub mod dialect;
 pub mod evidence;
 pub mod headers;
 pub mod hooks;
 pub mod json;
+pub mod mandates;
 pub mod models;
+pub mod people;
+pub mod presses;
+pub mod queries;
 pub mod receipts;
 pub mod rows;
 pub mod settings;
+pub mod tokens;
 pub mod tools;
 pub mod values;
 pub mod wire;

@@ -12,6 +12,12 @@ use svc_core::value::text::{Detail, Email, IdempotencyKey, Label, Note, SessionI
 use svc_core::value::{Span, Timestamp};
 use url::Host;
 
+use svc_http::callback_secret;
+use svc_http::log::scrub;
+use svc_http::pages::quoted::{in_line, plain};
+use svc_http::secrets::is_drawn;
+use svc_http::totp::{code_at, step_of};
+
 use super::inputs;
 
 /// Every value that is read from a text is written as a text that reads as the same.
@@ -19,6 +25,7 @@ use super::inputs;
 /// # Panics
 /// Where one is not.
 pub fn text(data: &[u8]) {
+    shown(data);
     let Ok(text) = std::str::from_utf8(data) else { return };
     macro_rules! once { ($($name:ty)*) => {$(
         if let Ok(read) = <$name>::parse(text) {
@@ -36,6 +43,29 @@ pub fn text(data: &[u8]) {
     let _ = OutcomeStatus::parse(text);
     if let (Ok(glob), Some((server, name))) = (ToolGlob::parse(text), text.split_once('/')) {
         let _ = (glob.covers(Some(server), name), glob.covers(None, text));
+    }
+}
+
+/// What a text is taken for, and how it is shown: a secret is cut whole out of what is logged, a line stays one, and a code is one of its
+/// time.
+///
+/// # Panics
+/// Where that is not so.
+pub fn shown(data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else { return };
+    let scrubbed = scrub(text);
+    assert_eq!(scrub(&scrubbed), scrubbed, "nothing of a secret is left");
+    let is_secret = is_drawn("ask_", text);
+    assert!(!is_secret || text.starts_with("ask_") && scrubbed == "ask_…", "{scrubbed}");
+    let line = in_line(text);
+    let is_plain =
+        |it: char| !matches!(it, '\n' | '\t' | '\u{200b}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    assert!(line.chars().all(is_plain), "{line:?}");
+    assert_eq!(line, plain(text).replace(['\n', '\t'], " "));
+    let (key, now) = (b"the key of a phone's", Timestamp::from_millis(1_790_847_000_000));
+    assert!(step_of(key, text, now).is_none_or(|it| code_at(key, it) == text), "{text}");
+    if let Ok(secret) = callback_secret::parse(text) {
+        assert!(secret.expose() == text && callback_secret::parse(text.trim()).is_ok());
     }
 }
 
@@ -59,6 +89,9 @@ pub fn text_seeds() -> Vec<Vec<u8>> {
         "2026-10-01T11:30:00+02:00",
         "completed",
         "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
+        "a ask_0123456789012345678901234567890123456789012 of svc_x: whsec_01234567890123456789",
+        "ask_0123456789012345678901234567890123456789012",
+        "pay \u{202e}moc.elpmaxe\u{202c}\u{200b} e\u{301}\u{301}\u{301}               \u{2003}  now",
     ])
 }
 
