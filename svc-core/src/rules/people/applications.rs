@@ -4,27 +4,25 @@
 use std::sync::Arc;
 
 use super::agents::{ChangeAgent, change_agent};
-use super::by::{By, Person, entitled, member, reaches};
+use super::by::{By, Person, entitled, member};
 use super::keys::NewKey;
-use super::mandates::{
-    ChangeMandate, Content, GrantMandate, change_mandate, first_version, grant_mandate, held, is_held, read,
-};
-use super::members::{ChangeMember, MemberDone, change_member, own_member};
+use super::mandates::{ChangeMandate, Content, GrantMandate, change_mandate, grant_mandate};
+use super::members::{ChangeMember, MemberDone, change_member};
 use super::recount::{self, Recount};
-use super::register_agent::{ActsFor, RegisterAgent, Registered, register_agent, unfit};
-use super::teams::fits;
-use crate::refusal::{FieldError, Kind, Refusal};
-use crate::rules::gateway::budgets::{RaiseBudget, raise_budget, raise_faults};
+use super::register_agent::{ActsFor, RegisterAgent, Registered, register_agent};
+use super::wished::faults;
+use crate::refusal::Refusal;
+use crate::rules::gateway::budgets::{RaiseBudget, raise_budget};
 use crate::state::evidence::{Actor, Fact, Subject};
 use crate::state::gate::{ASKED_APPLICATIONS_MAX, Agent, Approval, ApprovalSubject};
 use crate::state::people::{
     APPLICATION_LIFE, APPLICATIONS_WAITING_MAX, AgentWish, Application, ApplicationState, Change, Decision,
-    MandateChangeWish, MandateWish, Plans, Principal, RaiseWish, Reach, Right, RoleWish, SecondOwner, Wish, Workspace,
+    MandateChangeWish, MandateWish, Plans, Principal, RaiseWish, Reach, Right, RoleWish, SecondOwner, Wish,
 };
 use crate::store::Row;
 use crate::turn::{Halt, Scope};
 use crate::value::canonical::Object;
-use crate::value::id::{AgentId, ApplicationId, PrincipalId, WorkspaceId};
+use crate::value::id::{ApplicationId, PrincipalId, WorkspaceId};
 use crate::value::text::Note;
 
 /// Asks for a change.
@@ -47,7 +45,7 @@ pub fn create_application(scope: &mut Scope<'_>, asked: &CreateApplication) -> R
     let by = By::Person(asked.by);
     let workspace = asked.by.workspace;
     entitled(scope, &by, workspace, Right::Everyone)?;
-    let faults = faults(scope, asked)?;
+    let faults = faults(scope, &asked.by, &asked.change)?;
     if !faults.is_empty() {
         return Err(Refusal::invalid_application(faults).into());
     }
@@ -88,121 +86,7 @@ fn still_waiting(scope: &mut Scope<'_>, person: &Principal) -> Result<Vec<Applic
     Ok(found)
 }
 
-/// What is wrong with a change that is asked for.
-fn faults(scope: &mut Scope<'_>, asked: &CreateApplication) -> Result<Vec<FieldError>, Halt> {
-    let place = asked.by.workspace;
-    let workspace = scope.get::<Workspace>(place)?.ok_or_else(Refusal::internal)?;
-    let mut faults = Vec::new();
-    match &asked.change {
-        Change::Agent(wish) => {
-            faults.extend(unfit(scope, place, "change.", wish.sponsor, wish.kill_owner)?);
-            for (number, wish) in wish.mandates.iter().enumerate() {
-                faults.extend(of_wish(scope, &workspace, wish, &format!("change.mandates.{number}"))?);
-            }
-        }
-        Change::Mandate(wish) => {
-            faults.extend(of_agent(scope, &asked.by, wish.agent)?);
-            faults.extend(of_wish(scope, &workspace, &wish.wish, "change")?);
-        }
-        Change::ChangedMandate(wish) => faults.extend(of_change(scope, &asked.by, wish)?),
-        Change::Tier { agent, tier } => {
-            let hidden = of_agent(scope, &asked.by, *agent)?;
-            // What one may not read, one does not learn the tier of.
-            let is_same = hidden.is_none() && scope.get::<Agent>(*agent)?.is_some_and(|it| it.tier == *tier);
-            faults.extend(hidden);
-            faults.extend(is_same.then(|| FieldError::new("change.tier", "is its tier already")));
-        }
-        Change::Role(wish) => faults.extend(of_role(scope, &asked.by, wish)?),
-        Change::BudgetRaise(wish) => faults.extend(of_raise(scope, &asked.by, wish)?),
-    }
-    Ok(faults)
-}
-
-fn of_agent(scope: &mut Scope<'_>, person: &Person, agent: AgentId) -> Result<Option<FieldError>, Halt> {
-    let hidden = !sees(scope, person, agent)?;
-    Ok(hidden.then(|| FieldError::new("target", "names no agent that you may read")))
-}
-
-/// What is wrong with a raise. Whoever is refused by a budget is told of it, so whoever names one may ask for more of it.
-fn of_raise(scope: &mut Scope<'_>, person: &Person, wish: &RaiseWish) -> Result<Vec<FieldError>, Halt> {
-    match raise_faults(scope, person, wish.budget, wish.allocation) {
-        Ok(faults) => Ok(faults.into_iter().map(|it| it.within("change")).collect()),
-        Err(Halt::Refuse(refusal)) if refusal.kind() == Kind::NotFound => {
-            Ok(vec![FieldError::new("target", "names no budget of this workspace")])
-        }
-        Err(halt) => Err(halt),
-    }
-}
-
-/// What is wrong with a change of a mandate, by what it says now.
-fn of_change(scope: &mut Scope<'_>, person: &Person, wish: &MandateChangeWish) -> Result<Vec<FieldError>, Halt> {
-    let none = || vec![FieldError::new("target", "names no mandate in force that you may read")];
-    let agent = match first_version(scope, person.workspace, wish.mandate) {
-        Ok((_, agent)) => agent,
-        Err(Halt::Refuse(_)) => return Ok(none()),
-        Err(halt) => return Err(halt),
-    };
-    if agent.id != wish.agent || !is_held(&agent, wish.mandate) || !sees(scope, person, agent.id)? {
-        return Ok(none());
-    }
-    let (old, grant) = held(scope, &agent, wish.mandate)?;
-    let terms = wish.change.onto(old.terms());
-    if terms == *old.terms() && wish.paused.is_none_or(|it| it == grant.paused) {
-        return Ok(vec![FieldError::new("change", "changes nothing")]);
-    }
-    let mut faults = if terms == *old.terms() { Vec::new() } else { terms.faults(scope.now()) };
-    faults.extend(terms.faults_after(old.terms()));
-    Ok(faults.into_iter().map(|it| it.within("change")).collect())
-}
-
-/// What is wrong with a change of a member. One may ask for oneself, and for others where one may read who there is.
-fn of_role(scope: &mut Scope<'_>, person: &Person, wish: &RoleWish) -> Result<Vec<FieldError>, Halt> {
-    let (_, role) = member(scope, person)?;
-    let may = wish.member == person.principal || role.reach(Right::ReadMembers) == Reach::All;
-    let target = match own_member(scope, person.workspace, wish.member) {
-        Ok(found) => found.membership().filter(|_| may).map(|it| it.role),
-        Err(Halt::Refuse(_)) => None,
-        Err(halt) => return Err(halt),
-    };
-    let mut faults = Vec::new();
-    match (target, wish.role) {
-        (None, _) => faults.push(FieldError::new("target", "names no member that you may read")),
-        (Some(was), Some(role)) if was == role && wish.teams.is_none() => {
-            faults.push(FieldError::new("change.role", "is their role already"));
-        }
-        (Some(_), None) if wish.teams.is_none() => faults.push(FieldError::new("change", "changes nothing")),
-        (Some(_), _) => {}
-    }
-    match fits(scope, person.workspace, wish.teams.as_deref().unwrap_or_default(), "change.teamIds") {
-        Ok(()) => Ok(faults),
-        Err(Halt::Refuse(refusal)) if refusal.kind() == Kind::InvalidRequest => {
-            faults.extend_from_slice(refusal.errors());
-            Ok(faults)
-        }
-        Err(halt) => Err(halt),
-    }
-}
-
-/// Whether a member may read an agent: what one may not read, one does not learn of here either.
-fn sees(scope: &mut Scope<'_>, person: &Person, agent: AgentId) -> Result<bool, Halt> {
-    let (_, role) = member(scope, person)?;
-    let agent = scope.get::<Agent>(agent)?.filter(|it| it.workspace == person.workspace);
-    let reach = role.reach(Right::ReadAgents);
-    Ok(agent.is_some_and(|it| reaches(&By::Person(*person), reach, &it).is_ok()))
-}
-
-/// What is wrong with a mandate that is asked for, under its path.
-fn of_wish(scope: &mut Scope<'_>, workspace: &Workspace, wish: &Wish, path: &str) -> Result<Vec<FieldError>, Halt> {
-    match read(scope, workspace, &content(wish)) {
-        Ok(meant) => Ok(meant.terms.faults(scope.now()).into_iter().map(|it| it.within(path)).collect()),
-        Err(Halt::Refuse(refusal)) if refusal.kind() == Kind::UnknownTemplate => {
-            Ok(vec![FieldError::new(format!("{path}.template"), "names no template")])
-        }
-        Err(halt) => Err(halt),
-    }
-}
-
-fn content(wish: &Wish) -> Content {
+pub(super) fn content(wish: &Wish) -> Content {
     match wish {
         Wish::Template(name) => Content::Template(name.clone()),
         Wish::Whole(terms) => Content::Whole(terms.clone()),

@@ -28,3 +28,4 @@ pub mod teams;
 pub mod templates;
 pub mod tokens;
 pub mod usage;
+mod wished;
