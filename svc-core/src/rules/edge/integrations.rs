@@ -6,6 +6,7 @@ use super::export;
 use super::tell::keep;
 use crate::refusal::{FieldError, Refusal};
 use crate::rules::people::by::{By, entitled};
+use crate::rules::people::named::{Named, faults as faults_of};
 use crate::rules::people::owners;
 use crate::state::edge::{
     ConfigChange, Integration, IntegrationConfig, IntegrationKind, IntegrationSlot, Job, LinkedMember, MailConfig,
@@ -66,12 +67,15 @@ pub fn create_integration(scope: &mut Scope<'_>, asked: &CreateIntegration) -> R
     let slot = IntegrationSlot { workspace: asked.workspace, kind: asked.kind };
     scope.want(&[Workspace::key(asked.workspace), Integration::key(slot)])?;
     scope.get::<Workspace>(asked.workspace)?.ok_or_else(Refusal::not_found)?;
-    if scope.get::<Integration>(slot)?.is_some() {
-        return Err(Refusal::invalid_field("kind", "names a kind that this workspace has already").into());
-    }
-    are_known(scope, asked.workspace, &asked.config)?;
     let empty = IntegrationConfig::empty(asked.kind);
-    let config = empty.changed(&linked(scope, asked.workspace, &empty, &asked.config)?);
+    let mut faults = unknown(scope, asked.workspace, &empty, &asked.config)?;
+    if scope.get::<Integration>(slot)?.is_some() {
+        faults.push(FieldError::new("kind", "names a kind that this workspace has already"));
+    }
+    if !faults.is_empty() {
+        return Err(Refusal::invalid_request(faults).into());
+    }
+    let config = empty.changed(&linked(&empty, &asked.config, scope.now()));
     may_speak(scope, &asked.by, asked.workspace, &config)?;
     let now = scope.now();
     let made = Integration {
@@ -125,16 +129,19 @@ pub struct ChangeIntegration {
 pub fn change_integration(scope: &mut Scope<'_>, asked: &ChangeIntegration) -> Result<Arc<Integration>, Halt> {
     let before = owned(scope, &asked.by, asked.workspace, asked.id)?;
     may(scope, &asked.by, asked.workspace, before.slot.kind)?;
-    are_known(scope, asked.workspace, &asked.config)?;
-    let change = linked(scope, asked.workspace, &before.config, &asked.config)?;
+    let change = linked(&before.config, &asked.config, scope.now());
     let (enabled, config) = (asked.enabled.unwrap_or(before.enabled), before.config.changed(&change));
+    let secret = asked.config.secret.clone();
+    let mut faults = unknown(scope, asked.workspace, &before.config, &asked.config)?;
+    if secret.is_none() && is_shown_elsewhere(&before.config, &config) {
+        faults.push(FieldError::new("secret", SECRET_AGAIN));
+    }
+    if !faults.is_empty() {
+        return Err(Refusal::invalid_request(faults).into());
+    }
     // Whoever turns it off, or lets go of every owner whom it links, gives nobody a word.
     if enabled || config != before.config {
         may_speak(scope, &asked.by, asked.workspace, &config)?;
-    }
-    let secret = asked.config.secret.clone();
-    if secret.is_none() && is_shown_elsewhere(&before.config, &config) {
-        return Err(Refusal::invalid_field("secret", SECRET_AGAIN).into());
     }
     if enabled == before.enabled && config == before.config && secret.is_none() {
         if asked.enabled == Some(true) {
@@ -178,37 +185,29 @@ fn is_shown_elsewhere(before: &IntegrationConfig, after: &IntegrationConfig) -> 
     to.is_some() && to != shown_to(before)
 }
 
-/// The change with those who are linked by it found in the workspace, each since when. Whoever was linked so before stays linked
-/// since then, also where that link is over: a list that is read can be sent again as it stood, whoever has left since, and makes no
-/// link anew that has ended. Only whoever was left out of the list and is named again is linked anew.
-fn linked(
+/// The change with those who are linked by it, each since when. Whoever was linked so before stays linked since then, also where that
+/// link is over: a list that is read can be sent again as it stood, whoever has left since, and makes no link anew that has ended. Only
+/// whoever was left out of the list and is named again is linked anew.
+fn linked(before: &IntegrationConfig, change: &ConfigChange, now: Timestamp) -> ConfigChange {
+    let since = |it: &LinkedMember| before.links(&it.name, it.principal).cloned();
+    let anew = |it: &LinkedMember| LinkedMember { since: now, ..it.clone() };
+    let linked = |it: &LinkedMember| since(it).unwrap_or_else(|| anew(it));
+    let members = change.members.as_ref().map(|it| it.iter().map(linked).collect());
+    ConfigChange { members, ..change.clone() }
+}
+
+/// What is wrong with whom a change names: whoever is told by mail is a member, and whoever is linked anew decides something.
+fn unknown(
     scope: &mut Scope<'_>,
     workspace: WorkspaceId,
     before: &IntegrationConfig,
     change: &ConfigChange,
-) -> Result<ConfigChange, Halt> {
-    let Some(named) = &change.members else { return Ok(change.clone()) };
-    scope.want(&named.iter().map(|it| Principal::key(it.principal)).collect::<Vec<_>>())?;
-    let (mut members, mut faults) = (Vec::with_capacity(named.len()), Vec::new());
-    for LinkedMember { name, principal, .. } in named {
-        let is_same = |it: &&LinkedMember| it.name == *name && it.principal == *principal;
-        if let Some(stays) = before.members().iter().find(is_same) {
-            members.push(stays.clone());
-            continue;
-        }
-        let found = scope.get::<Principal>(*principal)?;
-        if found.is_none_or(|it| it.workspace != workspace || !it.decides_own()) {
-            let clause = "names no member of the workspace whose role decides approvals";
-            faults.push(FieldError::new(format!("config.members.{name}"), clause));
-            continue;
-        }
-        members.push(LinkedMember { name: name.clone(), principal: *principal, since: scope.now() });
-    }
-    if faults.is_empty() {
-        Ok(ConfigChange { members: Some(members), ..change.clone() })
-    } else {
-        Err(Refusal::invalid_request(faults).into())
-    }
+) -> Result<Vec<FieldError>, Halt> {
+    let mailed = change.to.iter().flatten().enumerate();
+    let mailed = mailed.map(|(place, id)| (format!("config.to.{place}"), Named::Member(*id)));
+    let linked = change.members.iter().flatten().filter(|it| before.links(&it.name, it.principal).is_none());
+    let linked = linked.map(|it| (format!("config.members.{}", it.name), Named::Decider(it.principal)));
+    faults_of(scope, workspace, &mailed.chain(linked).collect::<Vec<_>>())
 }
 
 /// Lets go of what other systems call somebody, and gives how many integrations did.
@@ -319,19 +318,6 @@ pub(in crate::rules) fn note_forsaken(scope: &mut Scope<'_>, workspace: Workspac
         scope.put(Integration { failing: true, last_error: why, ..Integration::clone(&mail) });
     }
     Ok(())
-}
-
-/// That whoever is named to be told is a member of this workspace.
-fn are_known(scope: &mut Scope<'_>, workspace: WorkspaceId, change: &ConfigChange) -> Result<(), Halt> {
-    let named = change.to.as_deref().unwrap_or_default();
-    scope.want(&named.iter().map(|it| Principal::key(*it)).collect::<Vec<_>>())?;
-    let mut faults = Vec::new();
-    for (place, id) in named.iter().enumerate() {
-        if scope.get::<Principal>(*id)?.is_none_or(|it| it.workspace != workspace || it.membership().is_none()) {
-            faults.push(FieldError::new(format!("config.to.{place}"), "must be a member of this workspace"));
-        }
-    }
-    if faults.is_empty() { Ok(()) } else { Err(Refusal::invalid_request(faults).into()) }
 }
 
 /// Ends an integration and its secrets.

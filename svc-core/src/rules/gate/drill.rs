@@ -8,11 +8,12 @@ use std::sync::Arc;
 use super::caller::Caller;
 use super::freeze::{found_agent, freeze, recorded, touch};
 use super::record::ActionRecord;
-use crate::refusal::{FieldError, Refusal};
+use crate::refusal::Refusal;
 use crate::rules::gateway::payer::CallKey;
 use crate::rules::people::by::{By, entitled};
 use crate::rules::people::keys::NewKey;
 use crate::rules::people::mandates::Meant;
+use crate::rules::people::named::{self, Named};
 use crate::rules::people::register_agent::{ActsFor, RegisterAgent, made, record_agent};
 use crate::state::evidence::{Actor, Fact, Subject};
 use crate::state::gate::{
@@ -35,7 +36,7 @@ pub struct StartDrill {
     pub workspace: WorkspaceId,
     /// Who starts it.
     pub by: By,
-    /// Whom it is about, at most ten; none for a plain canary.
+    /// Whom it is about, at most ten, each counted once; none for a plain canary.
     pub targets: Vec<AgentId>,
     /// Why, where they say so.
     pub reason: Option<Note>,
@@ -69,17 +70,16 @@ pub fn start_drill(scope: &mut Scope<'_>, asked: &StartDrill) -> Result<Started,
     scope.want(&[Workspace::key(asked.workspace), Roster::key(asked.workspace)])?;
     entitled(scope, &asked.by, asked.workspace, Right::FreezeFleet)?;
     let workspace = scope.get::<Workspace>(asked.workspace)?.ok_or_else(Refusal::not_found)?;
-    let mut targets = Vec::with_capacity(asked.targets.len());
-    scope.want(&asked.targets.iter().map(|id| Agent::key(*id)).collect::<Vec<_>>())?;
-    let mut faults = Vec::new();
-    for (at, id) in asked.targets.iter().enumerate() {
-        match found_agent(scope, asked.workspace, *id)? {
-            Some(agent) => targets.push(agent),
-            None => faults.push(FieldError::new(format!("agentIds.{at}"), "names no agent of this workspace")),
-        }
-    }
+    let named = asked.targets.iter().enumerate().map(|(at, id)| (format!("agentIds.{at}"), Named::Agent(*id)));
+    let faults = named::faults(scope, asked.workspace, &named.collect::<Vec<_>>())?;
     if !faults.is_empty() {
         return Err(Refusal::invalid_request(faults).into());
+    }
+    let mut targets = Vec::with_capacity(asked.targets.len());
+    for id in &asked.targets {
+        if targets.iter().all(|it: &Arc<Agent>| it.id != *id) {
+            targets.extend(found_agent(scope, asked.workspace, *id)?);
+        }
     }
     if let Some(hold) = workspace.all_held() {
         return Err(Refusal::not_allowed_under(hold.id, "a hold stops every agent, so there is nothing to try").into());
@@ -114,7 +114,7 @@ pub fn start_drill(scope: &mut Scope<'_>, asked: &StartDrill) -> Result<Started,
         id,
         workspace: asked.workspace,
         by: asked.by.maker(),
-        targets: asked.targets.clone(),
+        targets: targets.iter().map(|it| it.id).collect(),
         canary: canary.agent.id,
         state: DrillState::Running,
         started_at: scope.now(),

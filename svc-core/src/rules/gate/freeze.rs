@@ -97,7 +97,7 @@ pub fn own_agent(scope: &mut Scope<'_>, workspace: WorkspaceId, id: AgentId) -> 
 }
 
 /// The same, or none where it is no agent of this workspace or was removed.
-pub(super) fn found_agent(
+pub(in crate::rules) fn found_agent(
     scope: &mut Scope<'_>,
     workspace: WorkspaceId,
     id: AgentId,

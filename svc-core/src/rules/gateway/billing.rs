@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crate::refusal::Refusal;
 use crate::rules::people::by::{By, entitled};
+use crate::rules::people::named::{Named, fault};
 use crate::state::evidence::{Fact, Subject};
 use crate::state::gateway::{BillingImport, DIFFERENCES_MAX, DayOfModel, Routing, compare};
 use crate::state::people::{Right, Workspace};
@@ -41,9 +42,8 @@ pub fn import_bill(scope: &mut Scope<'_>, asked: &ImportBill) -> Result<Arc<Bill
     entitled(scope, &asked.by, asked.workspace, Right::ManageBudgets)?;
     scope.want(&[Workspace::key(asked.workspace), Routing::key(asked.workspace)])?;
     scope.get::<Workspace>(asked.workspace)?.ok_or_else(Refusal::not_found)?;
-    let routing = scope.get::<Routing>(asked.workspace)?.ok_or_else(Refusal::internal)?;
-    if !routing.upstreams.iter().any(|it| it.id == asked.upstream) {
-        return Err(Refusal::invalid_field("upstreamId", "names no upstream of this workspace").into());
+    if let Some(fault) = fault(scope, asked.workspace, "upstreamId", &Named::Upstream(asked.upstream))? {
+        return Err(Refusal::invalid_request(vec![fault]).into());
     }
     let (billed, metered, differences) = compare(&asked.billed, &asked.metered);
     if differences.len() > DIFFERENCES_MAX {

@@ -5,8 +5,9 @@ use std::collections::BTreeSet;
 use super::routing::{Work, stamp};
 use super::told::ToldClass;
 use crate::refusal::{FieldError, Refusal};
+use crate::rules::people::named::{Named, faults as faults_of};
 use crate::state::evidence::Subject;
-use crate::state::gateway::{BudgetScope, Capability, Constraints, Objective, Routing, TaskClass};
+use crate::state::gateway::{BudgetScope, Capability, Constraints, Objective, TaskClass};
 use crate::turn::Halt;
 use crate::value::MicroUsd;
 use crate::value::text::{ClassId, Label};
@@ -49,20 +50,14 @@ pub enum Limit {
 }
 
 impl Limit {
-    /// What it names that the workspace has not: a misspelt limit would admit nothing, or whatever is called so one day.
-    pub(super) fn faults(&self, routing: &Routing) -> Vec<FieldError> {
-        let faults = |names: &[Box<str>], field: &str, is_known: &dyn Fn(&str) -> bool, clause: &str| {
-            let unknown = names.iter().enumerate().filter(|(_, name)| !is_known(name));
-            unknown.map(|(at, _)| FieldError::new(format!("{field}.{at}"), clause)).collect()
+    /// What it names, each by its place: a misspelt limit would admit nothing, or whatever is called so one day.
+    fn named(&self) -> Vec<(String, Named)> {
+        let places = |names: &[Box<str>], field: &str, make: fn(Box<str>) -> Named| {
+            names.iter().enumerate().map(|(at, it)| (format!("{field}.{at}"), make(it.clone()))).collect()
         };
         match self {
-            Self::Models(names) => {
-                faults(names, "models", &|it| routing.meant(it).is_some(), "names no model of this workspace")
-            }
-            Self::Providers(names) => {
-                let is_known = |name: &str| routing.upstreams.iter().any(|it| it.name.as_str() == name);
-                faults(names, "providers", &is_known, "names no provider of this workspace")
-            }
+            Self::Models(names) => places(names, "models", Named::Model),
+            Self::Providers(names) => places(names, "providers", Named::Provider),
             Self::Jurisdictions(_)
             | Self::NoRetention(_)
             | Self::Capabilities(_)
@@ -72,6 +67,14 @@ impl Limit {
             | Self::HumanOversight(_)
             | Self::Objective(_) => Vec::new(),
         }
+    }
+
+    /// What these name that the workspace has not.
+    pub(super) fn faults<'l>(
+        work: &mut Work<'_, '_>,
+        limits: impl Iterator<Item = &'l Self>,
+    ) -> Result<Vec<FieldError>, Halt> {
+        faults_of(work.scope, work.routing.workspace, &limits.flat_map(Self::named).collect::<Vec<_>>())
     }
 
     /// Puts it in force.
@@ -99,7 +102,7 @@ pub(super) fn create(work: &mut Work<'_, '_>, id: &ClassId, set: &[Set]) -> Resu
     if work.routing.classes.len() >= CLASSES_MAX {
         faults.push(FieldError::whole(format!("a workspace has at most {CLASSES_MAX} task classes")));
     }
-    faults.extend(unknown(work, set));
+    faults.extend(unknown(work, set)?);
     if !faults.is_empty() {
         return Err(Refusal::invalid_request(faults).into());
     }
@@ -115,7 +118,7 @@ pub(super) fn create(work: &mut Work<'_, '_>, id: &ClassId, set: &[Set]) -> Resu
 
 pub(super) fn change(work: &mut Work<'_, '_>, id: &ClassId, set: &[Set]) -> Result<(), Halt> {
     let before = work.routing.class(id).cloned().ok_or_else(Refusal::not_found)?;
-    let faults = unknown(work, set);
+    let faults = unknown(work, set)?;
     if !faults.is_empty() {
         return Err(Refusal::invalid_request(faults).into());
     }
@@ -143,9 +146,8 @@ pub(super) fn remove(work: &mut Work<'_, '_>, id: &ClassId) -> Result<(), Halt> 
     Ok(())
 }
 
-fn unknown(work: &Work<'_, '_>, set: &[Set]) -> Vec<FieldError> {
-    let limits = set.iter().filter_map(|it| if let Set::Limit(limit) = it { Some(limit) } else { None });
-    limits.flat_map(|it| it.faults(&work.routing)).collect()
+fn unknown(work: &mut Work<'_, '_>, set: &[Set]) -> Result<Vec<FieldError>, Halt> {
+    Limit::faults(work, set.iter().filter_map(|it| if let Set::Limit(limit) = it { Some(limit) } else { None }))
 }
 
 fn apply(to: &mut TaskClass, set: &[Set]) {

@@ -3,9 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::named;
-use super::routing::{NO_CLASS, Work, stamp};
+use super::routing::{Work, stamp};
 use super::told::ToldModel;
 use crate::refusal::{FieldError, Refusal};
+use crate::rules::people::named::{Named, fault, faults as faults_of};
 use crate::state::evidence::Subject;
 use crate::state::gateway::listing::{ModelListing, find};
 use crate::state::gateway::{Capability, Figures, Model, Prices, Quality, Retention, Upstream};
@@ -72,11 +73,9 @@ pub enum Set {
 }
 
 pub(super) fn create(work: &mut Work<'_, '_>, new: &NewModel) -> Result<(), Halt> {
-    let mut faults = Vec::new();
     let upstream = work.routing.upstream(new.upstream).cloned();
-    if upstream.is_none() {
-        faults.push(FieldError::new("upstreamId", "names no upstream of this workspace"));
-    }
+    let named = Named::Upstream(new.upstream);
+    let mut faults = Vec::from_iter(fault(work.scope, work.routing.workspace, "upstreamId", &named)?);
     if is_dots(new.name.as_str()) {
         faults.push(FieldError::new("id", NO_DOTS));
     }
@@ -108,7 +107,7 @@ pub(super) fn create(work: &mut Work<'_, '_>, new: &NewModel) -> Result<(), Halt
     if !new.set.iter().any(|it| matches!(it, Set::MaxOutput(_))) {
         made.max_output = made.max_output.min(made.context_window);
     }
-    faults.extend(wrong(work, &made, None));
+    faults.extend(wrong(work, &made, None)?);
     faults.extend(named::misleading(&work.routing, None, &made));
     if !faults.is_empty() {
         return Err(Refusal::invalid_request(faults).into());
@@ -147,7 +146,7 @@ pub(super) fn change(work: &mut Work<'_, '_>, place: &Place, set: &[Set]) -> Res
     let before = found(work, place)?;
     let mut after = before.clone();
     apply(work, &mut after, set);
-    let mut faults = wrong(work, &after, Some(&before));
+    let mut faults = wrong(work, &after, Some(&before))?;
     faults.extend(named::misleading(&work.routing, Some(&before), &after));
     if !faults.is_empty() {
         return Err(Refusal::invalid_request(faults).into());
@@ -203,7 +202,7 @@ fn subject(work: &Work<'_, '_>, model: &Model) -> Subject {
 }
 
 /// What is wrong with a model among the others; `own` is what it was.
-fn wrong(work: &Work<'_, '_>, model: &Model, own: Option<&Model>) -> Vec<FieldError> {
+fn wrong(work: &mut Work<'_, '_>, model: &Model, own: Option<&Model>) -> Result<Vec<FieldError>, Halt> {
     let mut faults = Vec::new();
     let beside = work.routing.models.iter().filter(|it| it.upstream == model.upstream);
     let beside = beside.filter(|it| own.is_none_or(|own| own.name != it.name));
@@ -222,10 +221,10 @@ fn wrong(work: &Work<'_, '_>, model: &Model, own: Option<&Model>) -> Vec<FieldEr
         faults.push(FieldError::new("maxOutput", "must be at most `contextWindow`"));
     }
     let is_new = |class: &_| own.is_none_or(|own| !own.quality.by_class.contains_key(class));
-    for class in model.quality.by_class.keys().filter(|it| work.routing.class(it).is_none() && is_new(it)) {
-        faults.push(FieldError::new(format!("quality.{class}"), NO_CLASS));
-    }
-    faults
+    let classes = model.quality.by_class.keys().filter(|it| is_new(it));
+    let named = classes.map(|it| (format!("quality.{it}"), Named::TaskClass(it.clone())));
+    faults.extend(faults_of(work.scope, work.routing.workspace, &named.collect::<Vec<_>>())?);
+    Ok(faults)
 }
 
 fn apply(work: &Work<'_, '_>, to: &mut Model, set: &[Set]) {

@@ -34,7 +34,7 @@ pub(super) fn create(work: &mut Work<'_, '_>, set: &[Set]) -> Result<ProfileId, 
         faults.push(FieldError::whole(format!("a workspace has at most {PROFILES_MAX} policy profiles")));
     }
     faults.extend(taken(work, name, None));
-    faults.extend(unknown(work, set));
+    faults.extend(unknown(work, set)?);
     let (Some(name), true) = (name, faults.is_empty()) else {
         return Err(Refusal::invalid_request(faults).into());
     };
@@ -51,7 +51,8 @@ pub(super) fn create(work: &mut Work<'_, '_>, set: &[Set]) -> Result<ProfileId, 
 
 pub(super) fn change(work: &mut Work<'_, '_>, id: ProfileId, set: &[Set]) -> Result<(), Halt> {
     let before = work.routing.profile(id).cloned().ok_or_else(Refusal::not_found)?;
-    let faults: Vec<FieldError> = taken(work, name_in(set), Some(id)).into_iter().chain(unknown(work, set)).collect();
+    let mut faults = Vec::from_iter(taken(work, name_in(set), Some(id)));
+    faults.extend(unknown(work, set)?);
     if !faults.is_empty() {
         return Err(Refusal::invalid_request(faults).into());
     }
@@ -86,9 +87,8 @@ fn taken(work: &Work<'_, '_>, name: Option<&Label>, own: Option<ProfileId>) -> O
     name.filter(|it| is_taken(it)).map(|_| FieldError::new("name", "is that of another policy profile"))
 }
 
-fn unknown(work: &Work<'_, '_>, set: &[Set]) -> Vec<FieldError> {
-    let limits = set.iter().filter_map(|it| if let Set::Limit(limit) = it { Some(limit) } else { None });
-    limits.flat_map(|it| it.faults(&work.routing)).collect()
+fn unknown(work: &mut Work<'_, '_>, set: &[Set]) -> Result<Vec<FieldError>, Halt> {
+    Limit::faults(work, set.iter().filter_map(|it| if let Set::Limit(limit) = it { Some(limit) } else { None }))
 }
 
 fn apply(to: &mut Profile, set: &[Set]) {

@@ -7,9 +7,10 @@ use serde::Serialize;
 
 use super::told::ToldRouting;
 use super::{classes, models, profiles, upstreams};
-use crate::refusal::{FieldError, Refusal};
+use crate::refusal::Refusal;
 use crate::rules::people::by::{By, entitled};
 use crate::rules::people::keys;
+use crate::rules::people::named::{Named, fault};
 use crate::rules::people::settings::differing;
 use crate::state::evidence::{Fact, Subject};
 use crate::state::gateway::route::is_default_table;
@@ -164,8 +165,9 @@ fn change(work: &mut Work<'_, '_>, set: &[Set]) -> Result<(), Halt> {
             Set::Mode(mode) => work.routing.mode = *mode,
             Set::Objective(objective) => work.routing.objective = *objective,
             Set::DefaultClass(class) => {
-                if class.as_ref().is_some_and(|it| work.routing.class(it).is_none()) {
-                    faults.push(FieldError::new("defaultTaskClass", NO_CLASS));
+                if let Some(class) = class {
+                    let named = Named::TaskClass(class.clone());
+                    faults.extend(fault(work.scope, work.routing.workspace, "defaultTaskClass", &named)?);
                 }
                 work.routing.default_class.clone_from(class);
             }
@@ -181,9 +183,6 @@ fn change(work: &mut Work<'_, '_>, set: &[Set]) -> Result<(), Halt> {
     let subject = Subject::Workspace(work.routing.workspace);
     work.changed("routing.changed", subject, &before, &after, &[])
 }
-
-/// What a name of no class is told.
-pub(super) const NO_CLASS: &str = "names no task class of this workspace";
 
 impl Work<'_, '_> {
     /// Records that something was made; `item` says what, without secrets and texts of people, which `texts` are.

@@ -6,7 +6,7 @@ use super::accounts::principal_for;
 use super::by::{By, entitled};
 use super::keys::{CreateKey, NewKey, is_new, keep};
 use super::mandates::{Content, Meant, full, grant, read};
-use super::named::{self, Named, WAS_REMOVED};
+use super::named::{self, Named};
 use crate::refusal::{FieldError, Refusal};
 use crate::rules::connect::end::end_all;
 use crate::rules::gate::freeze::{own_agent, recorded};
@@ -196,9 +196,15 @@ fn templates_alone(asked: &RegisterAgent) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// That sponsor and kill owner can be what they are named to be.
+/// That whoever it acts for, its sponsor and its kill owner can be what they are named to be.
 fn known(scope: &mut Scope<'_>, asked: &RegisterAgent) -> Result<(), Halt> {
-    let faults = unfit(scope, asked.workspace, "", asked.sponsor, asked.kill_owner)?;
+    let acts_for = match &asked.principal {
+        ActsFor::Owner => None,
+        ActsFor::Principal(id) => Some(("principalId".to_owned(), Named::Principal(*id))),
+        ActsFor::Email(email) => Some(("principalEmail".to_owned(), Named::ActsFor(email.clone()))),
+    };
+    let mut faults = named::faults(scope, asked.workspace, acts_for.as_slice())?;
+    faults.extend(unfit(scope, asked.workspace, "", asked.sponsor, asked.kill_owner)?);
     if faults.is_empty() { Ok(()) } else { Err(Refusal::invalid_request(faults).into()) }
 }
 
@@ -235,20 +241,12 @@ fn mandates(scope: &mut Scope<'_>, workspace: &Workspace, contents: &[Content]) 
     if faults.is_empty() { Ok(meant) } else { Err(Refusal::invalid_mandate(faults).into()) }
 }
 
+/// Whom it acts for, once it is known that they can be that.
 fn principal(scope: &mut Scope<'_>, workspace: &Workspace, asked: &ActsFor) -> Result<PrincipalId, Halt> {
     match asked {
         ActsFor::Owner => Ok(workspace.owner),
-        ActsFor::Principal(id) => {
-            let fault = named::fault(scope, workspace.id, "principalId", &Named::Principal(*id))?;
-            fault.map_or(Ok(*id), |fault| Err(Refusal::invalid_request(vec![fault]).into()))
-        }
-        ActsFor::Email(email) => {
-            let found = principal_for(scope, workspace.id, email, None)?;
-            if found.was_removed() {
-                return Err(Refusal::invalid_field("principalEmail", WAS_REMOVED).into());
-            }
-            Ok(found.id)
-        }
+        ActsFor::Principal(id) => Ok(*id),
+        ActsFor::Email(email) => Ok(principal_for(scope, workspace.id, email, None)?.id),
     }
 }
 

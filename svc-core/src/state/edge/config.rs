@@ -249,6 +249,12 @@ impl IntegrationConfig {
         }
     }
 
+    /// The link of this name to this member, where there is one, be it over or not.
+    #[must_use]
+    pub fn links(&self, name: &str, principal: PrincipalId) -> Option<&LinkedMember> {
+        self.members().iter().find(|it| *it.name == *name && it.principal == principal)
+    }
+
     /// The address of an export.
     #[must_use]
     pub const fn export_url(&self) -> Option<&UrlText> {
