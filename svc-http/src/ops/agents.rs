@@ -65,7 +65,11 @@ pub(super) async fn answer(
             let asked = read.map_err(|it| service.and_named(workspace, &call.body, wire::IDS, it))?;
             place.create(asked).await
         }
-        AgentsOp::AdminCreate => place.create(wire::read_of_token(&call.body)?).await,
+        AgentsOp::AdminCreate => {
+            let read = wire::read_of_token(&call.body);
+            let asked = read.map_err(|it| service.and_named(workspace, &call.body, wire::IDS_OF_TOKEN, it))?;
+            place.create(asked).await
+        }
         AgentsOp::Get => place.get(call).await,
         AgentsOp::Change => place.change(call).await,
         AgentsOp::Remove => {
@@ -197,11 +201,11 @@ impl Place<'_> {
         });
         let Ok(agent) = stands else { return refusal };
         let stands = [
-            agent.sponsor.map(|it| ("sponsor", Named::Sponsor(it))),
-            agent.kill_owner.map(|it| ("killOwner", Named::Principal(it))),
+            agent.sponsor.map(|it| ("sponsor".to_owned(), Named::Sponsor(it))),
+            agent.kill_owner.map(|it| ("killOwner".to_owned(), Named::Principal(it))),
         ];
         let stands: Vec<_> = stands.into_iter().flatten().collect();
-        self.service.and_named_anew(self.workspace, &call.body, wire::IDS, &stands, refusal)
+        self.service.and_named_anew(self.workspace, &call.body, wire::CHANGED_IDS, &stands, refusal)
     }
 
     fn mandates(&self, call: &Call) -> Result<Answer, Refusal> {

@@ -69,7 +69,8 @@ fn asked(service: &GateService, by: &Person, call: &Call) -> Result<wire::NewApp
         let found = service.read(|scope| show::mandate(scope, &By::Person(*by), by.workspace, id)).ok();
         found.filter(|it| it.grant.is_some())
     };
-    wire::read(&call.body, &wire::Known { asker: by.principal, now: service.gate.now(), mandate: &mandate })
+    let read = wire::read(&call.body, &wire::Known { asker: by.principal, now: service.gate.now(), mandate: &mandate });
+    read.map_err(|it| service.and_these(by.workspace, wire::named(&call.body, *by), it))
 }
 
 /// Makes the change; an agent that was asked for comes with its first key, which is shown this once. Where a second owner

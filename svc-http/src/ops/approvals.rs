@@ -78,11 +78,8 @@ pub(super) async fn answer(
 }
 
 async fn decide(service: &GateService, caller: &Caller, call: &Call, choice: Choice) -> Result<Answer, Refusal> {
-    let word = approval::read(&call.body, choice)?;
     let person = caller.member()?.person;
-    if word.principal.is_some_and(|it| it != person.principal) {
-        return Err(Refusal::invalid_field("principalId", "is not who is signed in"));
-    }
+    let word = approval::read(&call.body, choice, person.principal)?;
     let plain = DecideApproval::new(person, id(call)?, word.choice);
     let decide = DecideApproval { note: word.note, digest: word.digest, ..plain };
     let decided = match word.factor {

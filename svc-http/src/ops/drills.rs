@@ -26,7 +26,8 @@ pub(super) async fn answer(
     let (by, workspace) = caller.by()?;
     match op {
         DrillsOp::Start => {
-            let (targets, reason) = wire::read(&call.body)?;
+            let read = wire::read(&call.body);
+            let (targets, reason) = read.map_err(|it| service.and_named(workspace, &call.body, wire::IDS, it))?;
             // The text of the canary's key is forgotten here.
             let key = NewKey::of(draw(KEY_PREFIX).map_err(refusal)?.text.expose());
             let started = service.run(StartDrill { workspace, by, targets, reason, key }).await?;

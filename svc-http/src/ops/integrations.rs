@@ -10,7 +10,10 @@ use svc_core::rules::edge::integrations::{
     TestIntegration,
 };
 use svc_core::rules::people::by::By;
-use svc_core::state::edge::{ConfigChange, Integration, IntegrationKind, IntegrationSlot, Job, SealedSecret};
+use svc_core::rules::people::named::Named;
+use svc_core::state::edge::{
+    ConfigChange, Integration, IntegrationKind, IntegrationSlot, Job, LinkedMember, SealedSecret,
+};
 use svc_core::store::{Range, Row as _};
 use svc_core::value::Id as _;
 use svc_core::value::id::{DeliveryId, IntegrationId, WorkspaceId};
@@ -27,6 +30,7 @@ use crate::dispatch::Call;
 use crate::routes::IntegrationsOp;
 use crate::secrets::hint;
 use crate::wire::integration as wire;
+use crate::wire::named::Names;
 use crate::wire::nothing;
 use crate::wire::page::{Page, Query};
 
@@ -86,9 +90,10 @@ impl Place<'_> {
     }
 
     async fn create(&self, call: &Call) -> Result<Answer, Refusal> {
-        let asked = wire::read_new(&call.body, self.guards())?;
+        let and_named = |it| self.and_named(call, wire::new_ids(&call.body), &[], it);
+        let asked = wire::read_new(&call.body, self.guards()).map_err(and_named)?;
         let slot = IntegrationSlot { workspace: self.workspace, kind: asked.kind };
-        let (drawn, kept) = self.secret(slot, asked.secret)?;
+        let (drawn, kept) = self.secret(slot, asked.secret).map_err(and_named)?;
         let (by, workspace, kind) = (self.by.clone(), self.workspace, asked.kind);
         let config = self.configured(slot, asked.config)?;
         let create = CreateIntegration { by, workspace, kind, secret: kept, config };
@@ -107,7 +112,12 @@ impl Place<'_> {
         // A body that is read in vain is told of before that there is nothing to change.
         let found = self.find(call);
         let kind = found.as_ref().ok().map(|it| it.slot.kind);
-        let wire::Change { enabled, config, secret } = wire::read_change(&call.body, kind, self.guards())?;
+        let links = found.iter().flat_map(|it| it.config.members());
+        let link = |it: &LinkedMember| (format!("config.members.{}", it.name), Named::Decider(it.principal));
+        let stands = || links.map(link).collect::<Vec<_>>();
+        let read = wire::read_change(&call.body, kind, self.guards());
+        let read = read.map_err(|it| self.and_named(call, wire::ids(kind), &stands(), it));
+        let wire::Change { enabled, config, secret } = read?;
         let found = found?;
         let secret = secret.map(|it| self.secret(found.slot, Some(it))).transpose()?;
         let secret = secret.map(|(_, kept)| kept.at(self.service.gate.now()));
@@ -204,6 +214,10 @@ impl Place<'_> {
     fn find(&self, call: &Call) -> Result<Arc<Integration>, Refusal> {
         let id: IntegrationId = call.param_id("int")?;
         self.service.read(|scope| rules::owned(scope, &self.by, self.workspace, id))
+    }
+
+    fn and_named(&self, call: &Call, ids: &[(&str, Names)], stands: &[(String, Named)], refusal: Refusal) -> Refusal {
+        self.service.and_named_anew(self.workspace, &call.body, ids, stands, refusal)
     }
 
     /// That its secrets in force can be used here. Who is called over it, and with what, each call brings with it: that is all

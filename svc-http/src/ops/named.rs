@@ -1,5 +1,7 @@
 //! A body that is malformed and names by an id what is not there: whoever sent it hears of both at once (CONTRACT part 1, "every field
-//! fault at once").
+//! fault at once"). What is looked for only in bodies that can be read says [`svc_core::rules::people::named`]; to that belong the tools that
+//! a person accepts of a server (`toolsHash` says what they have looked at, and without it nobody knows what was there), and what is
+//! refused with another status.
 
 use svc_core::refusal::{FieldError, Kind, Refusal};
 use svc_core::rules::gateway::budgets::scope_fault;
@@ -32,25 +34,47 @@ impl GateService {
         workspace: WorkspaceId,
         body: &[u8],
         ids: &[(&str, Names)],
-        stands: &[(&str, Named)],
+        stands: &[(String, Named)],
+        refusal: Refusal,
+    ) -> Refusal {
+        let Ok(json) = Json::parse(body) else { return refusal };
+        let named = named(&json, ids).into_iter().filter(|it| !stands.contains(it)).collect();
+        let scoped = json.get("scope").filter(|_| ids.iter().any(|it| it.1 == Names::Scope)).map(|_| &json);
+        self.and_faults(workspace, named, scoped, refusal)
+    }
+
+    /// The same of ids that were read otherwise.
+    pub(super) fn and_these(&self, workspace: WorkspaceId, named: Vec<(String, Named)>, refusal: Refusal) -> Refusal {
+        self.and_faults(workspace, named, None, refusal)
+    }
+
+    /// `scoped`: a body that says in its member `scope` what it is over.
+    fn and_faults(
+        &self,
+        workspace: WorkspaceId,
+        mut named: Vec<(String, Named)>,
+        scoped: Option<&Json>,
         refusal: Refusal,
     ) -> Refusal {
         match refusal.kind() {
-            Kind::InvalidRequest | Kind::InvalidBudget | Kind::InvalidMandate => {}
+            Kind::InvalidApplication
+            | Kind::InvalidBudget
+            | Kind::InvalidMandate
+            | Kind::InvalidRequest
+            | Kind::TemplateOnly => {}
             _ => return refusal,
         }
-        let Ok(json) = Json::parse(body) else { return refusal };
         let untold = |field: &str| refusal.errors().iter().all(|it| it.field.as_deref() != Some(field));
-        let stood = |field: &str, it: &Named| stands.iter().any(|(at, of)| *at == field && of == it);
-        let is_new = |(field, it): &(String, Named)| untold(field) && !stood(field, it);
-        let named: Vec<(String, Named)> = named(&json, ids).into_iter().filter(is_new).collect();
+        named.retain(|(field, _)| untold(field));
         let mut found = self.read(|scope| faults(scope, workspace, &named)).unwrap_or_default();
-        if ids.iter().any(|it| it.1 == Names::Scope) && untold("scope") && untold("scope.id") {
-            found.extend(self.unknown_scope(workspace, &json));
+        if untold("scope") && untold("scope.id") {
+            found.extend(scoped.and_then(|it| self.unknown_scope(workspace, it)));
         }
         match refusal.kind() {
-            // Not all of it is the mandates' any more.
-            Kind::InvalidMandate if !found.is_empty() => Refusal::invalid_request(refusal.errors().to_vec()).and(found),
+            // Not all of it is the mandates' any more; and that a token may send no more than a template is told after what is wrong.
+            Kind::InvalidMandate | Kind::TemplateOnly if !found.is_empty() => {
+                Refusal::invalid_request(refusal.errors().to_vec()).and(found)
+            }
             _ => refusal.and(found),
         }
     }

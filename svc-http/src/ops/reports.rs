@@ -26,6 +26,7 @@ use crate::answer::Answer;
 use crate::dispatch::Call;
 use crate::headers::is_csv;
 use crate::routes::ReportsOp;
+use crate::wire::named::named_in_query;
 use crate::wire::page::Query;
 use crate::wire::report::{self, Asked, Names, ReportBy, SpendRow};
 
@@ -282,10 +283,14 @@ fn bills(service: &GateService, by: &By, workspace: WorkspaceId, call: &Call) ->
 }
 
 async fn import(service: &GateService, by: By, workspace: WorkspaceId, call: &Call) -> Result<Answer, Refusal> {
+    let query = || Query::among(&call.uri, call.route.query);
     let bill = if is_csv(&call.headers) {
-        report::read_bill_csv(Query::among(&call.uri, call.route.query), &call.body)?
+        let named = || named_in_query(&query(), report::BILL_IDS);
+        let read = report::read_bill_csv(query(), &call.body);
+        read.map_err(|it| service.and_these(workspace, named(), it))?
     } else {
-        report::read_bill(&call.body)?
+        let read = report::read_bill(&call.body);
+        read.map_err(|it| service.and_named(workspace, &call.body, report::BILL_IDS, it))?
     };
     let asked = Asked { from: bill.from, to: bill.to, by: ReportBy::Day, currency: None };
     let report::Bill { upstream, from, to, lines: billed } = bill;

@@ -16,6 +16,7 @@ use svc_core::rules::gateway::routing::{Edit, EditRouting, Edited, read_models, 
 use svc_core::rules::gateway::show::{prefers_cheaper, yields_of};
 use svc_core::rules::gateway::upstreams::{NewKey, SealedHeader, Set};
 use svc_core::rules::people::by::By;
+use svc_core::rules::people::named::Named;
 use svc_core::state::gateway::route::{Ask, choose};
 use svc_core::state::gateway::{Model, Payer, Profile, Routing, TaskClass, Upstream, UpstreamKey};
 use svc_core::state::people::Credential;
@@ -35,6 +36,7 @@ use crate::dispatch::Call;
 use crate::routes::{RoutingOp, Shape};
 use crate::secrets::hint;
 use crate::upstream::{Call as Asked, Target, What, is_credential};
+use crate::wire::named::Names;
 use crate::wire::nothing;
 use crate::wire::page::Query;
 use crate::wire::routing::{self as wire, list, model, policy, preview, upstream};
@@ -75,7 +77,8 @@ pub(super) async fn answer(
         RoutingOp::ChangeProfile | RoutingOp::RemoveProfile => place.profiles(op, call).await,
         RoutingOp::Get => written(&wire::write(&*place.read()?)),
         RoutingOp::Put => {
-            let edited = place.edit(Edit::Change(wire::read(&call.body)?)).await?;
+            let set = wire::read(&call.body).map_err(|it| place.and_named(call, wire::IDS, it))?;
+            let edited = place.edit(Edit::Change(set)).await?;
             written(&wire::write(&edited.routing))
         }
         RoutingOp::ConsolePreview | RoutingOp::Preview => place.preview(call),
@@ -275,7 +278,7 @@ impl Place<'_> {
                 all.filter_map(|it| Some((name(it), model::write(it, routing.upstream(it.upstream)?)))).collect()
             }),
             RoutingOp::CreateModel => {
-                let new = model::read_new(&call.body)?;
+                let new = model::read_new(&call.body).map_err(|it| self.and_named(call, model::IDS, it))?;
                 let (upstream, name) = (new.upstream, new.name.clone());
                 let routing = self.edit(Edit::CreateModel(new)).await?.routing;
                 let provider = routing.upstream(upstream).ok_or_else(Refusal::internal)?.name.as_str();
@@ -283,13 +286,28 @@ impl Place<'_> {
                     .map(Answer::created)
             }
             RoutingOp::ChangeModel => {
-                let (set, at) = (model::read_change(&call.body)?, of()?);
+                let (read, at) = (model::read_change(&call.body), of());
+                let set = read.map_err(|it| self.and_classes(call, at.as_ref().ok(), it))?;
+                let at = at?;
                 let routing = self.edit(Edit::ChangeModel(at.clone(), set)).await?.routing;
                 shown(&routing, &at)
             }
             RoutingOp::RemoveModel => self.remove(Edit::RemoveModel(of()?)).await,
             _ => shown(&*self.read_models()?, &of()?),
         }
+    }
+
+    fn and_named(&self, call: &Call, ids: &[(&str, Names)], refusal: Refusal) -> Refusal {
+        self.service.and_named(self.workspace, &call.body, ids, refusal)
+    }
+
+    /// The refusal of a malformed change of the model `at`, with the classes that it names anew and that are not there.
+    fn and_classes(&self, call: &Call, at: Option<&ModelPlace>, refusal: Refusal) -> Refusal {
+        let routing = self.routing().ok();
+        let model = routing.as_ref().zip(at).and_then(|(routing, at)| routing.model(&at.provider, &at.model));
+        let classes = model.into_iter().flat_map(|(model, _)| model.quality.by_class.keys());
+        let stands = classes.map(|it| (format!("quality.{it}"), Named::TaskClass(it.clone()))).collect::<Vec<_>>();
+        self.service.and_named_anew(self.workspace, &call.body, model::CHANGED_IDS, &stands, refusal)
     }
 
     async fn classes(&self, op: RoutingOp, call: &Call) -> Result<Answer, Refusal> {
@@ -307,12 +325,14 @@ impl Place<'_> {
                 self.list(call, "task-classes", Self::read, |it| it.classes.iter().map(named).collect())
             }
             RoutingOp::CreateClass => {
-                let (id, set) = policy::read_new_class(&call.body)?;
+                let (id, set) =
+                    policy::read_new_class(&call.body).map_err(|it| self.and_named(call, policy::IDS, it))?;
                 let routing = self.edit(Edit::CreateClass(id.clone(), set)).await?.routing;
                 shown(&routing, &id).map(Answer::created)
             }
             RoutingOp::ChangeClass => {
-                let (set, id) = (policy::read_class(&call.body)?, of()?);
+                let set = policy::read_class(&call.body).map_err(|it| self.and_named(call, policy::IDS, it))?;
+                let id = of()?;
                 let routing = self.edit(Edit::ChangeClass(id.clone(), set)).await?.routing;
                 shown(&routing, &id)
             }
@@ -333,12 +353,15 @@ impl Place<'_> {
                 self.list(call, "policy-profiles", Self::read, |it| it.profiles.iter().map(named).collect())
             }
             RoutingOp::CreateProfile => {
-                let edited = self.edit(Edit::CreateProfile(policy::read_profile(&call.body, true)?)).await?;
+                let set = policy::read_profile(&call.body, true).map_err(|it| self.and_named(call, policy::IDS, it))?;
+                let edited = self.edit(Edit::CreateProfile(set)).await?;
                 let id = edited.profile.ok_or_else(Refusal::internal)?;
                 shown(&edited.routing, id).map(Answer::created)
             }
             RoutingOp::ChangeProfile => {
-                let (set, id) = (policy::read_profile(&call.body, false)?, of()?);
+                let set =
+                    policy::read_profile(&call.body, false).map_err(|it| self.and_named(call, policy::IDS, it))?;
+                let id = of()?;
                 let routing = self.edit(Edit::ChangeProfile(id, set)).await?.routing;
                 shown(&routing, id)
             }

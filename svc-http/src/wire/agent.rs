@@ -34,8 +34,13 @@ pub struct Blueprint {
     pub mandates: Vec<Content>,
 }
 
-/// What a person's blueprint, or a change of an agent, names.
-pub const IDS: &[(&str, Names)] = &[("sponsor", Names::Sponsor), ("killOwner", Names::Principal)];
+/// What a person's blueprint names.
+pub const IDS: &[(&str, Names)] =
+    &[("principalEmail", Names::ActsFor), ("sponsor", Names::Sponsor), ("killOwner", Names::Principal)];
+/// What a token's blueprint names.
+pub const IDS_OF_TOKEN: &[(&str, Names)] = &[("principalEmail", Names::ActsFor)];
+/// What a change of an agent names.
+pub const CHANGED_IDS: &[(&str, Names)] = &[("sponsor", Names::Sponsor), ("killOwner", Names::Principal)];
 
 /// Reads a person's blueprint.
 ///

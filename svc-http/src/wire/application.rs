@@ -4,7 +4,9 @@ use core::fmt;
 
 use serde_json::{Map, Value, json};
 use svc_core::refusal::{FieldError, Refusal};
+use svc_core::rules::people::by::Person;
 use svc_core::rules::people::mandates::Held;
+use svc_core::rules::people::named::Named;
 use svc_core::state::people::{
     AgentWish, Application, ApplicationState, Change, Decision, MandateChangeWish, MandateWish, RaiseWish, RoleWish,
     Target, Wish,
@@ -13,6 +15,7 @@ use svc_core::value::id::{AgentId, BudgetId, MandateId, PrincipalId};
 use svc_core::value::text::Note;
 use svc_core::value::{Invalid, Timestamp};
 
+use super::named::Names;
 use super::{Fields, agent, budget, mandate, member, parse, parse_or_empty, stop, text, truth};
 
 /// A wish for a change.
@@ -70,16 +73,10 @@ pub fn read(body: &[u8], known: &Known<'_>) -> Result<NewApplication, Refusal> {
     let kind = fields.required("kind", |it| kind(text(it)?));
     let reason = fields.required("reason", |it| Note::parse(text(it)?));
     let target = match kind {
-        Some(Kind::Mandate) => fields.required("target", |it| agent_or_mandate(text(it)?)),
-        Some(Kind::Tier) => fields.required("target", |it| AgentId::parse(text(it)?).map(Target::Agent)),
         Some(Kind::Role) if fields.raw("target").is_none() => Some(Target::Member(known.asker)),
-        Some(Kind::Role) => fields.required("target", |it| PrincipalId::parse(text(it)?).map(Target::Member)),
-        Some(Kind::BudgetRaise) => fields.required("target", |it| BudgetId::parse(text(it)?).map(Target::Budget)),
-        Some(Kind::Agent) if fields.raw("target").is_some() => {
-            fields.fault("target", Invalid::new("has no place here: the agent is not there yet"));
-            None
-        }
-        Some(Kind::Agent) | None => None,
+        Some(Kind::Agent) => fields.optional("target", |it| target(Kind::Agent, text(it)?)),
+        Some(kind) => fields.required("target", |it| target(kind, text(it)?)),
+        None => None,
     };
     if fields.raw("change").is_none() {
         fields.note(FieldError::missing(fields.path("change")));
@@ -101,6 +98,37 @@ fn kind(word: &str) -> Result<Kind, Invalid> {
         "budget_raise" => Ok(Kind::BudgetRaise),
         _ => Err(Invalid::new("must be `agent`, `mandate`, `tier`, `budget_raise` or `role`")),
     }
+}
+
+/// What a change of this kind may be about.
+fn target(kind: Kind, id: &str) -> Result<Target, Invalid> {
+    match kind {
+        Kind::Agent => Err(Invalid::new("has no place here: the agent is not there yet")),
+        Kind::Mandate => agent_or_mandate(id),
+        Kind::Tier => AgentId::parse(id).map(Target::Agent),
+        Kind::Role => PrincipalId::parse(id).map(Target::Member),
+        Kind::BudgetRaise => BudgetId::parse(id).map(Target::Budget),
+    }
+}
+
+/// Everything that can be read of what an application of `by` names, where the whole cannot.
+#[must_use]
+pub fn named(body: &[u8], by: Person) -> Vec<(String, Named)> {
+    let Ok(json) = parse(body) else { return Vec::new() };
+    let Some(kind) = json.get("kind").and_then(|it| kind(text(it).ok()?).ok()) else { return Vec::new() };
+    let ids: &[(&str, Names)] = match kind {
+        Kind::Agent => &[
+            ("change.sponsor", Names::Sponsor),
+            ("change.killOwner", Names::Principal),
+            ("change.mandates.[].template", Names::Template),
+        ],
+        Kind::Mandate => &[("change.template", Names::Template)],
+        Kind::Role => &[("change.teamIds.[]", Names::Team)],
+        Kind::Tier | Kind::BudgetRaise => &[],
+    };
+    let target = json.get("target").and_then(|it| target(kind, text(it).ok()?).ok());
+    let target = target.map(|it| ("target".to_owned(), Named::Target(by, it)));
+    target.into_iter().chain(super::named::named(&json, ids)).collect()
 }
 
 /// A new mandate is for an agent, a change is of a mandate.

@@ -25,17 +25,16 @@ pub struct Word {
     pub note: Option<Note>,
     /// The digest of what they saw.
     pub digest: Option<Digest>,
-    /// Who they take themselves for: a browser's session may be another's since they looked.
-    pub principal: Option<PrincipalId>,
     /// The second factor, which amounts above a line of the settings take (CONTRACT part 8, `stepUpAbove`).
     pub factor: Option<Factor>,
 }
 
-/// Reads `{ note?, actionDigest?, principalId? }`, and with a yes `code` or `recoveryCode`; nothing at all is that too.
+/// Reads `{ note?, actionDigest?, principalId? }` of `person`, and with a yes `code` or `recoveryCode`; nothing at all is that too.
+/// `principalId` is who they take themselves for: a browser's session may be another's since they looked.
 ///
 /// # Errors
 /// `invalid_json`, or `invalid_request` naming every fault.
-pub fn read(body: &[u8], choice: Choice) -> Result<Word, Refusal> {
+pub fn read(body: &[u8], choice: Choice, person: PrincipalId) -> Result<Word, Refusal> {
     let json = parse_or_empty(body)?;
     let mut fields = Fields::of(&json)?;
     let note = fields.optional("note", |it| Note::parse(text(it)?));
@@ -44,9 +43,12 @@ pub fn read(body: &[u8], choice: Choice) -> Result<Word, Refusal> {
         let digest = hex.and_then(|it| Digest::parse(it).ok());
         digest.ok_or_else(|| Invalid::new("must be `sha256:` and 64 hexadecimal digits"))
     });
-    let principal = fields.optional("principalId", |it| PrincipalId::parse(text(it)?));
+    fields.optional("principalId", |it| match PrincipalId::parse(text(it)?)? {
+        own if own == person => Ok(()),
+        _ => Err(Invalid::new("is not who is signed in")),
+    });
     let factor = if choice == Choice::Approve { factor_if_shown(&mut fields) } else { None };
-    fields.finish(Some(Word { choice, note, digest, principal, factor }))
+    fields.finish(Some(Word { choice, note, digest, factor }))
 }
 
 /// Which approvals of a list are shown.

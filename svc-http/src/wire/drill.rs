@@ -6,10 +6,14 @@ use svc_core::state::gate::{Drill, DrillStep};
 use svc_core::value::id::AgentId;
 use svc_core::value::text::Note;
 
+use super::named::Names;
 use super::{Fields, parse_or_empty, text};
 
 /// Agents that a drill may name.
 const TARGETS_MAX: usize = 10;
+
+/// What a drill names.
+pub const IDS: &[(&str, Names)] = &[("agentIds.[]", Names::Agent)];
 
 /// Reads `{ agentIds?, reason? }`; nothing at all asks for a plain canary.
 ///
@@ -18,13 +22,7 @@ const TARGETS_MAX: usize = 10;
 pub fn read(body: &[u8]) -> Result<(Vec<AgentId>, Option<Note>), Refusal> {
     let json = parse_or_empty(body)?;
     let mut fields = Fields::of(&json)?;
-    let named = fields.texts("agentIds", (1, TARGETS_MAX), AgentId::parse).unwrap_or_default();
-    let mut targets: Vec<AgentId> = Vec::with_capacity(named.len());
-    for id in named {
-        if !targets.contains(&id) {
-            targets.push(id);
-        }
-    }
+    let targets = fields.texts("agentIds", (1, TARGETS_MAX), AgentId::parse).unwrap_or_default();
     let reason = fields.optional("reason", |it| Note::parse(text(it)?));
     fields.finish(Some((targets, reason)))
 }

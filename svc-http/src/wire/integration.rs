@@ -9,11 +9,13 @@ use svc_core::state::edge::{
     Integration, IntegrationConfig, IntegrationKind, IntegrationSlot, Job, JobState, OVERLAP_MAX_HOURS, SealedSecret,
     Work,
 };
+use svc_core::value::json::Json;
 use svc_core::value::secret::Secret;
 use svc_core::value::text::UrlText;
 use svc_core::value::{Invalid, Timestamp};
 
 pub use self::config::Configured;
+use super::named::Names;
 use super::{Fields, integer, parse, parse_or_empty, text, truth};
 use crate::callback_secret;
 
@@ -38,6 +40,33 @@ pub struct NewIntegration {
     pub secret: Option<Secret<String>>,
     /// What its kind needs besides.
     pub config: Configured,
+}
+
+/// What is named in an integration of this kind; where that is not known, in one of any kind.
+#[must_use]
+pub const fn ids(kind: Option<IntegrationKind>) -> &'static [(&'static str, Names)] {
+    match kind {
+        Some(IntegrationKind::Mail) => &[("config.to.[]", Names::Member)],
+        Some(IntegrationKind::Relay | IntegrationKind::Slack) => &[("config.members.{}", Names::Decider)],
+        Some(
+            IntegrationKind::Callbacks
+            | IntegrationKind::Chat
+            | IntegrationKind::Export
+            | IntegrationKind::Github
+            | IntegrationKind::Issuer
+            | IntegrationKind::Oidc
+            | IntegrationKind::Ssf
+            | IntegrationKind::Stripe,
+        ) => &[],
+        None => &[("config.to.[]", Names::Member), ("config.members.{}", Names::Decider)],
+    }
+}
+
+/// What is named in a wish for an integration, by the kind that it says.
+#[must_use]
+pub fn new_ids(body: &[u8]) -> &'static [(&'static str, Names)] {
+    let json = parse(body).unwrap_or(Json::Null);
+    ids(json.get("kind").and_then(|it| IntegrationKind::parse(text(it).ok()?).ok()))
 }
 
 /// Reads a wish for an integration.

@@ -25,9 +25,9 @@ pub struct NewMember {
 }
 
 /// What an invitation, or a change of a member, names.
-pub const IDS: &[(&str, Names)] = &[("teamIds", Names::Teams)];
+pub const IDS: &[(&str, Names)] = &[("teamIds.[]", Names::Team)];
 /// What a team names.
-pub const TEAM_IDS: &[(&str, Names)] = &[("memberIds", Names::Members), ("owner", Names::Member)];
+pub const TEAM_IDS: &[(&str, Names)] = &[("memberIds.[]", Names::Member), ("owner", Names::Member)];
 
 /// Reads an invitation.
 ///

@@ -1,65 +1,136 @@
-//! Ids in a body, as far as they can be read where the body as a whole cannot.
+//! Ids in a body, and names of what a workspace has, as far as they can be read where the body as a whole cannot.
+
+use std::borrow::Cow;
 
 use svc_core::rules::people::named::Named;
 use svc_core::state::people::TEAM_MEMBERS_MAX;
-use svc_core::value::id::{PrincipalId, ProfileId, TeamId};
+use svc_core::value::id::{AgentId, PrincipalId, ProfileId, TeamId, UpstreamId};
 use svc_core::value::json::Json;
-use svc_core::value::text::ClassId;
+use svc_core::value::text::{ClassId, Email, Label, ModelName, UpstreamName};
 
-/// What the id in a member is to be.
+use super::page::Query;
+
+/// What the id, or the name, at a place is to be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Names {
-    /// Anybody of the workspace.
-    Principal,
-    /// Somebody who may answer for an agent.
-    Sponsor,
+    /// The address of whomever an agent acts for.
+    ActsFor,
+    /// An agent.
+    Agent,
+    /// A class of tasks that the member itself is called by, whatever its value.
+    CalledByClass,
+    /// Somebody whose role decides approvals.
+    Decider,
     /// A member.
     Member,
-    /// A list of members.
-    Members,
-    /// A team.
-    Team,
-    /// A list of teams.
-    Teams,
-    /// A class of tasks.
-    TaskClass,
+    /// A model, by any of its names.
+    Model,
+    /// Anybody of the workspace.
+    Principal,
     /// A policy profile.
     Profile,
+    /// A provider, by its name.
+    Provider,
     /// What a budget is over.
     Scope,
+    /// Somebody who may answer for an agent.
+    Sponsor,
+    /// A class of tasks.
+    TaskClass,
+    /// A team.
+    Team,
+    /// A template of mandates.
+    Template,
+    /// A provider, by its id.
+    Upstream,
 }
 
-/// Every id that can be read of the members `ids`, with its path; of a list as many as the longest that is sound may name.
+/// Every id that can be read at the places `ids`, with its path. A place is written as a path is, with `[]` for each item of a list and
+/// `{}` for each member of an object: as many as the longest list that is sound may have.
 #[must_use]
 pub fn named(body: &Json, ids: &[(&str, Names)]) -> Vec<(String, Named)> {
     let mut found = Vec::new();
-    for (name, names) in ids {
-        let Some(value) = body.get(name) else { continue };
-        let of_each = match names {
-            Names::Teams => Names::Team,
-            Names::Members => Names::Member,
-            single => {
-                found.extend(one(value, *single).map(|it| ((*name).to_owned(), it)));
-                continue;
-            }
-        };
-        for (at, item) in value.as_list().unwrap_or_default().iter().take(TEAM_MEMBERS_MAX).enumerate() {
-            found.extend(one(item, of_each).map(|it| (format!("{name}.{at}"), it)));
-        }
+    for (place, names) in ids {
+        look(body, "", place, *names, &mut found);
     }
     found
 }
 
-fn one(value: &Json, names: Names) -> Option<Named> {
-    let text = value.as_str()?;
+/// The same of the parameters of a query.
+#[must_use]
+pub fn named_in_query(query: &Query, ids: &[(&str, Names)]) -> Vec<(String, Named)> {
+    let one = |(name, names): &(&str, Names)| Some(((*name).to_owned(), one(name, query.raw(name)?, *names)?));
+    ids.iter().filter_map(one).collect()
+}
+
+fn look(value: &Json, path: &str, place: &str, names: Names, found: &mut Vec<(String, Named)>) {
+    let (step, rest) = place.split_once('.').map_or((place, None), |(step, rest)| (step, Some(rest)));
+    for (name, inner) in within(value, step) {
+        let path = if path.is_empty() { name.to_string() } else { format!("{path}.{name}") };
+        match rest {
+            Some(rest) => look(inner, &path, rest, names, found),
+            None => found.extend(one(&name, inner.as_str().unwrap_or_default(), names).map(|it| (path, it))),
+        }
+    }
+}
+
+/// Where one step of a place leads to.
+fn within<'a>(value: &'a Json, step: &'a str) -> Vec<(Cow<'a, str>, &'a Json)> {
+    match step {
+        "[]" => {
+            let items = value.as_list().unwrap_or_default().iter().take(TEAM_MEMBERS_MAX).enumerate();
+            items.map(|(at, it)| (at.to_string().into(), it)).collect()
+        }
+        "{}" => {
+            let members = value.as_object().unwrap_or_default().iter().take(TEAM_MEMBERS_MAX);
+            members.map(|(name, it)| (name.as_str().into(), it)).collect()
+        }
+        name => value.get(name).map(|it| (name.into(), it)).into_iter().collect(),
+    }
+}
+
+/// What the member `name` with this text names.
+fn one(name: &str, text: &str, names: Names) -> Option<Named> {
     match names {
-        Names::Principal => PrincipalId::parse(text).ok().map(Named::Principal),
-        Names::Sponsor => PrincipalId::parse(text).ok().map(Named::Sponsor),
+        Names::ActsFor => Email::parse(text).ok().map(Named::ActsFor),
+        Names::Agent => AgentId::parse(text).ok().map(Named::Agent),
+        Names::CalledByClass => ClassId::parse(name).ok().map(Named::TaskClass),
+        Names::Decider => PrincipalId::parse(text).ok().map(Named::Decider),
         Names::Member => PrincipalId::parse(text).ok().map(Named::Member),
-        Names::Team => TeamId::parse(text).ok().map(Named::Team),
-        Names::TaskClass => ClassId::parse(text).ok().map(Named::TaskClass),
+        Names::Model => ModelName::parse(text).ok().map(|it| Named::Model(it.as_str().into())),
+        Names::Principal => PrincipalId::parse(text).ok().map(Named::Principal),
         Names::Profile => ProfileId::parse(text).ok().map(Named::Profile),
-        // Lists, and an object that is read by itself.
-        Names::Teams | Names::Members | Names::Scope => None,
+        Names::Provider => UpstreamName::parse(text).ok().map(|it| Named::Provider(it.as_str().into())),
+        Names::Sponsor => PrincipalId::parse(text).ok().map(Named::Sponsor),
+        Names::TaskClass => ClassId::parse(text).ok().map(Named::TaskClass),
+        Names::Team => TeamId::parse(text).ok().map(Named::Team),
+        Names::Template => Label::parse(text).ok().map(|it| Named::Template(it.as_str().into())),
+        Names::Upstream => UpstreamId::parse(text).ok().map(Named::Upstream),
+        // An object that is read by itself.
+        Names::Scope => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test may panic")]
+    use super::*;
+    use svc_core::value::Id as _;
+
+    /// Items of lists and members of objects are found at any depth, and what is no such id is passed over.
+    #[test]
+    fn places_lead_into_lists_and_objects() {
+        let team = TeamId::from_bits(1).to_string();
+        let body = format!(r#"{{"a":{{"b":["{team}",1,"x"],"c":{{"d.e":"{team}","f":["{team}"]}}}},"q":{{"g.h":1}}}}"#);
+        let body = Json::parse(body.as_bytes()).unwrap();
+        let found = |place| named(&body, &[(place, Names::Team)]).into_iter().map(|it| it.0).collect::<Vec<_>>();
+        assert_eq!(found("a.b.[]"), ["a.b.0"]);
+        assert_eq!(found("a.c.{}"), ["a.c.d.e"]);
+        assert_eq!(found("a.c.f.[]"), ["a.c.f.0"]);
+        for none in ["a", "a.b", "a.b.{}", "a.c.[]", "no.[]", "q.{}"] {
+            assert!(found(none).is_empty(), "{none}");
+        }
+        let class = Named::TaskClass(ClassId::parse("g.h").unwrap());
+        assert_eq!(named(&body, &[("q.{}", Names::CalledByClass)]), [("q.g.h".to_owned(), class)]);
     }
 }

@@ -123,6 +123,12 @@ impl Query {
         if self.faults.is_empty() { Ok(()) } else { Err(Refusal::invalid_request(self.faults)) }
     }
 
+    /// Every fault, where there are more to be told of a body beside.
+    #[must_use]
+    pub fn into_faults(self) -> Vec<FieldError> {
+        self.faults
+    }
+
     fn mark(&self, list: &str) -> [u8; MARK_BYTES] {
         let mut others: Vec<&(String, String)> =
             self.pairs.iter().filter(|(name, _)| name != "limit" && name != "cursor").collect();

@@ -13,7 +13,7 @@ use svc_core::value::text::ModelName;
 use svc_core::value::{Invalid, MicroUsd, SAFE_MAX, Timestamp};
 
 use super::page::Query;
-use super::{Fields, bounded, integer, parse, text};
+use super::{Fields, bounded, integer, named, parse, text};
 
 /// Days of one report at most.
 pub const DAYS_MAX: i64 = 400;
@@ -286,6 +286,9 @@ pub struct Bill {
     pub lines: Vec<DayOfModel>,
 }
 
+/// What a bill names.
+pub const BILL_IDS: &[(&str, named::Names)] = &[("upstreamId", named::Names::Upstream)];
+
 /// Reads a bill in JSON.
 ///
 /// # Errors
@@ -310,8 +313,8 @@ pub fn read_bill(body: &[u8]) -> Result<Bill, Refusal> {
         line.optional("usage", |it| it.as_object().map(drop).ok_or_else(|| Invalid::new("must be an object")));
         Some(DayOfModel { day: day?, model: model?, micros: micros? })
     });
-    if let (Some(from), Some(to), Some(lines)) = (from, to, &lines) {
-        range_faults(from, to, lines).into_iter().for_each(|it| fields.note(it));
+    if let (Some(from), Some(to)) = (from, to) {
+        range_faults(from, to, lines.as_deref().unwrap_or_default()).into_iter().for_each(|it| fields.note(it));
     }
     let made = match (upstream, from, to, lines) {
         (Some(upstream), Some(from), Some(to), Some(lines)) => Some(Bill { upstream, from, to, lines }),
@@ -345,14 +348,23 @@ pub fn read_bill_csv(mut query: Query, body: &[u8]) -> Result<Bill, Refusal> {
         needed(&mut query, "upstreamId", |it| UpstreamId::parse(it).map_err(|why| why.into_message().into_owned()));
     let from = needed(&mut query, "from", |it| day_of(it).map_err(|why| why.into_message().into_owned()));
     let to = needed(&mut query, "to", |it| day_of(it).map_err(|why| why.into_message().into_owned()));
-    query.finish()?;
-    let (Some(upstream), Some(from), Some(to)) = (upstream, from, to) else { return Err(Refusal::internal()) };
-    let Ok(body) = std::str::from_utf8(body) else {
-        return Err(Refusal::invalid_request(vec![FieldError::whole("the body must be UTF-8")]));
+    let mut faults = query.into_faults();
+    let lines = match std::str::from_utf8(body) {
+        Ok(body) => csv(body).map_err(|it| faults.extend(it)).ok(),
+        Err(_) => {
+            faults.push(FieldError::whole("the body must be UTF-8"));
+            None
+        }
     };
-    let lines = csv(body).map_err(Refusal::invalid_request)?;
-    let faults = range_faults(from, to, &lines);
-    if faults.is_empty() { Ok(Bill { upstream, from, to, lines }) } else { Err(Refusal::invalid_request(faults)) }
+    if let (Some(from), Some(to)) = (from, to) {
+        faults.extend(range_faults(from, to, lines.as_deref().unwrap_or_default()));
+    }
+    match (upstream, from, to, lines) {
+        (Some(upstream), Some(from), Some(to), Some(lines)) if faults.is_empty() => {
+            Ok(Bill { upstream, from, to, lines })
+        }
+        _ => Err(Refusal::invalid_request(faults)),
+    }
 }
 
 fn needed<T>(query: &mut Query, name: &str, read: impl FnOnce(&str) -> Result<T, String>) -> Option<T> {

@@ -17,10 +17,14 @@ use svc_core::value::Invalid;
 use svc_core::value::json::Json;
 use svc_core::value::text::{ClassId, Source};
 
+use super::named::Names;
 use super::{Fields, integer, parse_or_empty, text, truth};
 
 /// Characters of a glob over names of tools.
 const GLOB_MAX: usize = 256;
+
+/// What a change of routing names.
+pub const IDS: &[(&str, Names)] = &[("defaultTaskClass", Names::TaskClass)];
 
 /// Reads what changes of routing; `null` returns a member to its default.
 ///

@@ -242,6 +242,55 @@ async fn faults_of_the_change_are_named_under_its_path() {
     end(office).await;
 }
 
+/// What a malformed application names that is not there for whoever asks is told with the rest: what it is about, people, teams and
+/// templates.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn faults_of_form_and_of_what_is_asked_for_are_told_at_once() {
+    let (mut office, _, member, own) = open().await;
+    let none = |prefix: &str| format!("{prefix}_{:026}", 1);
+    let others = office.agent(&json!({})).await["id"].clone();
+    let mandates = json!([{ "template": "no-such" }, { "name": "M" }]);
+    let agent = json!({ "name": "", "principalEmail": "a@example.com", "sponsor": none("prp"), "killOwner": none("prp"), "mandates": mandates });
+    let raise = json!({ "amountMicros": 0 });
+    let cases = [
+        (
+            "agent",
+            Value::Null,
+            agent,
+            vec![
+                "change.killOwner",
+                "change.mandates.0.template",
+                "change.mandates.1.actions",
+                "change.name",
+                "change.sponsor",
+                "reason",
+            ],
+        ),
+        ("mandate", json!(none("agt")), json!({ "template": "no-such" }), vec!["change.template", "reason", "target"]),
+        ("mandate", json!(none("mnd")), json!({ "state": "odd" }), vec!["change.state", "reason", "target"]),
+        ("tier", json!(none("agt")), json!({ "tier": "best" }), vec!["change.tier", "reason", "target"]),
+        ("tier", others, json!({ "tier": "trusted" }), vec!["reason", "target"]),
+        ("tier", json!(own), json!({ "tier": "trusted" }), vec!["reason"]),
+        (
+            "role",
+            json!(none("prp")),
+            json!({ "role": "boss", "teamIds": [none("team")] }),
+            vec!["change.role", "change.teamIds.0", "reason", "target"],
+        ),
+        ("role", Value::Null, json!({ "teamIds": [none("team")] }), vec!["change.teamIds.0", "reason"]),
+        ("budget_raise", json!(none("bud")), raise, vec!["change.amountMicros", "reason", "target"]),
+    ];
+    for (kind, target, change, fields) in cases {
+        let body = json!({ "kind": kind, "target": target, "change": change, "reason": "" });
+        let got = office.ask_as(&member, "POST", "applications", body.clone()).await;
+        let mut told = got.fields();
+        told.sort();
+        assert_eq!((got.status, got.kind().as_str()), (400, "invalid_application"), "{body}");
+        assert_eq!(told, fields, "{body}");
+    }
+    end(office).await;
+}
+
 /// A member asks for another role; an admin gives it, and another owner has to agree where it is an owner's.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_role_is_asked_for_and_given() {

@@ -130,6 +130,9 @@ async fn a_word_counts_for_whom_it_names() {
     for word in ["/approve", "/deny"] {
         let got = asked.say(&owner, word, &own).await;
         assert_eq!(got.refusal(), (400, "invalid_request".into(), vec!["principalId".into()]), "{word}");
+        let both = json!({ "principalId": admin.principal, "actionDigest": "x" });
+        let fields = vec!["actionDigest".into(), "principalId".into()];
+        assert_eq!(asked.say(&owner, word, &both).await.refusal(), (400, "invalid_request".into(), fields), "{word}");
         let got = asked.say(&owner, word, &json!({ "principalId": "somebody" })).await;
         assert_eq!(got.refusal(), (400, "invalid_request".into(), vec!["principalId".into()]), "{word}");
     }

@@ -20,6 +20,15 @@ async fn a_machine_runs_a_drill() {
     let nobody = json!({ "agentIds": [agent.id, "agt_00000000000000000000000000"] }).to_string();
     let refused = client.ask("POST", "/v1/admin/drills", &headers, nobody.as_bytes()).await;
     assert_eq!((refused.refusal().0, refused.fields()), (400, vec!["agentIds.1".to_owned()]), "{}", refused.text());
+    // Whom it names that is not there is told at the place where it stands in the list, and beside what else is wrong.
+    for (reason, fields) in [(json!("quarterly"), vec!["agentIds.2"]), (json!(1), vec!["agentIds.2", "reason"])] {
+        let named = [&*agent.id.to_string(), &*agent.id.to_string(), "agt_00000000000000000000000000"];
+        let body = json!({ "agentIds": named, "reason": reason }).to_string();
+        let refused = client.ask("POST", "/v1/admin/drills", &headers, body.as_bytes()).await;
+        let mut told = refused.fields();
+        told.sort();
+        assert_eq!((refused.status, told), (400, fields.iter().map(|it| (*it).to_owned()).collect()));
+    }
     let body = json!({ "agentIds": [agent.id.to_string()], "reason": "quarterly" }).to_string();
     let got = client.ask("POST", "/v1/admin/drills", &headers, body.as_bytes()).await;
     assert_eq!(got.status, 202);

@@ -1,8 +1,9 @@
 //! What was read can be sent back, and changes nothing: as a program does that keeps a workspace as a file says.
 
 use serde_json::{Value, json};
-use svc_core::state::people::Role;
+use svc_core::state::people::{Role, TokenScope};
 use svc_core::value::Span;
+use svc_tests::client::Got;
 use svc_tests::office::Office;
 use svc_tests::requests::text;
 
@@ -195,6 +196,131 @@ async fn faults_of_form_and_of_ids_are_told_at_once() {
     assert_eq!(told, ["sponsor", "tier"]);
     let member = office.site.member(Role::Member);
     assert_eq!(office.ask_as(&member, "PATCH", &agent, odd).await.fields(), ["tier"]);
+}
+
+/// The fields of a refusal of this kind, in order.
+fn told(got: &Got, kind: &str) -> Vec<String> {
+    assert_eq!((got.status, got.kind().as_str()), (400, kind), "{}", got.text());
+    let mut fields = got.fields();
+    fields.sort();
+    fields
+}
+
+/// So are models, providers and classes that a malformed body names: by their names, in lists, and as members of an object. What stood
+/// before may be sent again.
+#[tokio::test]
+async fn faults_of_form_and_of_what_is_routed_by_are_told_at_once() {
+    let mut office = Office::open().await;
+    let none = format!("ups_{:026}", 1);
+    let provider =
+        json!({ "name": "one", "kind": "chat", "baseUrl": "https://models.example.com/v1", "apiKey": "a-key" });
+    let provider = office.post("upstreams", provider).await.made()["id"].clone();
+    office.post("task-classes", json!({ "id": "old.class" })).await.made();
+    let model = json!({ "id": "large", "upstreamId": provider, "quality": { "old.class": 50 } });
+    office.post("models", model).await.made();
+    assert_eq!(office.ask("DELETE", "task-classes/old.class", Value::Null).await.status, 204);
+    office.post("task-classes", json!({ "id": "support.reply" })).await.made();
+    let profile = office.post("policy-profiles", json!({ "name": "Watch" })).await.made();
+    let profile = format!("policy-profiles/{}", text(&profile["id"]));
+    let listed = json!({ "models": ["one/large", "none"], "providers": ["one", "nobody", "No"], "minQuality": 101 });
+    let lists = ["minQuality", "models.1", "providers.1", "providers.2"];
+    let with = |name: &str| {
+        let mut body = listed.clone();
+        body.as_object_mut().unwrap().insert(name.to_owned(), json!(""));
+        body
+    };
+    let model =
+        json!({ "id": "", "upstreamId": none, "quality": { "no.class": 5, "odd.class": 101, "support.reply": 1 } });
+    let change = json!({ "maxOutput": 0, "quality": { "old.class": 60, "no.class": 5 } });
+    let bodies = [
+        ("POST", "models", model, vec!["id", "quality.no.class", "quality.odd.class", "upstreamId"]),
+        ("PATCH", "models/one/large", change, vec!["maxOutput", "quality.no.class"]),
+        ("POST", "task-classes", with("id"), [&["id"], &lists[..]].concat()),
+        ("PATCH", "task-classes/support.reply", listed.clone(), lists.to_vec()),
+        ("POST", "policy-profiles", with("name"), [&lists[..3], &["name"], &lists[3..]].concat()),
+        ("PATCH", &profile, listed.clone(), lists.to_vec()),
+        ("PUT", "routing", json!({ "mode": "odd", "defaultTaskClass": "no.class" }), vec!["defaultTaskClass", "mode"]),
+    ];
+    for (method, path, body, mut fields) in bodies {
+        fields.sort_unstable();
+        assert_eq!(told(&office.ask(method, path, body).await, "invalid_request"), fields, "{method} {path}");
+    }
+}
+
+/// So are members whom a malformed integration names: those that mail goes to, and those that another system calls by a name. A kind
+/// that is there already is told beside them. Who is linked already may be sent again.
+#[tokio::test]
+async fn faults_of_form_and_of_members_of_integrations_are_told_at_once() {
+    let mut office = Office::open().await;
+    let (own, analyst) = (office.who.principal, office.site.member(Role::Analyst).principal);
+    let member = office.site.member(Role::Member).principal;
+    let none = format!("prp_{:026}", 1);
+    let relay = json!({ "kind": "relay", "config": { "members": { "ann": member } } });
+    let relay = format!("integrations/{}", text(&office.post("integrations", relay).await.made()["id"]));
+    assert_eq!(office.ask("DELETE", &format!("members/{member}"), Value::Null).await.status, 204);
+    let linked = json!({ "U1AB": analyst, "U2AB": none, "U3AB": own, "lower": none });
+    let bodies = [
+        (
+            "POST",
+            "integrations",
+            json!({ "kind": "mail", "config": { "to": [own, none], "more": 1 } }),
+            vec!["config.more", "config.to.1"],
+        ),
+        (
+            "POST",
+            "integrations",
+            json!({ "kind": "slack", "secret": "x", "config": { "members": linked } }),
+            vec!["config.members.U1AB", "config.members.U2AB", "config.members.lower", "secret"],
+        ),
+        (
+            "POST",
+            "integrations",
+            json!({ "kind": "odd", "config": { "to": [none], "members": { "x": none } } }),
+            vec!["config.members.x", "config.to.0", "kind"],
+        ),
+        (
+            "POST",
+            "integrations",
+            json!({ "kind": "chat", "config": { "members": { "x": none } } }),
+            vec!["config.members"],
+        ),
+        (
+            "POST",
+            "integrations",
+            json!({ "kind": "relay", "config": { "members": { "x": none } } }),
+            vec!["config.members.x", "kind"],
+        ),
+        (
+            "PATCH",
+            &relay,
+            json!({ "enabled": 1, "config": { "members": { "ann": member, "x": none } } }),
+            vec!["config.members.x", "enabled"],
+        ),
+    ];
+    for (method, path, body, fields) in bodies {
+        assert_eq!(told(&office.ask(method, path, body.clone()).await, "invalid_request"), fields, "{body}");
+    }
+}
+
+/// So is whoever an agent is to act for and was removed, beside a sponsor who is none: of a sound body as of a malformed one, and of a
+/// token's before it is told that it may send no more than templates.
+#[tokio::test]
+async fn an_agent_of_somebody_who_was_removed_is_told_with_the_rest() {
+    let mut office = Office::open().await;
+    let member = office.site.member(Role::Member);
+    assert_eq!(office.ask("DELETE", &format!("members/{}", member.principal), Value::Null).await.status, 204);
+    let sponsor = format!("prp_{:026}", 1);
+    for (name, fields) in [("A", vec!["principalEmail", "sponsor"]), ("", vec!["name", "principalEmail", "sponsor"])] {
+        let body = json!({ "name": name, "principalEmail": member.email, "sponsor": sponsor });
+        assert_eq!(told(&office.post("agents", body).await, "invalid_request"), fields);
+    }
+    let token = office.site.token(&[TokenScope::AgentsWrite]);
+    for (name, mandates, fields) in
+        [("A", json!([{ "name": "own" }]), vec!["principalEmail"]), ("", json!([]), vec!["name", "principalEmail"])]
+    {
+        let body = json!({ "name": name, "principalEmail": member.email, "mandates": mandates });
+        assert_eq!(told(&office.machine(&token, "POST", "/v1/admin/agents", &body).await, "invalid_request"), fields);
+    }
 }
 
 /// An agent's own key may have an end, as any other key does.

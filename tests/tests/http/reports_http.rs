@@ -12,6 +12,7 @@ use svc_core::value::link::Index;
 use svc_core::value::period::{Zone, date_of};
 use svc_core::value::text::{ClassId, UpstreamName, UrlText};
 use svc_core::value::{Id as _, MicroUsd};
+use svc_tests::client::Got;
 use svc_tests::people::Person;
 use svc_tests::requests::{OFFICE, payment};
 use svc_tests::site::Site;
@@ -300,12 +301,6 @@ async fn a_bill_is_compared_and_changes_nothing() {
     let spend = report(&site, &admin, "spend?by=model").await;
     assert_eq!(spend["totals"]["costMicros"], 100);
 
-    let bad = json!({ "upstreamId": "x", "from": to, "to": today, "lines": [{ "model": "", "day": "x" }], "extra": 1 });
-    let got = admin.ask(&mut client, "POST", &imports, Some(&bad)).await;
-    let mut fields = got.fields();
-    fields.sort();
-    assert_eq!((got.status, got.kind()), (400, "invalid_request".to_owned()));
-    assert_eq!(fields, ["lines.0.day", "lines.0.micros", "lines.0.model", "upstreamId"]);
     let stranger = json!({ "upstreamId": UpstreamId::from_bits(6), "from": today, "to": to, "lines": [] });
     let got = admin.ask(&mut client, "POST", &imports, Some(&stranger)).await;
     assert_eq!((got.status, got.fields()), (400, vec!["upstreamId".to_owned()]));
@@ -317,6 +312,41 @@ async fn a_bill_is_compared_and_changes_nothing() {
     let got = client.hear(false).await.unwrap();
     assert_eq!((got.status, got.kind()), (413, "body_too_large".to_owned()));
     hears_of_it_all_the_same(&site, &imports, &headers).await;
+    site.stop().await;
+}
+
+/// What is wrong with a bill and whose it is are told at once, also where the days and the provider stand in the query.
+#[tokio::test]
+async fn every_fault_of_a_bill_is_told() {
+    let site = Site::start().await;
+    let mut client = site.client().await;
+    let admin = site.member(Role::Admin);
+    let (_, today, to) = days(&site);
+    let imports = path(&site, "billing-imports");
+    let none = UpstreamId::from_bits(6);
+    let told = |got: &Got| {
+        let mut fields = got.fields();
+        fields.sort();
+        (got.status, got.kind(), fields)
+    };
+    let wanted =
+        |fields: &[&str]| (400, "invalid_request".to_owned(), fields.iter().map(|it| (*it).to_owned()).collect());
+    let lines = json!([{ "model": "", "day": "x" }]);
+    let bad = json!({ "upstreamId": "x", "from": to, "to": today, "lines": lines, "extra": 1 });
+    let got = admin.ask(&mut client, "POST", &imports, Some(&bad)).await;
+    assert_eq!(told(&got), wanted(&["lines.0.day", "lines.0.micros", "lines.0.model", "to", "upstreamId"]));
+    let bad = json!({ "upstreamId": none, "from": today, "to": to, "lines": lines });
+    let got = admin.ask(&mut client, "POST", &imports, Some(&bad)).await;
+    assert_eq!(told(&got), wanted(&["lines.0.day", "lines.0.micros", "lines.0.model", "upstreamId"]));
+    let place = format!("{imports}?upstreamId={none}&from={to}&to={today}&more=1");
+    let headers = [
+        ("host", "gate.example.com"),
+        ("cookie", &*format!("__Host-sid={}", admin.sid)),
+        ("x-svc-csrf", "1"),
+        ("content-type", "text/csv"),
+    ];
+    let got = client.ask("POST", &place, &headers, b"date,model,cost_usd\nx,large,1\n").await;
+    assert_eq!(told(&got), wanted(&["lines.0.day", "more", "to", "upstreamId"]));
     site.stop().await;
 }
 

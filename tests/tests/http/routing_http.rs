@@ -265,8 +265,11 @@ async fn classes_and_profiles_hold_constraints() {
             .await;
         let known: &[&str] = if path == "task-classes" { &[] } else { &["id"] };
         let fields: BTreeSet<String> = got.fields().into_iter().collect();
-        let wanted =
-            ["minQualty", "maxCostMicros", "models.1"].iter().chain(known).map(|it| (*it).to_owned()).collect();
+        let wanted = ["minQualty", "maxCostMicros", "models.0", "models.1"]
+            .iter()
+            .chain(known)
+            .map(|it| (*it).to_owned())
+            .collect();
         assert_eq!((got.status, fields), (400, wanted), "{path}");
     }
     let changed = desk.patch("task-classes/support.reply", json!({ "models": null, "minQuality": null })).await.ok();

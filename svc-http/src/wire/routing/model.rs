@@ -13,6 +13,7 @@ use svc_core::value::json::Json;
 use svc_core::value::text::{ClassId, ModelName};
 use svc_core::value::{Invalid, MicroUsd, SAFE_MAX};
 
+use super::super::named::Names;
 use super::super::{Fields, parse, parse_or_empty, text, truth};
 use super::{CAPABILITIES_MAX, capability, law, put, put_texts, within};
 
@@ -40,6 +41,11 @@ const SETTABLE: [&str; 11] = [
     "figures",
     "enabled",
 ];
+
+/// What a wish for a model names.
+pub const IDS: &[(&str, Names)] = &[("upstreamId", Names::Upstream), ("quality.{}", Names::CalledByClass)];
+/// What a change of a model names.
+pub const CHANGED_IDS: &[(&str, Names)] = &[("quality.{}", Names::CalledByClass)];
 
 /// Reads a wish for a model. `known` is what the catalogue knows of a model of a name.
 ///

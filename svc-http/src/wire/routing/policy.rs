@@ -11,6 +11,7 @@ use svc_core::value::json::Json;
 use svc_core::value::text::{ClassId, Label, ModelName, UpstreamName};
 use svc_core::value::{Invalid, MicroUsd, SAFE_MAX};
 
+use super::super::named::Names;
 use super::super::{Fields, parse, parse_or_empty, text, truth};
 use super::{CAPABILITIES_MAX, capability, law, mode, mode_word, objective, put, put_texts, within};
 
@@ -31,6 +32,9 @@ const LIMITS: [&str; 10] = [
     "humanOversight",
     "objective",
 ];
+
+/// What a class or a profile names.
+pub const IDS: &[(&str, Names)] = &[("models.[]", Names::Model), ("providers.[]", Names::Provider)];
 
 /// Reads a class that is to be made: its id and what is set.
 ///
