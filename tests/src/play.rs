@@ -1,8 +1,11 @@
 //! Random work for the gate: moves that name agents and actions by number, and the cast that they are played with.
 
+mod calls;
+mod moves;
+mod stops;
+
 use std::sync::Arc;
 
-use proptest::prelude::*;
 use svc_core::command::{Command, Reply, Wake};
 use svc_core::rules::edge::charge::{ChargeAsked, Cover};
 use svc_core::rules::edge::deliver::{ClaimDelivery, FinishDelivery};
@@ -18,6 +21,8 @@ use svc_core::rules::gate::freeze::FreezeAgent;
 use svc_core::rules::gate::release::ReleaseAction;
 use svc_core::rules::gate::settle::Settle;
 use svc_core::rules::gate::verify::{Charge, Verify};
+use svc_core::rules::gateway::admit::{Admission, Admitted};
+use svc_core::rules::gateway::payer::CallKey;
 use svc_core::rules::people::by::{By, Person};
 use svc_core::rules::people::create_workspace::CreateWorkspace;
 use svc_core::rules::people::keys::NewKey;
@@ -26,8 +31,8 @@ use svc_core::rules::people::register_agent::{RegisterAgent, RemoveAgent};
 use svc_core::rules::people::settings::ChangeSettings;
 use svc_core::state::edge::{ConfigChange, IntegrationKind, IntegrationSlot, Received, Tried, Trouble};
 use svc_core::state::evidence::Entry;
-use svc_core::state::gate::{Action, Declared, OutcomeStatus, Request, Terms, Tier};
-use svc_core::state::people::{Role, Settings, Velocity};
+use svc_core::state::gate::{Action, Declared, Request, State, Terms, Tier};
+use svc_core::state::people::{Credential, Role, Settings, Velocity};
 use svc_core::store::{Key, Record, Row, Stamp, Store};
 use svc_core::testing::people;
 use svc_core::testing::world;
@@ -36,147 +41,12 @@ use svc_core::value::id::{ActionId, EvidenceId, IntegrationId, MandateId, Worksp
 use svc_core::value::text::{Email, Label, Note, SessionId, Source, UrlText};
 use svc_core::value::{Amount, Span, Timestamp};
 
+pub use calls::TOKENS;
+pub use moves::{Move, Word, moves};
+pub use stops::Standing;
+
 /// Every row of a store, as its dump gives them.
 pub type Rows = [(Key, Stamp, Record)];
-
-/// One thing that somebody does. Numbers choose among what there is, so that any number is good.
-#[derive(Clone, Debug)]
-pub enum Move {
-    /// An agent asks to pay.
-    Pay {
-        /// Which agent.
-        agent: usize,
-        /// Which of [`AMOUNTS`].
-        amount: usize,
-        /// Which of [`MERCHANTS`].
-        merchant: usize,
-        /// Under which idempotency key.
-        key: Option<u8>,
-    },
-    /// An agent asks for something else.
-    Ask {
-        /// Which agent.
-        agent: usize,
-        /// Which of [`KINDS`].
-        kind: usize,
-        /// In which session.
-        session: Option<u8>,
-        /// Whether it says that strangers' content is behind it.
-        untrusted: bool,
-        /// Under which idempotency key.
-        key: Option<u8>,
-    },
-    /// An agent settles one of its actions.
-    Settle {
-        /// Which action.
-        action: usize,
-        /// As what.
-        status: OutcomeStatus,
-        /// At how many percent of what was allowed, where an amount is said.
-        percent: Option<u8>,
-    },
-    /// What the use of a receipt kept posted is released.
-    Release {
-        /// Of which action.
-        action: usize,
-    },
-    /// A stranger shows a receipt.
-    Verify {
-        /// Of which action.
-        action: usize,
-        /// For how many percent of what was allowed.
-        percent: u8,
-        /// With which idempotency key.
-        key: Option<u8>,
-    },
-    /// The card's issuer says something of an action; the first word connects it.
-    Issuer {
-        /// What it says.
-        word: Word,
-        /// Of which action.
-        action: usize,
-        /// For how many percent of what was allowed.
-        percent: u8,
-    },
-    /// An agent is stopped.
-    Freeze {
-        /// Which agent.
-        agent: usize,
-    },
-    /// An agent is removed.
-    Remove {
-        /// Which agent.
-        agent: usize,
-    },
-    /// An agent is made.
-    Register {
-        /// Which of [`mandates`].
-        mandate: usize,
-    },
-    /// A mandate is granted.
-    Grant {
-        /// To which agent.
-        agent: usize,
-        /// Which of [`mandates`].
-        mandate: usize,
-    },
-    /// A mandate of an agent ends.
-    Revoke {
-        /// Of which agent.
-        agent: usize,
-        /// Which of its mandates.
-        mandate: usize,
-    },
-    /// A person decides what was asked.
-    Decide {
-        /// About which action.
-        action: usize,
-        /// Which person.
-        person: usize,
-        /// Whether they say yes.
-        yes: bool,
-    },
-    /// A callback is named for an action.
-    Callback {
-        /// Which action.
-        action: usize,
-    },
-    /// Settings are changed.
-    Settings {
-        /// Which of [`settings`].
-        choice: usize,
-    },
-    /// The timer of an action and of its approval is said to be due.
-    Wake {
-        /// Which action.
-        action: usize,
-    },
-    /// The approval of an action is ended, if its agent was stopped.
-    End {
-        /// Which action.
-        action: usize,
-    },
-    /// Whoever an agent named is called.
-    Deliver {
-        /// Of which action.
-        action: usize,
-        /// What came of the call; it begins where nothing is said.
-        taken: Option<bool>,
-    },
-    /// The ledger takes its places.
-    Sequence,
-}
-
-/// What a card's issuer says.
-#[derive(Clone, Copy, Debug)]
-pub enum Word {
-    /// It asks whether a charge is covered.
-    Charge,
-    /// It tells what a charge came to.
-    Charged,
-    /// It takes a charge back.
-    Reversed,
-}
 
 /// What is paid, in minor units: below and above what mandates ask about and allow.
 pub const AMOUNTS: [i64; 6] = [100, 900, 1_000, 2_600, 5_000, 5_100];
@@ -215,41 +85,6 @@ pub fn settings(choice: usize) -> Settings {
     }
 }
 
-/// A random move; most of them ask, settle and verify.
-pub fn moves() -> impl Strategy<Value = Move> {
-    let any = 0_usize..64;
-    let key = || prop::option::weighted(0.3, 0_u8..4);
-    let status = prop::sample::select(vec![OutcomeStatus::Completed, OutcomeStatus::Failed, OutcomeStatus::Cancelled]);
-    prop_oneof![
-        12 => (any.clone(), any.clone(), any.clone(), key())
-            .prop_map(|(agent, amount, merchant, key)| Move::Pay { agent, amount, merchant, key }),
-        8 => (any.clone(), any.clone(), prop::option::weighted(0.3, 0_u8..3), prop::bool::weighted(0.2), key())
-            .prop_map(|(agent, kind, session, untrusted, key)| Move::Ask { agent, kind, session, untrusted, key }),
-        6 => (any.clone(), status, prop::option::weighted(0.7, prop::sample::select(vec![0_u8, 50, 100, 100, 120])))
-            .prop_map(|(action, status, percent)| Move::Settle { action, status, percent }),
-        6 => (any.clone(), prop::sample::select(vec![50_u8, 100, 100, 110]), key())
-            .prop_map(|(action, percent, key)| Move::Verify { action, percent, key }),
-        2 => any.clone().prop_map(|action| Move::Release { action }),
-        5 => (prop::sample::select(vec![Word::Charge, Word::Charged, Word::Charged, Word::Reversed]), any.clone(),
-            prop::sample::select(vec![0_u8, 50, 90, 100, 100, 110]))
-            .prop_map(|(word, action, percent)| Move::Issuer { word, action, percent }),
-        1 => any.clone().prop_map(|agent| Move::Freeze { agent }),
-        1 => any.clone().prop_map(|agent| Move::Remove { agent }),
-        2 => any.clone().prop_map(|mandate| Move::Register { mandate }),
-        2 => (any.clone(), any.clone()).prop_map(|(agent, mandate)| Move::Grant { agent, mandate }),
-        1 => (any.clone(), any.clone()).prop_map(|(agent, mandate)| Move::Revoke { agent, mandate }),
-        4 => (any.clone(), any.clone(), prop::bool::weighted(0.7))
-            .prop_map(|(action, person, yes)| Move::Decide { action, person, yes }),
-        3 => any.clone().prop_map(|action| Move::Callback { action }),
-        3 => (any.clone(), prop::option::of(prop::bool::ANY))
-            .prop_map(|(action, taken)| Move::Deliver { action, taken }),
-        1 => any.clone().prop_map(|choice| Move::Settings { choice }),
-        2 => any.clone().prop_map(|action| Move::Wake { action }),
-        1 => any.prop_map(|action| Move::End { action }),
-        2 => Just(Move::Sequence),
-    ]
-}
-
 /// Who and what there is to make moves with.
 #[derive(Clone, Debug, Default)]
 pub struct Cast {
@@ -267,6 +102,12 @@ pub struct Cast {
     pub waiting: Vec<EvidenceId>,
     /// The card's issuer, once it is connected.
     pub issuer: Option<IntegrationId>,
+    /// Agents, holds and mandates as they stand.
+    pub standing: Standing,
+    /// Calls of models that were admitted.
+    pub calls: Vec<Admitted>,
+    /// Keys that models are called with: agents', and the workspace's own.
+    keys: Vec<CallKey>,
     made: u64,
 }
 
@@ -294,9 +135,24 @@ impl Cast {
         self.people = vec![owner, admin];
     }
 
+    /// Makes a provider with a model, budgets and a key: `run` runs a command.
+    ///
+    /// # Panics
+    /// Where one of the commands does not make what it is to make.
+    pub fn equip(&self, mut run: impl FnMut(Command) -> Reply) {
+        let workspace = self.workspace.expect("a workspace");
+        let Reply::Edited(made) = run(calls::provider(workspace)) else { panic!("no provider was made") };
+        for command in calls::rest(workspace, made.upstream.expect("a provider")) {
+            let _ = run(command);
+        }
+    }
+
     /// What there is, brought up to the rows as they are.
     pub fn look(&mut self, rows: &Rows) {
         let mut waiting: Vec<(Stamp, EvidenceId)> = Vec::new();
+        self.standing = Standing::of(rows);
+        let credentials = rows.iter().filter_map(|(_, _, record)| Credential::peel(record));
+        self.keys = credentials.map(|it| CallKey { row: it.id, binding: Arc::new(it.binding.clone()) }).collect();
         for (_, stamp, record) in rows {
             if let Some(action) = Action::peel(record) {
                 match self.actions.iter_mut().find(|it| it.id == action.id) {
@@ -329,6 +185,11 @@ impl Cast {
                 self.grants.extend(place.map(|place| (place, made.id.mandate)));
             }
             Reply::Integration(made) => self.issuer = Some(made.id),
+            Reply::Admission(made) => {
+                if let Admission::Admitted(made) = &**made {
+                    self.calls.push(Admitted::clone(made));
+                }
+            }
             Reply::Action(_)
             | Reply::Agent(_)
             | Reply::Changed(_)
@@ -354,7 +215,6 @@ impl Cast {
             | Reply::Consent(_)
             | Reply::Granted(_)
             | Reply::OAuthClient(_)
-            | Reply::Admission(_)
             | Reply::Retried(_)
             | Reply::Finished(_)
             | Reply::Task(_)
@@ -393,7 +253,7 @@ impl Cast {
                 authorize(caller(*agent)?, request, *key, self.made)
             }
             Move::Settle { action, status, percent } => {
-                let action = self.action(*action)?;
+                let action = self.action_that(*action, |it| it.allowed().is_some())?;
                 let caller = self.agents.iter().find(|it| it.agent == action.agent).copied()?;
                 let amount = percent.zip(action.payment.as_ref());
                 let amount = amount.map(|(percent, payment)| payment.amount * i64::from(percent) / 100);
@@ -403,22 +263,13 @@ impl Cast {
                 let reason = Note::parse("the charge was reversed").expect("a note");
                 ReleaseAction { by: By::Program, workspace, action: self.action(*action)?.id, reason }.into()
             }
-            Move::Verify { action, percent, key } => show(&*self.action(*action)?, *percent, *key).into(),
+            Move::Verify { action, percent, key } => {
+                let action = self.action_that(*action, |it| it.allowed().is_some_and(|it| it.outcome.is_none()))?;
+                show(&action, *percent, *key).into()
+            }
             Move::Issuer { word, action, percent } => self.issued(workspace, *word, *action, *percent)?,
-            Move::Freeze { agent } => freeze(workspace, caller(*agent)?).into(),
-            Move::Remove { agent } => RemoveAgent { workspace, by: By::Program, agent: caller(*agent)?.agent }.into(),
-            Move::Register { mandate } => register(workspace, *mandate, self.made).into(),
-            Move::Grant { agent, mandate } => {
-                GrantMandate::new(workspace, caller(*agent)?.agent, mandate_at(*mandate)).into()
-            }
-            Move::Revoke { agent, mandate } => {
-                let agent = agent % self.agents.len().max(1);
-                let own: Vec<MandateId> = self.grants.iter().filter(|it| it.0 == agent).map(|it| it.1).collect();
-                let mandate = *own.get(mandate % own.len().max(1))?;
-                RevokeMandate { workspace, by: By::Program, agent: caller(agent)?.agent, mandate }.into()
-            }
             Move::Decide { action, person, yes } => {
-                let approval = self.action(*action)?.approval?;
+                let approval = self.action_that(*action, |it| matches!(it.state, State::Pending { .. }))?.approval?;
                 let by = *self.people.get(person % self.people.len().max(1))?;
                 let choice = if *yes { Choice::Approve } else { Choice::Deny };
                 DecideApproval::new(by, approval, choice).into()
@@ -445,6 +296,61 @@ impl Cast {
             }
             Move::End { action } => EndApproval(self.action(*action)?.approval?).into(),
             Move::Sequence => Sequence { workspace, entries: self.waiting.clone() }.into(),
+            _ => return self.other(workspace, step),
+        })
+    }
+
+    /// The command that a move is which makes or changes agents and what they may do, or calls a model.
+    fn other(&self, workspace: WorkspaceId, step: &Move) -> Option<Command> {
+        let caller = |agent: usize| self.agents.get(agent % self.agents.len().max(1)).copied();
+        Some(match step {
+            Move::Freeze { agent } => freeze(workspace, caller(*agent)?).into(),
+            Move::Remove { agent } => RemoveAgent { workspace, by: By::Program, agent: caller(*agent)?.agent }.into(),
+            Move::Register { mandate } => register(workspace, *mandate, self.made).into(),
+            Move::Grant { agent, mandate } => {
+                GrantMandate::new(workspace, caller(*agent)?.agent, mandate_at(*mandate)).into()
+            }
+            Move::Revoke { agent, mandate } => {
+                let agent = agent % self.agents.len().max(1);
+                let own: Vec<MandateId> = self.grants.iter().filter(|it| it.0 == agent).map(|it| it.1).collect();
+                let mandate = *own.get(mandate % own.len().max(1))?;
+                RevokeMandate { workspace, by: By::Program, agent: caller(agent)?.agent, mandate }.into()
+            }
+            Move::Restart { agent, person } => {
+                let person = person.and_then(|it| self.people.get(it % self.people.len().max(1)));
+                let by = person.map_or(By::Program, |it| By::Person(*it));
+                stops::restart(workspace, self.standing.to_restart(*agent)?, by).into()
+            }
+            Move::Fleet { all, first } => self.standing.freeze(workspace, *all, *first).into(),
+            Move::Lift { hold, restart } => self.standing.lift(workspace, *hold, *restart)?.into(),
+            Move::Change { mandate, choice } => {
+                let (_, mandate) = self.grants.get(mandate % self.grants.len().max(1))?;
+                stops::change(workspace, &**self.standing.mandate(*mandate)?, *choice)?.into()
+            }
+            Move::Admit { key, tokens, task } => {
+                let is_own = |it: &&CallKey| (it.agent().is_none()) == key.is_multiple_of(2);
+                let keys: Vec<&CallKey> = self.keys.iter().filter(is_own).collect();
+                let key = CallKey::clone(keys.get((key / 2) % keys.len().max(1))?);
+                calls::admit(key, *tokens, *task).into()
+            }
+            Move::Finish { call, percent } => {
+                // The newest are the ones that run still.
+                let call = self.calls.len().checked_sub(1 + call % self.calls.len().clamp(1, 8))?;
+                calls::finish(self.calls.get(call)?, *percent).into()
+            }
+            Move::Pay { .. }
+            | Move::Ask { .. }
+            | Move::Settle { .. }
+            | Move::Release { .. }
+            | Move::Verify { .. }
+            | Move::Issuer { .. }
+            | Move::Decide { .. }
+            | Move::Callback { .. }
+            | Move::Deliver { .. }
+            | Move::Settings { .. }
+            | Move::Wake { .. }
+            | Move::End { .. }
+            | Move::Sequence => return None,
         })
     }
 
@@ -456,6 +362,13 @@ impl Cast {
 
     fn action(&self, action: usize) -> Option<Arc<Action>> {
         self.actions.get(action % self.actions.len().max(1)).cloned()
+    }
+
+    /// One of all actions, or, for every other number, of the newest that are so: most of the older are over.
+    fn action_that(&self, action: usize, is_so: impl Fn(&Action) -> bool) -> Option<Arc<Action>> {
+        let newest: Vec<&Arc<Action>> = self.actions.iter().rev().filter(|it| is_so(it)).take(6).collect();
+        let one = newest.get(action / 2 % newest.len().max(1)).filter(|_| action.is_multiple_of(2));
+        one.map(|it| Arc::clone(it)).or_else(|| self.action(action))
     }
 }
 

@@ -80,6 +80,12 @@ fn compare(rounds: &[(u16, Vec<Move>)]) {
     let workspace = cast.workspace.unwrap();
     cast.sign_in(&mut singly.store);
     cast.sign_in(&mut batched.store);
+    let mut equipped = 10;
+    cast.equip(|command| {
+        equipped += 1;
+        let _ = batched.turn(seed(equipped), vec![command.clone()]);
+        singly.turn(seed(equipped), vec![command]).answers.remove(0).unwrap()
+    });
     for agent in 0..2 {
         let made = play::register(workspace, agent, 1_000_000 + agent as u64);
         let answers = singly.turn(seed(1 + agent), vec![made.clone().into()]).answers;

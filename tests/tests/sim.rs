@@ -10,6 +10,11 @@
     reason = "a test may panic"
 )]
 
+#[path = "sim/calls.rs"]
+mod calls;
+#[path = "sim/stops.rs"]
+mod stops;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{BuildHasher, Hasher};
 use std::sync::Arc;
@@ -19,8 +24,10 @@ use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 use svc_core::command::{Command, Reply};
 use svc_core::engine::{Engine, Failure};
 use svc_core::refusal::{Kind, Refusal};
+use svc_core::rules::edge::charge::{ChargeAsked, Cover};
 use svc_core::rules::edge::receive::Deed;
 use svc_core::rules::gate::asked::Stands;
+use svc_core::rules::gateway::admit::Admission;
 use svc_core::rules::read::View;
 use svc_core::state::gate::receipt::DalekSigner;
 use svc_core::state::gate::{Action, Code, Consumed, Outcome as Told, REPLAY_KEPT, State, Verb};
@@ -33,6 +40,9 @@ use svc_core::value::id::{ActionId, AgentId};
 use svc_core::value::secret::Secret;
 use svc_core::value::seed::Seed;
 use svc_tests::play::{self, Cast, Move};
+
+use calls::Calls;
+use stops::Stops;
 
 type Store = Faulty<MemoryStore>;
 type Outcome = Result<Reply, Failure<FaultError<svc_core::store::memory::Never>>>;
@@ -70,8 +80,8 @@ struct Sim {
 #[derive(Default)]
 struct Heard {
     actions: BTreeMap<ActionId, Arc<Action>>,
-    /// Agents that somebody was told are stopped.
-    stopped: BTreeSet<AgentId>,
+    stops: Stops,
+    calls: Calls,
     /// Receipts that somebody was told are good, by a first answer.
     used: BTreeSet<ActionId>,
     /// What each idempotency key made.
@@ -120,6 +130,8 @@ impl Sim {
         let made = self.run(0, Cast::opening()).unwrap();
         self.cast.hear(&made);
         self.cast.sign_in(&mut self.store);
+        let cast = self.cast.clone();
+        cast.equip(|command| self.run(0, command).unwrap());
         for mandate in 0..3 {
             let register = play::register(self.cast.workspace.unwrap(), mandate, 1_000_000 + mandate as u64);
             let made = self.run(0, register.into()).unwrap();
@@ -135,8 +147,8 @@ impl Sim {
                 self.pass();
             }
             let step = moves.new_tree(&mut self.runner).unwrap().current();
-            // Removals and stops would soon leave nobody to ask.
-            if matches!(step, Move::Remove { .. } | Move::Freeze { .. }) && !self.dice.chance(250) {
+            // Removals would soon leave nobody to ask.
+            if matches!(step, Move::Remove { .. }) && !self.dice.chance(250) {
                 continue;
             }
             self.cast.look(&self.store.dump());
@@ -192,7 +204,10 @@ impl Sim {
                     return self.hear(command, &reply);
                 }
                 Err(Failure::Refused(refusal)) => return self.check_refusal(&refusal),
-                Err(_) => self.heard.failures += 1,
+                Err(_) => {
+                    self.heard.failures += 1;
+                    self.heard.stops.miss(command);
+                }
             }
             // A key is drawn anew for every try to make an agent, so nobody sends the same one twice.
             if self.dice.chance(300) || matches!(step, Move::Register { .. }) {
@@ -209,10 +224,13 @@ impl Sim {
     /// What is promised the moment an answer leaves.
     fn hear(&mut self, command: &Command, reply: &Reply) {
         self.heard.answers += 1;
+        let told = self.heard.stops.hear(command, reply, &self.cast.standing);
+        let told = told.and_then(|()| self.heard.calls.hear(command, reply, &self.heard.stops));
+        self.must(told.is_ok(), told.err().unwrap_or_default());
         match (command, reply) {
             (Command::Authorize(asked), Reply::Action(view)) => {
                 let (agent, allow) = (asked.caller().agent, view.verb() == Verb::Allow);
-                let stopped = self.heard.stopped.contains(&agent);
+                let stopped = self.heard.stops.is_stopped(agent);
                 self.must(!(stopped && allow), "a stopped agent was allowed to act");
                 let frozen = view.reasons().iter().any(|it| it.code == Code::AgentFrozen);
                 if let Some(key) = asked.request().key().filter(|_| !frozen) {
@@ -230,21 +248,26 @@ impl Sim {
             (Command::Verify(_), Reply::Verdict(verdict)) if verdict.is_valid() => {
                 let action = verdict.action.as_ref().unwrap();
                 if !verdict.replayed {
-                    let stopped = self.heard.stopped.contains(&action.agent);
+                    let stopped = self.heard.stops.is_stopped(action.agent);
                     self.must(!stopped, "the receipt of a stopped agent was good");
                     let first = self.heard.used.insert(action.id);
                     self.must(first, "a receipt was good twice");
                 }
                 self.heard.actions.insert(action.id, Arc::clone(action));
             }
+            (Command::Receive(it), Reply::Heard(heard)) if heard.approved == Some(true) => {
+                let Deed::Charge(ChargeAsked { by: Cover::Action(id), .. }) = &it.event.deed else { return };
+                // As it was when the issuer asked: what was used before a stop stays good.
+                let action = self.cast.actions.iter().find(|it| it.id == *id).unwrap();
+                let used = action.allowed().is_some_and(|it| it.consumed.is_some());
+                let stopped = self.heard.stops.is_stopped(action.agent) || self.heard.stops.is_void(action);
+                self.must(used || !stopped, "a charge of a stopped agent was approved");
+            }
             (_, Reply::Question(question)) if question.stands == Stands::Approved => {
                 let view = question.action.as_ref().unwrap();
-                let stopped = self.heard.stopped.contains(&view.agent.id);
+                let stopped = self.heard.stops.is_stopped(view.agent.id) || self.heard.stops.is_void(&view.action);
                 self.must(!stopped, "a person let a stopped agent act");
                 self.heard.actions.insert(view.action.id, Arc::clone(&view.action));
-            }
-            (_, Reply::Agent(agent)) if !agent.is_active() => {
-                self.heard.stopped.insert(agent.id);
             }
             _ => {}
         }
@@ -307,6 +330,9 @@ impl Sim {
             };
             self.must(same, &format!("{id} was told as {:?} and is {:?}", told.state, kept.state));
         }
+        let mut faults = self.heard.stops.check(&rows, self.time.now());
+        faults.extend(self.heard.calls.check(&rows));
+        self.must(faults.is_empty(), &faults.join("\n"));
         for id in &self.heard.used {
             let used = kept.get(id).and_then(|it| it.allowed()).is_some_and(|it| it.consumed.is_some());
             self.must(used, "a receipt that was good is not used up");
@@ -361,6 +387,14 @@ fn gist(outcome: &Outcome) -> String {
         Ok(Reply::Action(view)) => format!("{} {:?}", view.action.id, view.status()),
         Ok(Reply::Verdict(verdict)) => format!("{:?}", verdict.fault),
         Ok(Reply::Heard(heard)) => heard.outcome.to_string(),
+        Ok(Reply::Admission(admission)) => match &**admission {
+            Admission::Refused(refusal) => format!("{:?}", refusal.kind()),
+            Admission::Admitted(made) => made.call.id.to_string(),
+            Admission::Rescan(_) => "to be scanned again".to_owned(),
+        },
+        Ok(Reply::Finished(finished)) => format!("{} {:?}", finished.call.id, finished.call.cost),
+        Ok(Reply::Agent(agent)) => format!("{} active {}", agent.id, agent.is_active()),
+        Ok(Reply::Fleet(fleet)) => format!("{fleet:?}"),
         Ok(_) => "done".to_owned(),
         Err(failure) => format!("{failure:?}"),
     }
@@ -373,16 +407,20 @@ fn no_history_breaks_a_promise() {
     let first = std::collections::hash_map::RandomState::new().build_hasher().finish();
     let seeds: Vec<u64> = replay.map_or_else(|| (0..HISTORIES).map(|n| first.wrapping_add(n)).collect(), |it| vec![it]);
     eprintln!("TEST_SEED={first} and the {HISTORIES} that follow it");
-    let (mut answers, mut failures, mut used) = (0, 0, 0);
+    let (mut answers, mut failures, mut used, mut restarts, mut calls) = (0, 0, 0, 0, 0);
     for seed in seeds {
         let heard = Sim::new(seed).live();
         answers += heard.answers;
         failures += heard.failures;
         used += heard.used.len();
+        restarts += heard.stops.restarts;
+        calls += heard.calls.ended.len().min(heard.calls.refused);
     }
     // A simulation in which nothing happens shows nothing; one history alone may be short of one of these.
-    let shows = answers > 100 && failures > 5 && used > 0;
-    assert!(shows || replay.is_some(), "{answers} answers, {failures} failures, {used} receipts used");
+    let shows = answers > 100 && failures > 5 && used > 0 && restarts > 0 && calls > 0;
+    let what =
+        format!("{answers} answers, {failures} failures, {used} receipts used, {restarts} restarts, {calls} calls");
+    assert!(shows || replay.is_some(), "{what}");
 }
 
 /// The same seed is the same history.
