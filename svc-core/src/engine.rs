@@ -164,7 +164,8 @@ impl<S: Store, C: Clock> Engine<S, C> {
 
     fn turn(&mut self, commands: Vec<Command>) -> Result<Finished<Command>, Failure<S::Error>> {
         self.seed = self.seed.next();
-        let (now, rows) = (self.now(), std::mem::take(&mut self.rows));
+        // Where the store or a rule panics, the rows are gone with the turn, and others are kept from there on.
+        let (now, rows) = (self.now(), std::mem::replace(&mut self.rows, Rows::new(ROWS_KEPT)));
         let mut turn = Turn::new(now, self.seed.next_of(b"turn"), commands, rows).closing(self.places);
         let mut conflicts = 0;
         loop {

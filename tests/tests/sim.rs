@@ -17,7 +17,9 @@ mod stops;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{BuildHasher, Hasher};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use proptest::strategy::{Strategy, ValueTree};
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
@@ -32,7 +34,7 @@ use svc_core::rules::read::View;
 use svc_core::state::gate::receipt::DalekSigner;
 use svc_core::state::gate::{Action, Code, Consumed, Outcome as Told, REPLAY_KEPT, State, Verb};
 use svc_core::store::{Clock, MemoryStore, Row, Store as _};
-use svc_core::testing::fault::{FaultError, Faulty, Odds};
+use svc_core::testing::fault::{Fault, FaultError, Faulty, MadeToPanic, Odds, Operation};
 use svc_core::testing::world::{payment, terms};
 use svc_core::testing::{Dice, FakeClock, World, audit};
 use svc_core::value::Span;
@@ -45,7 +47,8 @@ use calls::Calls;
 use stops::Stops;
 
 type Store = Faulty<MemoryStore>;
-type Outcome = Result<Reply, Failure<FaultError<svc_core::store::memory::Never>>>;
+type Trouble = FaultError<svc_core::store::memory::Never>;
+type Outcome = Result<Reply, Failure<Trouble>>;
 
 /// Histories of one run of the test, and moves of one history.
 const HISTORIES: u64 = 60;
@@ -55,8 +58,16 @@ const NODES: usize = 3;
 const SKEW_MS: i64 = 4_000;
 
 /// How often the store fails, in a thousand operations.
-const STORM: Odds =
-    Odds { lost: 20, unavailable: 20, rejected: 10, unknown_applied: 30, unknown_lost: 20, conflict: 60 };
+const STORM: Odds = Odds {
+    lost: 20,
+    unavailable: 20,
+    rejected: 10,
+    unknown_applied: 30,
+    unknown_lost: 20,
+    conflict: 60,
+    panic: 5,
+    panic_applied: 10,
+};
 
 struct Node {
     engine: Engine<Store, FakeClock>,
@@ -69,6 +80,9 @@ struct Sim {
     dice: Dice,
     runner: TestRunner,
     store: MemoryStore,
+    signer: Arc<DalekSigner>,
+    /// Whether all nodes place their records at once, or all leave them to a sequencer.
+    at_once: bool,
     nodes: Vec<Node>,
     time: FakeClock,
     cast: Cast,
@@ -90,6 +104,8 @@ struct Heard {
     given_back: BTreeSet<ActionId>,
     answers: usize,
     failures: usize,
+    /// How often a node's store panicked.
+    panics: usize,
 }
 
 impl Sim {
@@ -98,32 +114,56 @@ impl Sim {
         let store = MemoryStore::new();
         let time = FakeClock::default();
         let signer = Arc::new(DalekSigner::new(&Secret::new([7; 32]), "https://gate.example.com"));
-        // All nodes of a store place their records at once, or all leave them to a sequencer.
         let at_once = dice.between(0, 1) == 1;
-        let node = |place: usize, dice: &mut Dice| {
-            // The first node is sound until the workspace stands; odds come with the second.
-            let odds = if place == 0 { Odds::default() } else { STORM };
-            let faulty = Faulty::seeded(store.clone(), dice.bits(), odds);
-            let (clock, skew) = (FakeClock::default(), Span::millis(dice.between(-SKEW_MS, SKEW_MS)));
-            let mut engine =
-                Engine::new(faulty, clock.clone(), Seed::new(dice.bytes()), Arc::<DalekSigner>::clone(&signer));
-            engine.place_at_once(at_once);
-            Node { engine, clock, skew }
-        };
-        let nodes = (0..=NODES).map(|place| node(place, &mut dice)).collect();
         let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &dice.bytes());
         let runner = TestRunner::new_with_rng(Config::default(), rng);
         let (cast, heard, trace) = (Cast::default(), Heard::default(), Vec::new());
-        Self { seed, dice, runner, store, nodes, time, cast, heard, trace }
+        let nodes = Vec::new();
+        let mut sim = Self { seed, dice, runner, store, signer, at_once, nodes, time, cast, heard, trace };
+        for place in 0..=NODES {
+            // The first node is sound until the workspace stands; odds come with the second.
+            let node = sim.node(if place == 0 { Odds::default() } else { STORM });
+            sim.nodes.push(node);
+        }
+        sim
+    }
+
+    /// A node that knows nothing yet.
+    fn node(&mut self, odds: Odds) -> Node {
+        let faulty = Faulty::seeded(self.store.clone(), self.dice.bits(), odds);
+        let (clock, skew) = (FakeClock::default(), Span::millis(self.dice.between(-SKEW_MS, SKEW_MS)));
+        let (seed, signer) = (Seed::new(self.dice.bytes()), Arc::<DalekSigner>::clone(&self.signer));
+        let mut engine = Engine::new(faulty, clock.clone(), seed, signer);
+        engine.place_at_once(self.at_once);
+        Node { engine, clock, skew }
     }
 
     /// Runs a command at a node, on that node's clock.
     fn run(&mut self, node: usize, command: Command) -> Outcome {
-        let now = self.time.now();
-        let node = &mut self.nodes[node];
-        node.clock.set(now.plus(node.skew));
-        let mut answers = node.engine.execute_batch(vec![command])?;
+        let mut answers = self.at(node, |engine| engine.execute_batch(vec![command]))?;
         answers.pop().unwrap().map_err(Failure::Refused)
+    }
+
+    /// Has a node do something. Where its store panics, the node goes on as it is or dies, and another comes in its place.
+    fn at<T>(
+        &mut self,
+        place: usize,
+        work: impl FnOnce(&mut Engine<Store, FakeClock>) -> Result<T, Failure<Trouble>>,
+    ) -> Result<T, Failure<Trouble>> {
+        let now = self.time.now();
+        let node = &mut self.nodes[place];
+        node.clock.set(now.plus(node.skew));
+        match catch_unwind(AssertUnwindSafe(|| work(&mut node.engine))) {
+            Ok(done) => done,
+            Err(panicked) if panicked.is::<MadeToPanic>() => {
+                self.heard.panics += 1;
+                if self.dice.chance(500) {
+                    self.nodes[place] = self.node(STORM);
+                }
+                Err(Failure::Load(FaultError::Made(Fault::Panic)))
+            }
+            Err(panicked) => resume_unwind(panicked),
+        }
     }
 
     fn open(&mut self) {
@@ -175,10 +215,7 @@ impl Sim {
     }
 
     fn tick(&mut self, node: usize) {
-        let now = self.time.now();
-        let node = &mut self.nodes[node];
-        node.clock.set(now.plus(node.skew));
-        if let Err(Failure::Refused(refusal)) = node.engine.tick() {
+        if let Err(Failure::Refused(refusal)) = self.at(node, Engine::tick) {
             panic!("{}: a timer was refused: {refusal:?}", self.seed);
         }
     }
@@ -407,19 +444,20 @@ fn no_history_breaks_a_promise() {
     let first = std::collections::hash_map::RandomState::new().build_hasher().finish();
     let seeds: Vec<u64> = replay.map_or_else(|| (0..HISTORIES).map(|n| first.wrapping_add(n)).collect(), |it| vec![it]);
     eprintln!("TEST_SEED={first} and the {HISTORIES} that follow it");
-    let (mut answers, mut failures, mut used, mut restarts, mut calls) = (0, 0, 0, 0, 0);
+    let (mut answers, mut failures, mut panics, mut used, mut restarts, mut calls) = (0, 0, 0, 0, 0, 0);
     for seed in seeds {
         let heard = Sim::new(seed).live();
         answers += heard.answers;
         failures += heard.failures;
+        panics += heard.panics;
         used += heard.used.len();
         restarts += heard.stops.restarts;
         calls += heard.calls.ended.len().min(heard.calls.refused);
     }
     // A simulation in which nothing happens shows nothing; one history alone may be short of one of these.
-    let shows = answers > 100 && failures > 5 && used > 0 && restarts > 0 && calls > 0;
+    let shows = answers > 100 && failures > 5 && panics > 0 && used > 0 && restarts > 0 && calls > 0;
     let what =
-        format!("{answers} answers, {failures} failures, {used} receipts used, {restarts} restarts, {calls} calls");
+        format!("{answers} answers, {failures} failures, {panics} panics, {used} receipts used, {restarts} restarts, {calls} calls");
     assert!(shows || replay.is_some(), "{what}");
 }
 
@@ -467,5 +505,28 @@ fn a_clock_ahead_frees_no_limit() {
     let again = world.authorize(&caller, payment(999, "EUR", "b.example.org"));
     assert_eq!(again.verb(), Verb::Deny, "the hour of B is full");
     assert!(again.reasons().iter().any(|it| it.code == Code::OverPeriodLimit));
+    world.audit();
+}
+
+/// A store that panics takes nothing from an engine but what it knew: it goes on, and keeps rows from there on as before.
+#[test]
+fn an_engine_outlives_a_panic() {
+    let mut world = World::new();
+    let caller = world.agent().with_mandate(play::mandates()[3].clone()).register();
+    let (asked, loads) = (world.command(&caller, payment(10, "EUR", "shop.example.com")), Arc::new(AtomicUsize::new(0)));
+    let counted = Arc::clone(&loads);
+    let store = Faulty::new(world.engine().store().clone(), move |operation| {
+        let loads = if operation == Operation::Load { counted.fetch_add(1, Ordering::Relaxed) } else { 1 };
+        (loads == 0).then_some(Fault::Panic)
+    });
+    let signer = Arc::clone(world.engine().signer());
+    let mut engine = Engine::new(store, world.clock().clone(), Seed::new([9; 32]), signer);
+    let panicked = catch_unwind(AssertUnwindSafe(|| engine.execute(asked.clone()))).unwrap_err();
+    assert!(panicked.is::<MadeToPanic>());
+    assert_eq!(engine.execute(asked).unwrap().verb(), Verb::Allow);
+    let before = loads.load(Ordering::Relaxed);
+    assert!(engine.execute(play::freeze(world.workspace(), caller)).is_ok());
+    assert!(engine.execute(play::freeze(world.workspace(), caller)).is_ok());
+    assert!(loads.load(Ordering::Relaxed) <= before + 1, "what a turn has read is known to the next");
     world.audit();
 }

@@ -3,6 +3,10 @@
 //! It knows the promises and none of the rules: sums are added up again from the actions, velocity is counted again from
 //! the ledger's order, hashes are made again from the records.
 
+mod budgets;
+mod mandates;
+mod stops;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
@@ -12,7 +16,7 @@ use crate::state::evidence::merkle::{Edge, leaf_hash};
 use crate::state::evidence::{Chain, Entry};
 use crate::state::gate::{
     Action, Activity, Agent, Approval, ApprovalState, DecidedBy, Incident, JOB_KEPT, Mandate, OutcomeStatus, Replay,
-    STOPS_KEPT, SWEEP_EVERY, State, Sweep, Tally,
+    SWEEP_EVERY, State, Sweep, Tally,
 };
 use crate::state::people::{Velocity, Workspace};
 use crate::store::{Key, Range, Record, Row, Stamp, Store};
@@ -72,10 +76,16 @@ pub fn audit(rows: &[(Key, Stamp, Record)]) -> Report {
         check_call(&books, action, &mut report.faults);
     }
     for agent in books.agents.values() {
-        check_stops(&books, agent, &mut report.faults);
+        stops::check_stops(&books, agent, &mut report.faults);
+        stops::check_restarts(&books, agent, &mut report.faults);
+        mandates::check_limits(&books, agent, &mut report.faults);
         check_sums(&books, agent, &mut report.faults);
         check_velocity(&books, agent, &mut report.faults);
     }
+    for workspace in books.workspaces.values() {
+        stops::check_holds(&books, workspace, &mut report.faults);
+    }
+    budgets::check_budgets(rows, &books, &mut report.faults);
     for replay in &books.replays {
         if !books.actions.contains_key(&replay.action) {
             report.faults.push(format!("an idempotency key names {}, which is not there", replay.action));
@@ -189,6 +199,12 @@ impl<'a> Books<'a> {
             })
         });
         old.into_iter().next().unwrap_or_else(|| workspace.settings.agent_velocity.clone())
+    }
+
+    /// Where the record stands of an action that was allowed or asked about, in its ledger.
+    fn let_pass(&self, action: &Action) -> Option<usize> {
+        let passes = |it: &&(usize, &Entry)| matches!(&*it.1.kind, "action.allowed" | "action.asked");
+        self.on(action.id).iter().find(passes).map(|(place, _)| *place)
     }
 
     fn actions_of(&self, agent: AgentId) -> impl Iterator<Item = &'a Action> {
@@ -357,41 +373,6 @@ fn check_outcome(action: &Action, faults: &mut Vec<String>) {
     }
 }
 
-/// Each stop has its record, and behind it no allow and no consumption of what was made before.
-fn check_stops(books: &Books<'_>, agent: &Agent, faults: &mut Vec<String>) {
-    let mut fault = |what: String| faults.push(format!("{}: {what}", agent.id));
-    let stops: Vec<usize> = books
-        .on(agent.id)
-        .iter()
-        .filter(|(_, entry)| match &*entry.kind {
-            "agent.frozen" | "agent.removed" => true,
-            // What the agent held was made void, and it was left active.
-            "agent.changed" => entry.data.contains(r#""new":{"epoch":"#),
-            _ => false,
-        })
-        .map(|(place, _)| *place)
-        .collect();
-    let unrecorded = usize::from(agent.frozen().is_some_and(|it| it.unrecorded));
-    // Each stop begins an epoch; the instants of the newest alone are kept.
-    if u32::try_from(stops.len() + unrecorded).ok() != Some(agent.epoch) {
-        fault(format!("stopped {} times, with {} records of it", agent.epoch, stops.len()));
-    }
-    if agent.stops.len() != STOPS_KEPT.min(usize::try_from(agent.epoch).unwrap_or(usize::MAX)) {
-        fault(format!("of {} stops {} instants are kept", agent.epoch, agent.stops.len()));
-    }
-    let first_record =
-        |id: ActionId, kind: &str| books.on(id).iter().find(|(_, entry)| &*entry.kind == kind).map(|(place, _)| *place);
-    for action in books.actions_of(agent.id) {
-        let epoch = usize::try_from(action.epoch).unwrap_or(usize::MAX);
-        let Some(stop) = stops.get(epoch) else { continue };
-        for kind in ["action.allowed", "action.asked", "action.approved", "receipt.consumed"] {
-            if first_record(action.id, kind).is_some_and(|place| place > *stop) {
-                fault(format!("{kind} of {} stands behind the stop that ended its epoch", action.id));
-            }
-        }
-    }
-}
-
 /// The sums of running periods are those of the actions; reservations never pass a limit but by what was over-settled.
 fn check_sums(books: &Books<'_>, agent: &Agent, faults: &mut Vec<String>) {
     let Some(activity) = books.activities.get(&agent.id) else {
@@ -526,8 +507,7 @@ fn check_velocity(books: &Books<'_>, agent: &Agent, faults: &mut Vec<String>) {
     };
     let mut decided: Vec<(usize, &Action)> = Vec::new();
     for action in books.actions_of(agent.id) {
-        let first = books.on(action.id).iter().find(|it| matches!(&*it.1.kind, "action.allowed" | "action.asked"));
-        decided.extend(first.map(|(place, _)| (*place, action)));
+        decided.extend(books.let_pass(action).map(|place| (place, action)));
     }
     decided.sort_by_key(|(place, _)| *place);
     for tools in [true, false] {

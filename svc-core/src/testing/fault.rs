@@ -20,10 +20,14 @@ pub enum Fault {
     UnknownLost,
     /// A commit conflicts although nothing has moved, as a deadlock or a failed serialisation does.
     Conflict,
+    /// Whatever is asked panics before anything is done.
+    Panic,
+    /// A commit is applied, and then panics.
+    PanicApplied,
 }
 
 impl Fault {
-    /// Every fault of a commit.
+    /// Every fault of a commit that is answered.
     pub const OF_COMMITS: [Self; 5] =
         [Self::Unavailable, Self::Rejected, Self::UnknownApplied, Self::UnknownLost, Self::Conflict];
 }
@@ -56,7 +60,15 @@ pub struct Odds {
     pub unknown_lost: u32,
     /// Of commits.
     pub conflict: u32,
+    /// Of loads, scans and commits.
+    pub panic: u32,
+    /// Of commits.
+    pub panic_applied: u32,
 }
+
+/// What a [`Faulty`] store panics with. No hook hears of it, so that nothing of it is printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MadeToPanic;
 
 /// One session of a store that fails as its plan says.
 pub struct Faulty<S> {
@@ -109,17 +121,23 @@ impl<S: Store> Faulty<S> {
 impl Odds {
     fn draw(&self, operation: Operation, dice: &mut Dice) -> Option<Fault> {
         let odds: &[(u32, Fault)] = match operation {
-            Operation::Load | Operation::Scan => &[(self.lost, Fault::Lost)],
+            Operation::Load | Operation::Scan => &[(self.lost, Fault::Lost), (self.panic, Fault::Panic)],
             Operation::Commit | Operation::Observe => &[
                 (self.unavailable, Fault::Unavailable),
                 (self.rejected, Fault::Rejected),
                 (self.unknown_applied, Fault::UnknownApplied),
                 (self.unknown_lost, Fault::UnknownLost),
                 (self.conflict, Fault::Conflict),
+                (self.panic, Fault::Panic),
+                (self.panic_applied, Fault::PanicApplied),
             ],
         };
         odds.iter().find(|(per_mille, _)| dice.chance(*per_mille)).map(|(_, fault)| *fault)
     }
+}
+
+fn panics() -> ! {
+    std::panic::resume_unwind(Box::new(MadeToPanic))
 }
 
 impl<S: Store> Store for Faulty<S> {
@@ -128,6 +146,7 @@ impl<S: Store> Store for Faulty<S> {
     fn load(&mut self, keys: &[Key]) -> Result<Vec<Loaded>, Self::Error> {
         match (self.plan)(Operation::Load) {
             Some(Fault::Lost) => Err(FaultError::Made(Fault::Lost)),
+            Some(Fault::Panic) => panics(),
             _ => self.inner.load(keys).map_err(FaultError::Store),
         }
     }
@@ -145,6 +164,12 @@ impl<S: Store> Store for Faulty<S> {
                 self.inner.release();
                 Err(CommitError::Unknown(made(fault)))
             }
+            Some(Fault::Panic) => panics(),
+            Some(Fault::PanicApplied) => {
+                let _ = self.inner.commit(commit);
+                self.inner.release();
+                panics()
+            }
             Some(Fault::Conflict) => {
                 let keys: Vec<Key> = commit.checks.iter().map(|(key, _)| *key).collect();
                 let moved = self.inner.load(&keys).map_err(|error| CommitError::Unavailable(FaultError::Store(error)));
@@ -161,13 +186,16 @@ impl<S: Store> Store for Faulty<S> {
     fn scan(&mut self, range: &Range) -> Result<Vec<Found>, Self::Error> {
         match (self.plan)(Operation::Scan) {
             Some(Fault::Lost) => Err(FaultError::Made(Fault::Lost)),
+            Some(Fault::Panic) => panics(),
             _ => self.inner.scan(range).map_err(FaultError::Store),
         }
     }
 
     fn scan_each(&mut self, range: &Range) -> Result<Vec<Listed<Self::Error>>, Self::Error> {
-        if let Some(Fault::Lost) = (self.plan)(Operation::Scan) {
-            return Err(FaultError::Made(Fault::Lost));
+        match (self.plan)(Operation::Scan) {
+            Some(Fault::Lost) => return Err(FaultError::Made(Fault::Lost)),
+            Some(Fault::Panic) => panics(),
+            _ => {}
         }
         let listed = self.inner.scan_each(range).map_err(FaultError::Store)?;
         let of = |it: Listed<S::Error>| Listed { order: it.order, key: it.key, row: it.row.map_err(FaultError::Store) };
@@ -187,6 +215,8 @@ impl<S: fmt::Debug> fmt::Debug for Faulty<S> {
 
 #[cfg(test)]
 mod tests {
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+
     use super::super::{contract, sample};
     use super::*;
     use crate::store::{MemoryStore, Record, Stamp, Write};
@@ -215,13 +245,30 @@ mod tests {
                 Fault::Rejected => matches!(answer, Err(CommitError::Rejected(_))),
                 Fault::UnknownApplied | Fault::UnknownLost => matches!(answer, Err(CommitError::Unknown(_))),
                 Fault::Conflict => matches!(answer, Ok(Committed::Conflict(_))),
-                Fault::Lost => false,
+                Fault::Lost | Fault::Panic | Fault::PanicApplied => false,
             };
             assert!(as_said, "{fault:?}: {answer:?}");
             assert_eq!(memory.len(), usize::from(fault == Fault::UnknownApplied), "{fault:?}");
         }
         let mut store = Faulty::at(MemoryStore::new(), Operation::Load, 1, Fault::Lost);
         assert!(store.load(&[]).is_ok() && store.load(&[]).is_err() && store.load(&[]).is_ok());
+    }
+
+    /// A panic before a commit leaves nothing of it, one behind it all of it, and the store goes on.
+    #[test]
+    fn a_panic_comes_before_a_commit_or_behind_it() {
+        let row = sample::payload(sample::id(1), "x");
+        for (fault, rows) in [(Fault::Panic, 0), (Fault::PanicApplied, 1)] {
+            let memory = MemoryStore::new();
+            let mut store = Faulty::at(memory.clone(), Operation::Commit, 0, fault);
+            let run = catch_unwind(AssertUnwindSafe(|| store.commit(&insert(&row))));
+            assert_eq!(run.unwrap_err().downcast_ref(), Some(&MadeToPanic), "{fault:?}");
+            assert_eq!(memory.len(), rows, "{fault:?}");
+            assert!(store.commit(&insert(&sample::payload(sample::id(2), "x"))).is_ok());
+        }
+        let mut store = Faulty::at(MemoryStore::new(), Operation::Load, 0, Fault::Panic);
+        assert!(catch_unwind(AssertUnwindSafe(|| store.load(&[]))).is_err());
+        assert!(store.load(&[]).is_ok());
     }
 
     /// The same seed fails at the same operations, another one at others, and about as often as was asked.
