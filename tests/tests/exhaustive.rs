@@ -1,5 +1,9 @@
-//! Two nodes with caches of their own, three commands, every order of their steps and every place where one of them can
-//! fail: over plain memory, over memory with the locks of PostgreSQL, and over PostgreSQL itself.
+//! Two nodes with caches of their own, and every order of their steps.
+//!
+//! - Over plain memory: three commands, and one failure at every place where there can be one.
+//! - Over memory with the locks of PostgreSQL, statement by statement: three commands without a failure, and pairs, one at each
+//!   node, with one failure at every statement, but for timers. Three with a failure are tens of thousands of orders each.
+//! - Over PostgreSQL itself, a load or commit at a step: three commands without a failure, and three pairs with one.
 //!
 //! After each run the books are right and nothing that was answered is lost. Where nothing failed, the answers are those of
 //! one of the orders in which the commands could have come one after another.
@@ -16,7 +20,7 @@ mod postgres;
 #[path = "exhaustive/triples.rs"]
 mod triples;
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use svc_core::command::{Command, Reply, Wake};
 use svc_core::refusal::Refusal;
@@ -33,7 +37,7 @@ use svc_core::state::gate::{Action, OutcomeStatus, Request, State};
 use svc_core::state::people::{Role, Settings, Velocity};
 use svc_core::store::{Commit, Committed, Key, Loaded, MemoryStore, Record, Stamp, Store, Write};
 use svc_core::testing::World;
-use svc_core::testing::audit;
+use svc_core::testing::audit::{self, Report};
 use svc_core::testing::locks::{LockStore, Progress, Transaction};
 use svc_core::testing::world::{key, payment, request, terms};
 use svc_core::turn::{Rows, Step, Turn};
@@ -43,7 +47,7 @@ use svc_tests::explore::Explorer;
 use svc_tests::play;
 
 use postgres::Server;
-use triples::{LATER, NOW};
+use triples::{LATER, NOW, PAIRS};
 
 type Dump = Vec<(Key, Stamp, Record)>;
 type Answer = Result<Reply, Refusal>;
@@ -510,12 +514,18 @@ fn explore(scene: &Scene, names: &[&'static str], locks: bool, faults: usize) ->
 fn explore_over(scene: &Scene, shared: &Shared, names: &[&'static str], faults: usize) -> usize {
     let commands: Vec<&Command> = names.iter().map(|name| command(scene, name)).collect();
     let serial = serial(scene, &commands);
+    // Most orders end with rows that another has ended with.
+    let mut right: BTreeMap<Vec<(Key, Stamp)>, Vec<Dump>> = BTreeMap::new();
     Explorer::all(|explorer| {
         let mut run = Run::new(scene, shared.fork(), &commands, faults);
         run.finish(explorer);
         let rows = run.shared.dump();
-        let mut report = audit::audit(&rows);
-        report.faults.extend(audit::audit_approvals(&rows));
+        let known = right.entry(rows.iter().map(|(key, stamp, _)| (*key, *stamp)).collect()).or_default();
+        let mut report = if known.contains(&rows) { Report::default() } else { audit::audit(&rows) };
+        if !known.contains(&rows) {
+            report.faults.extend(audit::audit_approvals(&rows));
+            known.push(rows.clone());
+        }
         report.faults.extend(check_kept(names, &run, &rows));
         let answers: Vec<String> = run.answers.iter().map(gist).collect();
         if !run.unknown && !serial.contains(&answers) {
@@ -571,9 +581,8 @@ fn every_order_over_locks() {
 #[test]
 fn every_failure_over_locks() {
     let scene = scene(Span::seconds(0));
-    let pairs = [["keyed", "keyed"], ["show", "show"], ["pay", "freeze"]];
-    let runs: usize = pairs.iter().map(|names| explore(&scene, names, true, 1)).sum();
-    assert!(runs > 1_000, "{runs}");
+    let runs: usize = PAIRS.iter().map(|names| explore(&scene, names, true, 1)).sum();
+    assert!(runs > 10_000, "{runs}");
 }
 
 /// Every order over PostgreSQL itself, and every single failure where two meet most often.

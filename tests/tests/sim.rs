@@ -456,8 +456,9 @@ fn no_history_breaks_a_promise() {
     }
     // A simulation in which nothing happens shows nothing; one history alone may be short of one of these.
     let shows = answers > 100 && failures > 5 && panics > 0 && used > 0 && restarts > 0 && calls > 0;
-    let what =
-        format!("{answers} answers, {failures} failures, {panics} panics, {used} receipts used, {restarts} restarts, {calls} calls");
+    let what = format!(
+        "{answers} answers, {failures} failures, {panics} panics, {used} receipts used, {restarts} restarts, {calls} calls"
+    );
     assert!(shows || replay.is_some(), "{what}");
 }
 
@@ -513,7 +514,8 @@ fn a_clock_ahead_frees_no_limit() {
 fn an_engine_outlives_a_panic() {
     let mut world = World::new();
     let caller = world.agent().with_mandate(play::mandates()[3].clone()).register();
-    let (asked, loads) = (world.command(&caller, payment(10, "EUR", "shop.example.com")), Arc::new(AtomicUsize::new(0)));
+    let (asked, loads) =
+        (world.command(&caller, payment(10, "EUR", "shop.example.com")), Arc::new(AtomicUsize::new(0)));
     let counted = Arc::clone(&loads);
     let store = Faulty::new(world.engine().store().clone(), move |operation| {
         let loads = if operation == Operation::Load { counted.fetch_add(1, Ordering::Relaxed) } else { 1 };

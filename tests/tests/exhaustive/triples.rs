@@ -1,4 +1,4 @@
-//! Which commands meet.
+//! Which commands meet, three or two of them.
 
 /// What gets in each other's way most: limits, single use, idempotency, stops, timers.
 pub(crate) const NOW: [[&str; 3]; 24] = [
@@ -37,4 +37,24 @@ pub(crate) const LATER: [[&str; 3]; 8] = [
     ["expire", "end", "freeze"],
     ["expire", "pay", "expire"],
     ["approve", "expire", "deny"],
+];
+/// One command at each node, where failures are gone through statement by statement.
+pub(crate) const PAIRS: [[&str; 2]; 17] = [
+    ["keyed", "keyed"],
+    ["show", "show"],
+    ["pay", "freeze"],
+    ["pay-again", "freeze"],
+    ["show", "freeze"],
+    ["fail", "show"],
+    ["complete", "show-keyed"],
+    ["complete", "fail"],
+    ["complete", "freeze"],
+    ["over", "fail"],
+    ["fail", "pay"],
+    ["approve", "approve-other"],
+    ["approve", "deny"],
+    ["approve", "remove"],
+    ["approve", "end"],
+    ["end", "freeze"],
+    ["end", "complete"],
 ];
