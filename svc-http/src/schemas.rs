@@ -32,6 +32,8 @@ use svc_core::rules::gate::verify::Fault;
 use svc_core::state::gate::{OutcomeStatus, Status, Verb};
 use svc_core::state::people::Purpose;
 
+use crate::wire::callback::CallbackState;
+
 pub(crate) use routing::class_id;
 
 /// Every schema by its name.
@@ -301,7 +303,7 @@ fn callback() -> Value {
             "id": id("cbk_"),
             "actionId": id("act_"),
             "url": { "type": "string", "format": "uri" },
-            "state": { "type": "string", "enum": ["waiting", "delivered", "failed"] },
+            "state": words(&CallbackState::ALL, CallbackState::as_str),
             "createdAt": time(),
             "attempts": { "type": "integer", "minimum": 0 },
         },

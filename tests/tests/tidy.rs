@@ -32,6 +32,16 @@ const OUTSIDE: &[&str] = &["SystemTime", "Instant", "RandomState", "getrandom", 
 const OUTSIDE_MODULES: &[&str] = &["env", "fs", "io", "net", "os", "process", "thread"];
 /// Where the types stand that rows are made of.
 const STORED: &[&str] = &["svc-core/src/state/", "svc-core/src/value/"];
+/// Where the interface lists words, and the lists there of words that one other place alone writes.
+const LISTING: &[&str] =
+    &["svc-http/src/schemas.rs", "svc-http/src/schemas/", "svc-http/src/openapi/", "svc-http/src/wire/mcp/tools.rs"];
+const LISTED: &[&str] = &[
+    r#""active", "ended""#,
+    r#""agent", "all""#,
+    r#""alive", "ready""#,
+    r#""no_budget", "unused", "no_expiry""#,
+    r#""true", "false""#,
+];
 /// What rows hold, beside the number of the schema.
 const ROWS: &str = "svc-store/src/sqlite/rows.expected.txt";
 
@@ -284,6 +294,24 @@ fn sql_stands_in_the_store() {
         found.extend(hits.map(|(at, verb)| format!("{}:{}: `{verb}`", source.path, source::line_of(&quoted, at))));
     }
     none("SQL stands in svc-store", &found);
+}
+
+/// Words of the interface are listed from the enum or the table that has them: written once more, they would drift from it.
+#[test]
+fn lists_of_words_are_not_written_twice() {
+    let mut found = Vec::new();
+    for source in rust().iter().filter(|it| LISTING.iter().any(|place| it.path.starts_with(place))) {
+        for before in [r#""enum": ["#, "word(&[", "word_or_null(&[", "words(["] {
+            for (at, _) in source.text.match_indices(before) {
+                let rest = source.text.get(at + before.len()..).unwrap_or_default();
+                let list = rest.split(']').next().unwrap_or_default();
+                if list.contains("\", \"") && !LISTED.contains(&list) {
+                    found.push(format!("{}:{}: {list}", source.path, source::line_of(&source.text, at)));
+                }
+            }
+        }
+    }
+    none("words of the interface come from whatever has them", &found);
 }
 
 /// What rows hold is written down beside the number of the schema. A program drops the members of a row that it does not know

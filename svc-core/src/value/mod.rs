@@ -30,6 +30,7 @@ pub mod time;
 pub mod tool_name;
 pub mod usd;
 pub mod verbatim;
+pub(crate) mod words;
 
 /// The largest whole number that every JSON reader keeps exactly: 2^53 − 1.
 pub const SAFE_MAX: i64 = (1 << 53) - 1;

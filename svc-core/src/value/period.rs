@@ -150,14 +150,17 @@ impl Period {
     /// Every period, shortest first.
     pub const ALL: [Self; 6] = [Self::Hour, Self::Day, Self::Week, Self::Month, Self::Quarter, Self::Year];
 
+    /// Those that a mandate counts over.
+    pub const COUNTED: [Self; 5] = [Self::Hour, Self::Day, Self::Week, Self::Month, Self::Year];
+
     /// Reads a period that a mandate counts over: `hour`, `day`, `week`, `month` or `year`.
     ///
     /// # Errors
     /// [`Invalid`] for any other word.
     pub fn parse(text: &str) -> Result<Self, Invalid> {
-        Self::ALL
+        Self::COUNTED
             .into_iter()
-            .find(|it| it.as_str() == text && *it != Self::Quarter)
+            .find(|it| it.as_str() == text)
             .ok_or_else(|| Invalid::new("must be `hour`, `day`, `week`, `month` or `year`"))
     }
 

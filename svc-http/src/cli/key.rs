@@ -267,15 +267,11 @@ fn waiting(gate: &Gate, purpose: Purpose) -> Result<Option<Problem>, Problem> {
 
 /// As the interface answers where it issues a key.
 fn as_json(key: &NewSecret, binding: &Binding, wish: &NewKey) -> Value {
-    let (scope, agent) = match binding.scope {
-        KeyScope::Agent(agent) => ("agent", Some(agent)),
-        KeyScope::Admin => ("admin", None),
-        KeyScope::Inference => ("inference", None),
-    };
+    let agent = if let KeyScope::Agent(agent) = binding.scope { Some(agent) } else { None };
     let mut shown = json!({
         "id": binding.key,
         "prefix": keys::NewKey::of(key.text.expose()).prefix,
-        "scope": scope,
+        "scope": binding.scope.as_str(),
         "principalId": binding.principal,
         "teamId": binding.team,
         "taskClassId": null,

@@ -110,7 +110,7 @@ fn as_text(view: &KeyView) -> String {
         &row.binding.key.to_string(),
         &row.prefix,
         row.binding.scope.as_str(),
-        view.state,
+        view.state.as_str(),
         &row.created_at.to_string(),
         &or_none(row.expires_at.map(|it| it.to_string())),
         &or_none(agent),

@@ -107,12 +107,11 @@ impl Button {
 /// that is said on the page, or where not `all` of what is decided on stands beside them.
 #[must_use]
 pub fn buttons(gate: &Gate, integration: &Integration, question: &Question, all: bool, now: Timestamp) -> Vec<Value> {
-    let words = [(Choice::Approve, "approve"), (Choice::Deny, "deny")];
     let has_yes = all && !has_no_yes(question);
-    let offered = words.into_iter().filter(|(choice, _)| *choice == Choice::Deny || has_yes);
-    let sealed = |(choice, word)| {
+    let offered = Choice::ALL.into_iter().filter(|it| *it == Choice::Deny || has_yes);
+    let sealed = |choice: Choice| {
         let token = Button::new(&question.approval, choice, now).seal(gate, integration)?;
-        Some(json!({ "decision": word, "token": token }))
+        Some(json!({ "decision": choice.as_str(), "token": token }))
     };
     offered.filter_map(sealed).collect()
 }

@@ -4,14 +4,13 @@
 
 use serde_json::{Map, Value, json};
 use svc_core::rules::gate::asked::Stands;
-use svc_core::state::edge::IntegrationKind;
+use svc_core::state::edge::{IntegrationKind, JobState};
 use svc_core::state::gate::verify_key::KEY_CHARS_MIN;
 use svc_core::state::gate::{ApprovalKind, Status};
 use svc_core::state::gateway::Objective;
 
 use crate::routes::{self, Auth, EvidenceOp, Op, ReportsOp, Route, RoutingOp};
 use crate::schemas;
-use crate::wire::integration::STATES;
 use crate::wire::oauth::SCOPE;
 use crate::wire::page::{PAGE_DEFAULT, PAGE_MAX};
 use crate::wire::report::ReportBy;
@@ -85,7 +84,7 @@ fn of_family(op: Op, name: &str) -> Option<(&'static str, Value)> {
     let day = || json!({ "type": "string", "anyOf": [{ "format": "date" }, { "format": "date-time" }], "description": "A day, or an instant in it." });
     match name {
         "limit" if op == Op::Routing(RoutingOp::MessagesModels) => Some((".models", whole(1_000, 20))),
-        "state" if matches!(op, Op::Integrations(_)) => Some((".deliveries", words(STATES))),
+        "state" if matches!(op, Op::Integrations(_)) => Some((".deliveries", words(JobState::WORDS))),
         "kind" if matches!(op, Op::Integrations(_)) => {
             Some((".deliveries", words(IntegrationKind::ALL.iter().filter(|it| it.is_called()).map(|it| it.as_str()))))
         }

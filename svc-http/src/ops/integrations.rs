@@ -12,7 +12,7 @@ use svc_core::rules::edge::integrations::{
 use svc_core::rules::people::by::By;
 use svc_core::rules::people::named::Named;
 use svc_core::state::edge::{
-    ConfigChange, Integration, IntegrationKind, IntegrationSlot, Job, LinkedMember, SealedSecret,
+    ConfigChange, Integration, IntegrationKind, IntegrationSlot, Job, JobState, LinkedMember, SealedSecret,
 };
 use svc_core::store::{Range, Row as _};
 use svc_core::value::Id as _;
@@ -168,8 +168,8 @@ impl Place<'_> {
         let mut query = Query::among(&call.uri, call.route.query);
         let page = query.page("deliveries", self.workspace);
         let state = query.take("state", |text| {
-            let known = wire::STATES.into_iter().find(|it| *it == text);
-            known.ok_or_else(|| format!("must be one of `{}`", wire::STATES.join("`, `")))
+            let known = JobState::WORDS.into_iter().find(|it| *it == text);
+            known.ok_or_else(|| format!("must be one of `{}`", JobState::WORDS.join("`, `")))
         });
         let kind = query.take("kind", |text| {
             let kind = IntegrationKind::parse(text).ok().filter(|it| it.is_called());

@@ -9,7 +9,7 @@ use http::header::SET_COOKIE;
 use svc_core::refusal::{Kind, Refusal};
 use svc_core::rules::people::by::{InWorkspace, workspaces_of};
 use svc_core::rules::people::second_factor::FactorShown;
-use svc_core::rules::people::sessions::{Next, Started};
+use svc_core::rules::people::sessions::Started;
 use svc_core::rules::people::sign_in::{FinishSignIn, Shown, SignInStep, StartSession, password_of, pending};
 use svc_core::state::people::{Account, MemberState, SESSION_LIFE};
 use svc_core::value::digest::Digest;
@@ -25,7 +25,7 @@ use crate::routes::SignInOp;
 use crate::secrets::{self, NewSecret};
 use crate::totp;
 use crate::wire::me;
-use crate::wire::sign_in::{self, Factor};
+use crate::wire::sign_in::{self, Factor, NextStep};
 use crate::wrong_sign_ins::Try;
 
 /// Answers a route of this family.
@@ -156,21 +156,16 @@ pub(super) fn told(
         SignInStep::Wrong => Err(Refusal::unauthenticated()),
         SignInStep::Totp => {
             let pending = waiting.map(|it| it.text.expose().as_str());
-            Ok(Answer::json(sign_in::write("totp", pending, None)?))
+            Ok(Answer::json(sign_in::write(NextStep::Totp, pending, None)?))
         }
         SignInStep::Sso(account) => {
             let workspaces: Vec<_> = service.workspaces(account, true)?.iter().map(me::workspace).collect();
             let proof = waiting.map(|it| it.text.expose().as_str());
-            Ok(Answer::json(sign_in::write("sso", proof, Some(&workspaces))?))
+            Ok(Answer::json(sign_in::write(NextStep::Sso, proof, Some(&workspaces))?))
         }
         SignInStep::Started(Started { account, next, .. }) => {
             let workspaces: Vec<_> = service.workspaces(account, false)?.iter().map(me::workspace).collect();
-            let next = match next {
-                Next::Done => "done",
-                Next::EnrollTotp => "enroll_totp",
-                Next::SetPassword => "set_password",
-            };
-            let answer = Answer::json(sign_in::write(next, None, Some(&workspaces))?);
+            let answer = Answer::json(sign_in::write(next.into(), None, Some(&workspaces))?);
             let seconds = SESSION_LIFE.as_millis() / 1_000;
             service.with_cookie(answer, cookie.text.expose(), seconds)
         }

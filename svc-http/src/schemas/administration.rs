@@ -1,8 +1,12 @@
 //! The schemas of agents, keys and service tokens.
 
 use serde_json::{Value, json};
+use svc_core::rules::people::show::KeyState;
+use svc_core::state::gate::{Standing, Tier};
+use svc_core::state::people::{KeyScope, TokenScope};
 
-use super::{id, reference, time};
+use super::{id, reference, time, words};
+use crate::wire::key::SCOPES;
 
 /// The schemas of this family, each with its name.
 pub(super) fn all() -> Vec<(&'static str, Value)> {
@@ -74,7 +78,7 @@ fn email() -> Value {
 /// How much an agent is trusted.
 pub(super) fn tier() -> Value {
     let told = "`restricted`: a person is asked about everything. `standard`: by the rules alone. `trusted`: `untrusted_provenance`, `possible_duplicate` and `session_conflict` are noted and neither ask nor deny.";
-    super::with_description(word(&["restricted", "standard", "trusted"]), told)
+    super::with_description(words(&Tier::ALL, Tier::as_str), told)
 }
 
 fn principal() -> Value {
@@ -96,7 +100,7 @@ fn agent(more: &[&str]) -> Value {
         ("tier", tier()),
         ("sponsor", id("prp_")),
         ("killOwner", id("prp_")),
-        ("standing", word(&["active", "frozen", "removed"])),
+        ("standing", word(&Standing::WORDS)),
         ("frozen", frozen()),
         ("mandates", json!({ "type": "array", "items": reference("Mandate") })),
         ("spend", spend()),
@@ -178,14 +182,14 @@ fn key() -> Value {
         ("id", id("key_")),
         ("prefix", text()),
         ("label", nullable("What people call it.")),
-        ("scope", word(&["agent", "admin", "inference"])),
+        ("scope", word(&KeyScope::WORDS)),
         ("principalId", id("prp_")),
         ("teamId", nullable("A `team_` id.")),
         ("taskClassId", nullable("The class of its tasks where a call names none.")),
         ("policyProfileId", nullable("A `pol_` id.")),
         ("taskClassOpen", json!({ "type": "boolean" })),
         ("agentId", id("agt_")),
-        ("state", word(&["active", "revoked", "expired"])),
+        ("state", words(&KeyState::ALL, KeyState::as_str)),
         ("lastUsedAt", nullable("When it was last shown to this server since its start.")),
         ("expiresAt", nullable("When it ends by itself.")),
         ("createdBy", maker()),
@@ -201,7 +205,7 @@ fn key_days() -> Value {
 
 fn new_key() -> Value {
     let members = [
-        ("scope", word(&["inference", "admin"])),
+        ("scope", words(&SCOPES, |it| it.as_str())),
         ("principalId", id("prp_")),
         ("teamId", id("team_")),
         ("label", name()),
@@ -214,8 +218,7 @@ fn new_key() -> Value {
 }
 
 fn scopes() -> Value {
-    let words = ["agents:read", "agents:write", "agents:freeze", "approvals:read", "evidence:read"];
-    json!({ "type": "array", "minItems": 1, "items": word(&words) })
+    json!({ "type": "array", "minItems": 1, "items": words(&TokenScope::ALL, TokenScope::as_str) })
 }
 
 fn ranges() -> Value {
@@ -228,7 +231,7 @@ fn service_token(more: &[&str]) -> Value {
         ("name", name()),
         ("scopes", scopes()),
         ("ipAllow", ranges()),
-        ("state", word(&["active", "revoked", "expired"])),
+        ("state", words(&KeyState::ALL, KeyState::as_str)),
         ("expiresAt", time()),
         ("lastUsedAt", json!({ "type": ["string", "null"] })),
         ("createdBy", maker()),

@@ -1,6 +1,7 @@
 //! The schemas of what members ask for that their role cannot do.
 
 use serde_json::{Value, json};
+use svc_core::state::people::{ApplicationState, Change};
 
 use super::administration::{object, tier, word};
 use super::{id, reference, time, with_description};
@@ -50,9 +51,7 @@ const CHANGES: [(&str, Option<&str>, &str); 6] = [
 ];
 
 fn kind() -> Value {
-    let mut words = CHANGES.map(|(word, ..)| word).to_vec();
-    words.dedup();
-    word(&words)
+    word(&Change::WORDS)
 }
 
 /// What each kind asks for, beside the members that all have.
@@ -109,7 +108,7 @@ fn application(more: &[&str]) -> Value {
             "target": { "type": "string" },
             "change": told_change(),
             "reason": note(),
-            "state": { "type": "string", "enum": ["waiting", "approved", "denied", "withdrawn", "expired"] },
+            "state": word(&ApplicationState::WORDS),
             "createdBy": id("prp_"),
             "createdAt": time(),
             "expiresAt": time(),
@@ -121,4 +120,17 @@ fn application(more: &[&str]) -> Value {
             "approval": super::asked(),
         },
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Every kind of change has its line here, and no line is of another.
+    #[test]
+    fn each_kind_of_change_has_a_body() {
+        let mut kinds = CHANGES.map(|it| it.0).to_vec();
+        kinds.dedup();
+        assert_eq!(kinds, Change::WORDS);
+    }
 }

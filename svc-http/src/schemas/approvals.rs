@@ -2,7 +2,8 @@
 
 use serde_json::{Value, json};
 use svc_core::rules::gate::asked::{MayNot, Stands};
-use svc_core::state::gate::ApprovalKind;
+use svc_core::rules::gate::suggest::SuggestionKind;
+use svc_core::state::gate::{ApprovalKind, Via};
 
 use super::{digest, id, reference, time, words};
 
@@ -106,7 +107,7 @@ pub(super) fn consents() -> Value {
                 "by": id("prp_"),
                 "at": time(),
                 "note": { "type": "string" },
-                "via": { "type": "string", "enum": ["console", "slack", "relay"] },
+                "via": words(&Via::ALL, Via::as_str),
             },
         },
     })
@@ -148,7 +149,7 @@ fn suggested_rule() -> Value {
             "confirmBroaden"],
         "properties": {
             "id": id("sug_"),
-            "kind": { "type": "string", "enum": ["allow", "tighten"] },
+            "kind": words(&SuggestionKind::ALL, SuggestionKind::as_str),
             "agentId": id("agt_"),
             "mandate": super::with_description(reference("NewMandate"), "A body for the route that grants mandates, or changes the one it replaces."),
             "replaces": id("mnd_"),

@@ -1,8 +1,9 @@
 //! The schemas of budgets, reports and bills.
 
 use serde_json::{Value, json};
-use svc_core::state::gateway::{BudgetPeriod, Step, WasteKind};
+use svc_core::state::gateway::{BudgetPeriod, BudgetScope, Step, WasteKind};
 
+use super::administration::word;
 use super::{id, reference, time, with_description, words};
 use crate::wire::report::ReportBy;
 
@@ -64,7 +65,7 @@ fn scope() -> Value {
         "type": "object",
         "required": ["kind"],
         "properties": {
-            "kind": { "type": "string", "enum": ["workspace", "team", "principal", "agent", "key", "taskClass"] },
+            "kind": word(&BudgetScope::WORDS),
             "id": { "type": "string", "description": "Of what it is over; absent for the workspace." },
         },
     })

@@ -1,10 +1,11 @@
 //! The schemas of the ledger and its evidence.
 
 use serde_json::{Value, json};
+use svc_core::state::evidence::Actor;
 use svc_core::state::people::Purpose;
 
 use super::administration::{object, word};
-use super::{id, known, reference, time};
+use super::{id, known, reference, time, words};
 
 /// Every schema of the family by its name.
 pub(super) fn all() -> [(&'static str, Value); 5] {
@@ -56,7 +57,7 @@ fn record() -> Value {
                 "type": "object",
                 "required": ["kind"],
                 "properties": {
-                    "kind": { "type": "string", "enum": ["person", "agent", "token", "key", "policy", "drill", "timer", "integration"] },
+                    "kind": word(&Actor::WORDS),
                     "id": { "type": "string" },
                     "name": { "type": "string" },
                 },
@@ -120,7 +121,7 @@ fn key() -> Value {
         ("x", shaped("[A-Za-z0-9_-]{43}")),
         ("kid", thumbprint()),
         ("alg", known(&["EdDSA"])),
-        ("use", word(&Purpose::ALL.map(Purpose::as_str))),
+        ("use", words(&Purpose::ALL, Purpose::as_str)),
         ("notBefore", time()),
         ("retiredAt", time()),
         ("compromisedAt", time()),

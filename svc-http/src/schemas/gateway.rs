@@ -2,7 +2,7 @@
 //! that are not named here pass through.
 
 use serde_json::{Value, json};
-use svc_core::state::gateway::{CallEnd, Objective, TaskStatus};
+use svc_core::state::gateway::{CallEnd, Mode, Objective, TaskStatus};
 
 use super::{known, with_description, words, words_or_null};
 
@@ -143,7 +143,7 @@ fn call() -> Value {
             "id": text, "taskId": text, "session": text, "keyId": text, "agentId": text, "principalId": text,
             "teamId": maybe, "taskClass": maybe, "requestedModel": text, "model": maybe, "provider": maybe,
             "jurisdiction": maybe,
-            "mode": { "type": "string", "enum": ["shadow", "enforce"] },
+            "mode": words(&Mode::ALL, Mode::as_str),
             "objective": words(&Objective::ALL, Objective::as_str),
             "humanOversight": known(&["acknowledged"]),
             "stream": { "type": "boolean" },

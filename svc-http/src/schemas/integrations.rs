@@ -2,9 +2,13 @@
 
 use serde_json::{Value, json};
 use svc_core::rules::gate::asked::Stands;
-use svc_core::state::edge::{CODE_PLACES_MAX, EventClass, IntegrationKind, LINKED_MAX, LINKED_NAME_MAX, MAILED_MAX};
-use svc_core::state::gate::Status;
+use svc_core::state::edge::{
+    CODE_PLACES_MAX, ChatFormat, EventClass, IntegrationKind, IntegrationState, JobState, LINKED_MAX, LINKED_NAME_MAX,
+    MAILED_MAX,
+};
+use svc_core::state::gate::{Status, Verb};
 
+use super::administration::word;
 use super::{currency, faults, id, reference, time, with_description, words};
 use crate::inbound::button::SEALED_MAX;
 use crate::wire::press::REASONS;
@@ -46,7 +50,7 @@ pub(super) fn all() -> [(&'static str, Value); 23] {
 }
 
 fn kind() -> Value {
-    json!({ "type": "string", "enum": IntegrationKind::ALL.iter().map(|it| it.as_str()).collect::<Vec<_>>() })
+    words(IntegrationKind::ALL, IntegrationKind::as_str)
 }
 
 fn config() -> Value {
@@ -70,6 +74,9 @@ fn configured(each: &dyn Fn(&Value) -> Value, (name, own): (&str, Value)) -> Val
         "items": { "type": "integer", "enum": uids },
         "description": "The classes of OCSF events that are sent; all where none is named.",
     });
+    let mut format = words(&ChatFormat::ALL, ChatFormat::as_str);
+    put(&mut format, "default", json!(ChatFormat::default().as_str()));
+    let format = with_description(format, "In which form a room's messages are posted: `text` is the text alone.");
     let mut properties = json!({
             "repositories": each(&list(json!({ "type": "string", "pattern": "^[A-Za-z0-9._-]+/[A-Za-z0-9._-]+$", "maxLength": 140 }))),
             "branches": each(&list(json!({ "type": "string", "minLength": 1, "maxLength": 250 }))),
@@ -82,7 +89,7 @@ fn configured(each: &dyn Fn(&Value) -> Value, (name, own): (&str, Value)) -> Val
             "jwks": each(&json!({ "type": "object", "required": ["keys"], "additionalProperties": true, "properties": { "keys": { "type": "array", "minItems": 1, "items": { "type": "object", "additionalProperties": true } } } })),
             "to": each(&json!({ "type": "array", "maxItems": MAILED_MAX, "items": id("prp_") })),
             "url": each(&json!({ "type": "string", "format": "uri", "description": "Who is called. An export that is used has one." })),
-            "format": each(&json!({ "type": "string", "enum": ["svc", "text"], "default": "svc", "description": "In which form a room's messages are posted: `text` is the text alone." })),
+            "format": each(&format),
     });
     put(&mut properties, name, own);
     json!({
@@ -276,7 +283,7 @@ fn action_decided() -> Value {
             "id": with_description(id("cbk_"), "The registration."),
             "type": { "type": "string", "enum": ["action.decided"] },
             "actionId": id("act_"),
-            "decision": { "type": "string", "enum": ["allow", "deny"] },
+            "decision": words(&[Verb::Allow, Verb::Deny], Verb::as_str),
             "status": { "type": "string", "enum": status, "description": "As the action read then; of one that was decided before it was registered, as it read at the registration." },
             "occurredAt": with_description(time(), "When it was decided."),
         },
@@ -319,7 +326,7 @@ fn integration() -> Value {
             "enabled": { "type": "boolean" },
             "ended": { "type": "array", "items": { "type": "string" }, "description": "Of `slack` and `relay`: the names of `config.members` whose links are over, as their member was signed out by a shared signal, left, or became an owner. What they press is not heard. Leave such a name out of `config.members` once, then name it again." },
             "receiveUrl": { "type": "string", "format": "uri", "description": "Where the other side sends to, of kinds that are received." },
-            "state": { "type": "string", "enum": ["ok", "failing", "off"], "description": "`off` too as long as nothing can come of it: `chat` and `export` without `url`, `github` without `repositories` or `branches`, `slack` and `relay` without `members` whose links are good, `ssf` without `issuer`, `audience` or keys, `oidc` without `issuer` or `clientId`." },
+            "state": with_description(words(&IntegrationState::ALL, IntegrationState::as_str), "`off` too as long as nothing can come of it: `chat` and `export` without `url`, `github` without `repositories` or `branches`, `slack` and `relay` without `members` whose links are good, `ssf` without `issuer`, `audience` or keys, `oidc` without `issuer` or `clientId`."),
             "secret": { "type": "string", "description": "Where the server drew it, in the answer that says so, and in no other; never one that was sent." },
             "secretHint": { "type": "string", "description": "The last four characters of the secret in force." },
             "secrets": {
@@ -348,7 +355,7 @@ fn delivery() -> Value {
             "kind": kind(),
             "subject": { "type": "string", "description": "The id of what is told of." },
             "host": { "type": "string", "description": "Who is called, without the rest of the URL; of `mail` the server that takes it." },
-            "state": { "type": "string", "enum": ["waiting", "sending", "delivered", "failed", "replaced"] },
+            "state": word(&JobState::WORDS),
             "attempts": {
                 "type": "array",
                 "items": {

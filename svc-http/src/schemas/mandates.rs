@@ -1,9 +1,11 @@
 //! The schemas of mandates and templates.
 
 use serde_json::{Value, json};
+use svc_core::state::gate::{Duplicates, MandateState, OnLimit};
+use svc_core::value::period::Period;
 
-use super::administration::{list, maker, name, object, text, word};
-use super::{amount, currency, id, reference, time};
+use super::administration::{list, maker, name, object, text};
+use super::{amount, currency, id, reference, time, words};
 
 /// The schemas of this family, each with its name.
 pub(super) fn all() -> Vec<(&'static str, Value)> {
@@ -14,7 +16,7 @@ pub(super) fn all() -> Vec<(&'static str, Value)> {
         ("Mandates", list("Mandate")),
         ("NewMandate", whole_or_template(with(&[("template", name()), confirm()]))),
         ("BlueprintMandate", whole_or_template(with(&[("template", name())]))),
-        ("MandateChange", object(&with(&[("state", word(&["active", "paused"])), confirm()]), &[])),
+        ("MandateChange", object(&with(&[("state", words(&MandateState::SET, MandateState::as_str)), confirm()]), &[])),
         ("Template", template()),
         ("Templates", list("Template")),
         ("TemplateTerms", template_terms(1)),
@@ -46,7 +48,7 @@ fn terms(least: u32) -> Vec<(&'static str, Value)> {
 }
 
 fn duplicates() -> Value {
-    word(&["ask", "record"])
+    words(&Duplicates::ALL, Duplicates::as_str)
 }
 
 fn texts(what: &str) -> Value {
@@ -54,7 +56,7 @@ fn texts(what: &str) -> Value {
 }
 
 fn period() -> Value {
-    word(&["hour", "day", "week", "month", "year"])
+    words(&Period::COUNTED, Period::as_str)
 }
 
 fn limits(least: u32) -> Value {
@@ -65,7 +67,7 @@ fn limits(least: u32) -> Value {
         ("perPeriod", object(&[("amount", amount(least)), ("period", period())], &["amount", "period"])),
         ("count", object(&[("max", count), ("period", period())], &["max", "period"])),
         ("askAbove", super::with_description(amount(least), "Above it a person is asked; in minor units.")),
-        ("onLimit", word(&["deny", "ask"])),
+        ("onLimit", words(&OnLimit::ALL, OnLimit::as_str)),
     ];
     let told =
         "Amounts in minor units of `currency`, which a mandate for payments needs, with `perAction` or `perPeriod`.";
@@ -92,7 +94,7 @@ fn mandate() -> Value {
         ("agentId", id("agt_")),
         ("template", name()),
         ("version", json!({ "type": "integer", "minimum": 1 })),
-        ("state", word(&["active", "paused", "revoked", "expired"])),
+        ("state", words(&MandateState::ALL, MandateState::as_str)),
         (
             "createdBy",
             super::with_description(

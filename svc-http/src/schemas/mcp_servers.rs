@@ -1,8 +1,10 @@
 //! The schemas of the MCP servers behind this one.
 
 use serde_json::{Value, json};
+use svc_core::state::edge::{McpCredential, McpState};
 
-use super::{id, reference, time};
+use super::administration::word;
+use super::{id, reference, time, with_description, words};
 
 /// Every schema of the family by its name.
 pub(super) fn all() -> [(&'static str, Value); 5] {
@@ -66,7 +68,7 @@ fn settings(required: &[&str]) -> Value {
                 "type": ["object", "null"],
                 "required": ["type"],
                 "properties": {
-                    "type": { "type": "string", "enum": ["bearer", "header", "none"] },
+                    "type": word(&McpCredential::WORDS),
                     "header": { "type": "string", "description": "The header's name; for `header` alone." },
                     "secret": { "type": "string", "minLength": 1, "maxLength": 4096, "description": "Sealed, and shown never again." },
                 },
@@ -89,14 +91,14 @@ fn server() -> Value {
                 "type": "object",
                 "required": ["type"],
                 "properties": {
-                    "type": { "type": "string", "enum": ["bearer", "header", "none"] },
+                    "type": word(&McpCredential::WORDS),
                     "header": { "type": "string" },
                     "secretHint": { "type": "string", "description": "The last four characters." },
                 },
             },
             "tools": filter(),
             "enabled": { "type": "boolean" },
-            "state": { "type": "string", "enum": ["ok", "unreachable", "held"], "description": "`held`: a tool is not as a person accepted it." },
+            "state": with_description(words(&McpState::ALL, McpState::as_str), "`held`: a tool is not as a person accepted it."),
             "toolsHash": { "oneOf": [hash("SHA-256 of the JSON array (RFC 8785) of all definitions as they were last seen, by name."), { "type": "null" }] },
             "held": {
                 "type": "array",

@@ -1,7 +1,7 @@
 //! The schemas of members and teams.
 
 use serde_json::{Value, json};
-use svc_core::state::people::Role;
+use svc_core::state::people::{MemberState, Role};
 
 use super::{id, reference, time, words};
 
@@ -50,7 +50,7 @@ fn member() -> Value {
             "email": { "type": "string" },
             "name": { "type": ["string", "null"] },
             "role": role(),
-            "state": { "type": "string", "enum": ["invited", "active", "disabled"] },
+            "state": words(&MemberState::ALL, MemberState::as_str),
             "teamIds": ids("team_", 50),
             "invitedBy": { "type": ["string", "null"] },
             "signInLink": { "type": "string", "description": "Signs in once: shown to whom invites somebody who has never signed in and is a member nowhere else." },

@@ -1,7 +1,7 @@
 //! The schemas of OAuth and of connections.
 
 use serde_json::{Value, json};
-use svc_core::state::connect::EndedBy;
+use svc_core::state::connect::{ClientAuth, EndedBy};
 
 use super::{faults, id, known, reference, time, words};
 
@@ -193,7 +193,9 @@ fn registration() -> Value {
 }
 
 fn auth() -> Value {
-    json!({ "type": "string", "enum": ["none", "client_secret_post", "client_secret_basic"], "default": "none" })
+    let mut ways = words(&ClientAuth::ALL, ClientAuth::as_str);
+    crate::wire::put(&mut ways, "default", json!(ClientAuth::None.as_str()));
+    ways
 }
 
 fn registered() -> Value {

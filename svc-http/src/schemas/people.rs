@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 use svc_core::state::people::Plan;
 
 use super::{id, reference, time, words};
+use crate::wire::sign_in::NextStep;
 
 /// The schemas of this family, each with its name.
 pub(super) fn all() -> Vec<(&'static str, Value)> {
@@ -104,7 +105,7 @@ fn step() -> Value {
     object(
         &["next"],
         json!({
-            "next": { "type": "string", "enum": ["done", "totp", "enroll_totp", "set_password", "sso"] },
+            "next": words(&NextStep::ALL, NextStep::as_str),
             "pending": { "type": "string", "description": "With `totp`: what the second factor is shown with, for five minutes. With `sso`: what single sign-on is linked to the account with, as long." },
             "principalId": id("prp_"),
             "workspaces": { "type": "array", "items": reference("OwnWorkspace") },

@@ -1,10 +1,11 @@
 //! The schemas of what is posted to rooms, and of what an export sends.
 
 use serde_json::{Value, json};
+use svc_core::rules::gate::decide::Choice;
 use svc_core::state::edge::EventClass;
 use svc_core::state::gate::{ApprovalKind, Status};
 
-use super::{currency, id, time, with_description};
+use super::{currency, id, time, with_description, words};
 use crate::export::EVENTS_MAX;
 
 /// Every schema of the family by its name.
@@ -22,10 +23,9 @@ pub(super) fn all() -> [(&'static str, Value); 5] {
 }
 
 fn question() -> Value {
-    let kinds = ApprovalKind::ALL.map(ApprovalKind::as_str);
     let mut members = vec![
         ("id", id("apv_")),
-        ("kind", json!({ "type": "string", "enum": kinds })),
+        ("kind", words(&ApprovalKind::ALL, ApprovalKind::as_str)),
         ("needed", json!({ "type": "integer", "description": "How many persons have to say yes." })),
         ("expiresAt", time()),
     ];
@@ -34,15 +34,14 @@ fn question() -> Value {
     let button = json!({
         "type": "object",
         "required": ["decision", "token"],
-        "properties": { "decision": { "type": "string", "enum": ["approve", "deny"] }, "token": { "type": "string" } },
+        "properties": { "decision": words(&Choice::ALL, Choice::as_str), "token": { "type": "string" } },
     });
     let buttons = json!({ "type": "array", "items": button, "description": "For a relay, where one is in use: what it passes on when they are pressed." });
     message("approval.requested", &[("approval", object(members, &required)), ("buttons", buttons)])
 }
 
 fn run() -> Value {
-    let status = Status::ALL.map(Status::as_str);
-    let mut members = vec![("id", id("act_")), ("status", json!({ "type": "string", "enum": status }))];
+    let mut members = vec![("id", id("act_")), ("status", words(&Status::ALL, Status::as_str))];
     members.extend(of_action());
     let required = ["id", "status", "summary", "agentId", "agentName", "actionType", "url"];
     message("action.unapproved_run", &[("action", object(members, &required))])

@@ -1,9 +1,10 @@
 //! The schemas of providers, models, classes, profiles, routing, previews and lists of models.
 
 use serde_json::{Map, Value, json};
-use svc_core::state::gateway::{Capability, Objective};
+use svc_core::state::gateway::route::Circuit;
+use svc_core::state::gateway::{Capability, Dialect, Mode, Objective, Retention, TokenPrices};
 
-use super::{id, reference, time, word_or_null, words, words_or_null};
+use super::{id, reference, time, with_description, word_or_null, words, words_or_null};
 
 /// Every schema of the family by its name.
 pub(super) fn all() -> Vec<(&'static str, Value)> {
@@ -73,7 +74,7 @@ pub(crate) fn class_id() -> Value {
 }
 
 fn mode() -> Value {
-    word_or_null(&["shadow", "enforce"])
+    words_or_null(&Mode::ALL, Mode::as_str)
 }
 
 fn objective() -> Value {
@@ -99,7 +100,7 @@ fn upstream_settings() -> Map<String, Value> {
             "name",
             json!({ "type": "string", "pattern": "^[a-z0-9-]{1,40}$", "description": "What stands before the slash in `provider/model`." }),
         ),
-        ("kind", json!({ "type": "string", "enum": ["chat", "messages"], "description": "The shape that it speaks." })),
+        ("kind", with_description(words(&Dialect::ALL, Dialect::as_str), "The shape that it speaks.")),
         (
             "baseUrl",
             json!({ "type": "string", "format": "uri", "minLength": 1, "maxLength": 2048, "description": "For `chat` with `/v1`; for `messages` the host." }),
@@ -127,10 +128,7 @@ fn upstream() -> Value {
     all.extend(members(&[
         ("id", id("ups_")),
         ("keyHint", json!({ "type": "string", "description": "The last four characters of its key." })),
-        (
-            "health",
-            json!({ "type": "string", "enum": ["ok", "degraded", "open"], "description": "As this node sees it." }),
-        ),
+        ("health", with_description(words(&Circuit::ALL, Circuit::as_str), "As this node sees it.")),
         ("lastError", nullable("string")),
         ("createdAt", time()),
         ("createdBy", nullable("string")),
@@ -151,7 +149,7 @@ fn model_settings(prices: &str) -> Map<String, Value> {
         ("contextWindow", tokens.clone()),
         ("maxOutput", tokens),
         ("capabilities", capabilities()),
-        ("retention", word_or_null(&["none", "days"])),
+        ("retention", word_or_null(&Retention::WORDS)),
         ("retentionDays", json!({ "type": ["integer", "null"], "minimum": 1 })),
         (
             "quality",
@@ -186,8 +184,7 @@ fn model() -> Value {
 
 /// Prices of tokens by their kind.
 fn token_prices() -> Map<String, Value> {
-    let kinds = ["input", "cachedInput", "cacheWrite", "cacheWriteLong", "output", "reasoning"];
-    kinds.into_iter().map(|it| (it.to_owned(), micros())).collect()
+    TokenPrices::MEMBERS.into_iter().map(|it| (it.to_owned(), micros())).collect()
 }
 
 fn micros() -> Value {
@@ -234,7 +231,7 @@ fn prices() -> Value {
             }),
         ),
     ]));
-    super::with_description(priced(all), "Whole micros per million tokens, and micros a use.")
+    with_description(priced(all), "Whole micros per million tokens, and micros a use.")
 }
 
 fn figures() -> Value {
@@ -362,7 +359,7 @@ fn relaxation() -> Value {
 
 fn own() -> Value {
     let all = members(&[
-        ("shapes", json!({ "type": "array", "items": { "type": "string", "enum": ["chat", "messages"] } })),
+        ("shapes", json!({ "type": "array", "items": words(&Dialect::ALL, Dialect::as_str) })),
         ("jurisdiction", json!({ "type": "string" })),
         ("contextWindow", json!({ "type": "integer" })),
         ("maxOutput", json!({ "type": "integer" })),

@@ -1,9 +1,10 @@
 //! The schemas of settings: those in force, and those that change.
 
 use serde_json::{Value, json};
+use svc_core::state::people::{DataLoss, OnMismatch, OnUndeclared, Outside};
 
-use super::administration::{name, object, text, word};
-use super::{amount, currency};
+use super::administration::{name, object, text};
+use super::{amount, currency, words};
 
 /// The schemas of this family, each with its name.
 pub(super) fn all() -> [(&'static str, Value); 2] {
@@ -41,7 +42,7 @@ fn of_decisions() -> [(&'static str, Value); 7] {
             "outsideMandate",
             told(
                 "What becomes of an action that no mandate covers: a person is asked, or it is denied.",
-                word(&["ask", "deny"]),
+                words(&Outside::ALL, Outside::as_str),
             ),
         ),
         ("provenance", provenance()),
@@ -147,8 +148,8 @@ fn provenance() -> Value {
     let window =
         "How far back what an agent has read counts for an action that names no session which the gateway saw.";
     let members = [
-        ("mismatch", told(mismatch, word(&["deny", "ask", "record"]))),
-        ("undeclared", told(undeclared, word(&["record", "ask", "deny"]))),
+        ("mismatch", told(mismatch, words(&OnMismatch::ALL, OnMismatch::as_str))),
+        ("undeclared", told(undeclared, words(&OnUndeclared::ALL, OnUndeclared::as_str))),
         ("windowMinutes", told(window, number(5, 1_440))),
     ];
     told("What follows from where an action came from.", object(&members, &[]))
@@ -156,7 +157,7 @@ fn provenance() -> Value {
 
 fn data_loss() -> Value {
     let what = "What becomes of card, account and identity numbers, addresses, telephone numbers and secrets on their way to a model: nobody looks, they are noted, replaced, or the call is refused (`sensitive_data_blocked`).";
-    told(what, word(&["off", "flag", "redact", "block"]))
+    told(what, words(&DataLoss::ALL, DataLoss::as_str))
 }
 
 fn retention() -> Value {

@@ -1,9 +1,11 @@
 //! The schemas of freezes and holds.
 
 use serde_json::{Value, json};
+use svc_core::state::gate::Standing;
+use svc_core::state::people::HoldScope;
 
-use super::administration::object;
-use super::{asked, digest, id, reference, time, with_description};
+use super::administration::{object, word};
+use super::{asked, digest, id, reference, time, with_description, words};
 
 /// The schemas of this family, each with its name.
 pub(super) fn all() -> Vec<(&'static str, Value)> {
@@ -99,7 +101,7 @@ fn fleet() -> Value {
                     "properties": {
                         "id": id("agt_"),
                         "name": { "type": "string" },
-                        "standing": { "type": "string", "enum": ["active", "frozen", "removed"] },
+                        "standing": word(&Standing::WORDS),
                     },
                 },
             },
@@ -114,7 +116,7 @@ fn hold() -> Value {
         "required": ["id", "scope", "agents", "reason", "by", "at", "createdAt", "createdBy"],
         "properties": {
             "id": id("hld_"),
-            "scope": { "type": "string", "enum": ["all", "selection"] },
+            "scope": words(&HoldScope::ALL, HoldScope::as_str),
             "agents": { "type": "integer" },
             "reason": { "type": "string" },
             "by": { "type": "string" },

@@ -172,12 +172,7 @@ pub fn write(view: &AgentView, now: Timestamp) -> Map<String, Value> {
     if let Some(kill_owner) = agent.kill_owner {
         put("killOwner", json!(kill_owner));
     }
-    let standing = match &agent.standing {
-        Standing::Active => "active",
-        Standing::Frozen(_) => "frozen",
-        Standing::Removed { .. } => "removed",
-    };
-    put("standing", json!(standing));
+    put("standing", json!(agent.standing.as_str()));
     if let Standing::Frozen(frozen) = &agent.standing {
         let (by, by_id) = stop::by(&frozen.by);
         let mut shown = json!({ "at": frozen.at.to_string(), "by": by, "reason": frozen.reason });

@@ -7,6 +7,7 @@ use svc_core::refusal::{FieldError, Refusal};
 use svc_core::rules::people::by::Person;
 use svc_core::rules::people::mandates::Held;
 use svc_core::rules::people::named::Named;
+use svc_core::state::gate::MandateState;
 use svc_core::state::people::{
     AgentWish, Application, ApplicationState, Change, Decision, MandateChangeWish, MandateWish, RaiseWish, RoleWish,
     Target, Wish,
@@ -275,7 +276,7 @@ fn write_change(change: &Change) -> Value {
         Change::ChangedMandate(wish) => {
             let mut shown = mandate::change_members(&wish.change);
             if let Some(paused) = wish.paused {
-                shown.insert("state".to_owned(), json!(if paused { "paused" } else { "active" }));
+                shown.insert("state".to_owned(), json!(MandateState::set(paused).as_str()));
             }
             if wish.confirm_broaden {
                 shown.insert("confirmBroaden".to_owned(), json!(true));

@@ -131,10 +131,8 @@ pub fn scope_of(body: &Json) -> Option<BudgetScope> {
 fn scope(fields: &mut Fields<'_>) -> Option<BudgetScope> {
     fields.only(&["kind", "id"]);
     let kind = fields.required("kind", |it| {
-        let kinds = ["workspace", "team", "principal", "agent", "key", "taskClass"];
         let kind = text(it)?;
-        let clause = "must be `workspace`, `team`, `principal`, `agent`, `key` or `taskClass`";
-        if kinds.contains(&kind) { Ok(kind.to_owned()) } else { Err(Invalid::new(clause)) }
+        if BudgetScope::WORDS.contains(&kind) { Ok(kind.to_owned()) } else { Err(no_scope()) }
     })?;
     if kind == "workspace" {
         if fields.raw("id").is_some() {
@@ -150,9 +148,14 @@ fn scope(fields: &mut Fields<'_>) -> Option<BudgetScope> {
             "principal" => PrincipalId::parse(id).map(BudgetScope::Principal),
             "agent" => AgentId::parse(id).map(BudgetScope::Agent),
             "key" => KeyId::parse(id).map(BudgetScope::Key),
-            _ => ClassId::parse(id).map(BudgetScope::TaskClass),
+            "taskClass" => ClassId::parse(id).map(BudgetScope::TaskClass),
+            _ => Err(no_scope()),
         }
     })
+}
+
+fn no_scope() -> Invalid {
+    Invalid::new("must be `workspace`, `team`, `principal`, `agent`, `key` or `taskClass`")
 }
 
 /// A ladder, where one is there and none of it is wrong.

@@ -3,7 +3,7 @@
 use super::put;
 use serde_json::{Map, Value, json};
 use svc_core::rules::gateway::admit::Admitted;
-use svc_core::state::gateway::{Attempt, Call, CallState, Mode, Usage};
+use svc_core::state::gateway::{Attempt, Call, CallState, Usage};
 use svc_core::value::text::{ModelName, UpstreamName};
 
 /// The call as JSON text.
@@ -29,7 +29,7 @@ pub fn item(call: &Call) -> Value {
         "model": target.map(|it| it.model.as_str()),
         "provider": target.map(|it| it.provider.as_str()),
         "jurisdiction": target.map(|it| &*it.jurisdiction),
-        "mode": if call.mode == Mode::Shadow { "shadow" } else { "enforce" },
+        "mode": call.mode.as_str(),
         "objective": call.objective.as_str(),
         "stream": call.stream,
         "attempts": call.attempts.iter().map(attempt).chain(last_try(call)).collect::<Vec<_>>(),

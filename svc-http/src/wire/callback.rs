@@ -31,7 +31,7 @@ pub fn write(action: ActionId, registered: &Registered) -> Result<Vec<u8>, Refus
         id: callback.id.to_string(),
         action_id: action.to_string(),
         url: callback.url.as_str(),
-        state: job.as_ref().map_or("waiting", |it| told(&it.state)),
+        state: job.as_ref().map_or(CallbackState::Waiting, |it| CallbackState::of(&it.state)).as_str(),
         created_at: callback.created_at.to_string(),
         attempts: job.as_ref().map_or(0, |it| it.attempts.len()),
     };
@@ -49,12 +49,37 @@ struct CallbackAnswer<'a> {
     attempts: usize,
 }
 
-/// A callback is delivered, given up, or waits for its decision or its next try.
-const fn told(state: &JobState) -> &'static str {
-    match state {
-        JobState::Waiting { .. } | JobState::Sending { .. } | JobState::Replaced { .. } => "waiting",
-        JobState::Delivered { .. } => "delivered",
-        JobState::Failed { .. } => "failed",
+/// How a callback stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CallbackState {
+    /// It waits for its decision or its next try.
+    Waiting,
+    /// It is delivered.
+    Delivered,
+    /// It is given up.
+    Failed,
+}
+
+impl CallbackState {
+    /// Every state.
+    pub const ALL: [Self; 3] = [Self::Waiting, Self::Delivered, Self::Failed];
+
+    /// The word on the wire.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Waiting => "waiting",
+            Self::Delivered => "delivered",
+            Self::Failed => "failed",
+        }
+    }
+
+    const fn of(call: &JobState) -> Self {
+        match call {
+            JobState::Waiting { .. } | JobState::Sending { .. } | JobState::Replaced { .. } => Self::Waiting,
+            JobState::Delivered { .. } => Self::Delivered,
+            JobState::Failed { .. } => Self::Failed,
+        }
     }
 }
 

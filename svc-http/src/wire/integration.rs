@@ -170,7 +170,7 @@ pub fn write(
     if matches!(integration.config, IntegrationConfig::Deciders(_)) {
         put("ended", json!(ended));
     }
-    put("state", json!(integration.state_without(ended.len())));
+    put("state", json!(integration.state_without(ended.len()).as_str()));
     let IntegrationSlot { workspace, kind } = integration.slot;
     if let Some(path) = kind.receive_path(workspace) {
         put("receiveUrl", json!(format!("{base}{path}")));
@@ -229,9 +229,6 @@ pub fn write_delivery(job: &Job, host: &str) -> Value {
         "createdBy": null,
     })
 }
-
-/// The words for how a call stands.
-pub const STATES: [&str; 5] = ["waiting", "sending", "delivered", "failed", "replaced"];
 
 #[cfg(test)]
 mod tests {

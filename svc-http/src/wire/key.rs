@@ -44,6 +44,9 @@ pub const IDS: &[(&str, Names)] = &[
     ("policyProfileId", Names::Profile),
 ];
 
+/// What a key that is no agent's may do.
+pub const SCOPES: [KeyScope; 2] = [KeyScope::Inference, KeyScope::Admin];
+
 /// Reads a wish for a key that is no agent's.
 ///
 /// # Errors
@@ -51,11 +54,12 @@ pub const IDS: &[(&str, Names)] = &[
 pub fn read(body: &[u8]) -> Result<NewKey, Refusal> {
     let json = parse_or_empty(body)?;
     let mut fields = Fields::of(&json)?;
-    let scope = fields.optional("scope", |it| match text(it)? {
-        "inference" => Ok(KeyScope::Inference),
-        "admin" => Ok(KeyScope::Admin),
-        "agent" => Err(Invalid::new("must be `inference` or `admin`: an agent's key is made at the agent")),
-        _ => Err(Invalid::new("must be `inference` or `admin`")),
+    let scope = fields.optional("scope", |it| {
+        let word = text(it)?;
+        SCOPES.into_iter().find(|it| it.as_str() == word).ok_or_else(|| {
+            let of_agent = if word == "agent" { ": an agent's key is made at the agent" } else { "" };
+            Invalid::new(format!("must be `inference` or `admin`{of_agent}"))
+        })
     });
     let made = NewKey {
         scope: scope.unwrap_or(KeyScope::Inference),
@@ -103,7 +107,7 @@ pub fn write(view: &KeyView, used_at: Option<Timestamp>) -> Value {
         "taskClassId": row.binding.task_class,
         "policyProfileId": row.binding.profile,
         "taskClassOpen": row.binding.task_class_open,
-        "state": view.state,
+        "state": view.state.as_str(),
         "lastUsedAt": used_at.map(|it| it.to_string()),
         "expiresAt": row.expires_at.map(|it| it.to_string()),
         "createdBy": row.created_by.as_ref().map(ToString::to_string),

@@ -5,8 +5,8 @@ use svc_core::refusal::{FieldError, Refusal};
 use svc_core::rules::people::mandates::{Content, Held};
 use svc_core::rules::people::usage::Usage;
 use svc_core::state::gate::{
-    ActionPattern, CATALOGUE, Count, Duplicates, Fields as Allowed, Limits, LimitsChange, MerchantsChange, OnLimit,
-    PerPeriod, Set, Tally, Template, Terms, TermsChange, ToolsChange, WorkspaceTemplate,
+    ActionPattern, CATALOGUE, Count, Duplicates, Fields as Allowed, Limits, LimitsChange, MandateState,
+    MerchantsChange, OnLimit, PerPeriod, Set, Tally, Template, Terms, TermsChange, ToolsChange, WorkspaceTemplate,
 };
 use svc_core::value::currency::Currency;
 use svc_core::value::domain::DomainPattern;
@@ -103,10 +103,10 @@ pub fn read_change(body: &[u8], old: Option<&Terms>, now: Timestamp) -> Result<M
 pub(super) fn change_within(fields: &mut Fields<'_>, old: Option<&Terms>, now: Timestamp) -> MandateChange {
     fields.only(&[&SETTABLE[..], &["state", "confirmBroaden"]].concat());
     let confirm = fields.optional("confirmBroaden", truth);
-    let paused = fields.optional("state", |it| match text(it)? {
-        "active" => Ok(false),
-        "paused" => Ok(true),
-        _ => Err(Invalid::new("must be `active` or `paused`")),
+    let paused = fields.optional("state", |it| {
+        let word = text(it)?;
+        let state = MandateState::SET.into_iter().find(|it| it.as_str() == word);
+        state.map(|it| it == MandateState::Paused).ok_or_else(|| Invalid::new("must be `active` or `paused`"))
     });
     for name in ["name", "actions", "state"] {
         if fields.is_null(name) {
@@ -155,10 +155,8 @@ fn change(fields: &mut Fields<'_>) -> TermsChange {
                 deny: set_list(it, "deny", ToolGlob::parse_new),
             }
         }),
-        duplicates: or_default(fields, "duplicates", |it| match text(it)? {
-            "ask" => Ok(Duplicates::Ask),
-            "record" => Ok(Duplicates::Record),
-            _ => Err(Invalid::new("must be `ask` or `record`")),
+        duplicates: or_default(fields, "duplicates", |it| {
+            Duplicates::parse(text(it)?).ok_or_else(|| Invalid::new("must be `ask` or `record`"))
         }),
         expires_at: set(fields, "expiresAt", |it| Timestamp::parse(text(it)?)),
     }
@@ -183,10 +181,8 @@ fn limits(fields: &mut Fields<'_>) -> LimitsChange {
             Some(Count { max: max?, period: period? })
         })),
         ask_above: set(fields, "askAbove", integer),
-        on_limit: or_default(fields, "onLimit", |it| match text(it)? {
-            "deny" => Ok(OnLimit::Deny),
-            "ask" => Ok(OnLimit::Ask),
-            _ => Err(Invalid::new("must be `deny` or `ask`")),
+        on_limit: or_default(fields, "onLimit", |it| {
+            OnLimit::parse(text(it)?).ok_or_else(|| Invalid::new("must be `deny` or `ask`"))
         }),
     }
 }
@@ -246,15 +242,14 @@ pub fn write(held: &Held, now: Timestamp) -> Value {
     let mut out = members(mandate.terms());
     let expired = mandate.expires_at.is_some_and(|end| end <= now);
     let state = match &held.grant {
-        None => "revoked",
-        Some(_) if expired => "expired",
-        Some(grant) if grant.paused => "paused",
-        Some(_) => "active",
+        None => MandateState::Revoked,
+        Some(_) if expired => MandateState::Expired,
+        Some(grant) => MandateState::set(grant.paused),
     };
     out.insert("id".to_owned(), json!(mandate.id.mandate));
     out.insert("agentId".to_owned(), json!(mandate.agent));
     out.insert("version".to_owned(), json!(mandate.id.version));
-    out.insert("state".to_owned(), json!(state));
+    out.insert("state".to_owned(), json!(state.as_str()));
     if let Some(template) = &mandate.template {
         out.insert("template".to_owned(), json!(template));
     }

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use svc_core::refusal::Refusal;
 use svc_core::value::json::{Json, Number};
 
-pub use self::tools::{Tool, definition};
+pub use self::tools::{Tool, WINDOWS, definition};
 use crate::headers::single;
 
 /// The stateless revision.

@@ -213,14 +213,13 @@ pub fn write(view: &McpServerView, trouble: impl FnOnce() -> Option<String>) -> 
 fn write_credential(credential: &McpCredential) -> Value {
     let mut out = Map::new();
     let mut put = |name: &str, value: &str| out.insert(name.to_owned(), json!(value));
+    put("type", credential.kind());
     match credential {
-        McpCredential::None => drop(put("type", "none")),
+        McpCredential::None => {}
         McpCredential::Bearer { hint, .. } => {
-            put("type", "bearer");
             put("secretHint", hint);
         }
         McpCredential::Header { name, hint, .. } => {
-            put("type", "header");
             put("header", name);
             put("secretHint", hint);
         }

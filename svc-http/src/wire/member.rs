@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use svc_core::refusal::Refusal;
-use svc_core::state::people::{MEMBER_TEAMS_MAX, MemberState, Principal, Role, TEAM_MEMBERS_MAX, Team};
+use svc_core::state::people::{MEMBER_TEAMS_MAX, Principal, Role, TEAM_MEMBERS_MAX, Team};
 use svc_core::value::Invalid;
 use svc_core::value::id::{PrincipalId, TeamId};
 use svc_core::value::json::Json;
@@ -80,11 +80,6 @@ fn role(value: &Json) -> Result<Role, Invalid> {
 #[must_use]
 pub fn write(principal: &Principal) -> Option<Value> {
     let member = principal.member.as_ref()?;
-    let state = match member.state {
-        MemberState::Invited => "invited",
-        MemberState::Active => "active",
-        MemberState::Disabled => "disabled",
-    };
     let invited_by = member.invited_by.map(|it| it.to_string());
     Some(json!({
         "id": principal.id,
@@ -92,7 +87,7 @@ pub fn write(principal: &Principal) -> Option<Value> {
         "email": principal.email.as_str(),
         "name": principal.name,
         "role": member.role.as_str(),
-        "state": state,
+        "state": member.state.as_str(),
         "teamIds": member.teams,
         "invitedBy": invited_by,
         "createdAt": principal.created_at.to_string(),

@@ -66,7 +66,7 @@ pub fn write(routing: &Routing) -> Value {
     let table =
         routing.tool_table().map(|(tool, source, sink)| json!({ "tool": tool, "source": source, "sink": sink }));
     json!({
-        "mode": mode_word(routing.mode),
+        "mode": routing.mode.as_str(),
         "defaultObjective": routing.objective.as_str(),
         "defaultTaskClass": routing.default_class,
         "toolTable": table.collect::<Vec<_>>(),
@@ -90,20 +90,7 @@ fn put<'a, T, S>(
 
 /// Reads one of the modes.
 pub(crate) fn mode(value: &Json) -> Result<Mode, Invalid> {
-    match text(value)? {
-        "shadow" => Ok(Mode::Shadow),
-        "enforce" => Ok(Mode::Enforce),
-        _ => Err(Invalid::new("must be `shadow` or `enforce`")),
-    }
-}
-
-/// The word for a mode.
-#[must_use]
-pub const fn mode_word(mode: Mode) -> &'static str {
-    match mode {
-        Mode::Shadow => "shadow",
-        Mode::Enforce => "enforce",
-    }
+    Mode::parse(text(value)?).ok_or_else(|| Invalid::new("must be `shadow` or `enforce`"))
 }
 
 /// Reads one of the objectives.

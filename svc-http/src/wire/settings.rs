@@ -52,7 +52,7 @@ pub fn read(body: &[u8]) -> Result<SettingsChange, Refusal> {
         timezone: or(it, "timezone", default.timezone.clone(), |it| Zone::parse(text(it)?)),
         currency: or(it, "currency", default.currency, |it| Currency::parse(text(it)?)),
         outside_mandate: or(it, "outsideMandate", default.outside_mandate, |it| {
-            word(it, &[("ask", Outside::Ask), ("deny", Outside::Deny)])
+            word(it, &Outside::ALL.map(|it| (it.as_str(), it)))
         }),
         approval_hours: or(it, "approvalHours", default.approval_hours, |it| within(it, 1, 168)),
         second_person_above: lines(it, "secondPersonAbove"),
@@ -62,10 +62,7 @@ pub fn read(body: &[u8]) -> Result<SettingsChange, Refusal> {
         freeze_ceiling_per_hour: or(it, "freezeCeilingPerHour", default.freeze_ceiling_per_hour, |it| {
             within(it, 1, 1_000_000)
         }),
-        data_loss: or(it, "dataLoss", default.data_loss, |it| {
-            let words = [DataLoss::Off, DataLoss::Flag, DataLoss::Redact, DataLoss::Block];
-            word(it, &words.map(|it| (data_loss(it), it)))
-        }),
+        data_loss: or(it, "dataLoss", default.data_loss, |it| word(it, &DataLoss::ALL.map(|it| (it.as_str(), it)))),
         step_up_above: lines(it, "stepUpAbove"),
         retention_days: or(it, "retentionDays", None, |it| within(it, 30, 3_650).map(Some)),
         ..SettingsChange::default()
@@ -96,9 +93,9 @@ fn nested(fields: &mut Fields<'_>, change: &mut SettingsChange, default: &Settin
     }
     fields.nested("provenance", |it| {
         it.only(&["mismatch", "undeclared", "windowMinutes"]);
-        let words = [OnMismatch::Deny, OnMismatch::Ask, OnMismatch::Record].map(|it| (mismatch(it), it));
+        let words = OnMismatch::ALL.map(|it| (it.as_str(), it));
         change.mismatch = or(it, "mismatch", provenance.mismatch, |it| word(it, &words));
-        let words = [OnUndeclared::Record, OnUndeclared::Ask, OnUndeclared::Deny].map(|it| (undeclared(it), it));
+        let words = OnUndeclared::ALL.map(|it| (it.as_str(), it));
         change.undeclared = or(it, "undeclared", provenance.undeclared, |it| word(it, &words));
         change.window_minutes = or(it, "windowMinutes", provenance.window_minutes, |it| within(it, 5, 1_440));
         Some(())
@@ -159,31 +156,6 @@ fn lines(fields: &mut Fields<'_>, name: &str) -> Option<BTreeMap<Currency, i64>>
     })
 }
 
-const fn data_loss(it: DataLoss) -> &'static str {
-    match it {
-        DataLoss::Off => "off",
-        DataLoss::Flag => "flag",
-        DataLoss::Redact => "redact",
-        DataLoss::Block => "block",
-    }
-}
-
-const fn mismatch(it: OnMismatch) -> &'static str {
-    match it {
-        OnMismatch::Deny => "deny",
-        OnMismatch::Ask => "ask",
-        OnMismatch::Record => "record",
-    }
-}
-
-const fn undeclared(it: OnUndeclared) -> &'static str {
-    match it {
-        OnUndeclared::Record => "record",
-        OnUndeclared::Ask => "ask",
-        OnUndeclared::Deny => "deny",
-    }
-}
-
 /// The settings in force.
 ///
 /// # Errors
@@ -208,10 +180,10 @@ fn shown(it: &Settings) -> Value {
             "velocityCount": it.agent_velocity.other_count,
             "velocityMinutes": it.agent_velocity.minutes,
         },
-        "outsideMandate": match it.outside_mandate { Outside::Ask => "ask", Outside::Deny => "deny" },
+        "outsideMandate": it.outside_mandate.as_str(),
         "provenance": {
-            "mismatch": mismatch(it.provenance.mismatch),
-            "undeclared": undeclared(it.provenance.undeclared),
+            "mismatch": it.provenance.mismatch.as_str(),
+            "undeclared": it.provenance.undeclared.as_str(),
             "windowMinutes": it.provenance.window_minutes,
         },
         "approvalHours": it.approval_hours,
@@ -220,7 +192,7 @@ fn shown(it: &Settings) -> Value {
         "receiptMinutes": it.receipt_minutes,
         "maxWaiting": it.max_waiting,
         "freezeCeilingPerHour": it.freeze_ceiling_per_hour,
-        "dataLoss": data_loss(it.data_loss),
+        "dataLoss": it.data_loss.as_str(),
         "signIn": {
             "requireTwoFactor": it.sign_in.require_two_factor,
             "requireSso": it.sign_in.require_sso,

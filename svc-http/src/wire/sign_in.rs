@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 use svc_core::refusal::{FieldError, Refusal};
+use svc_core::rules::people::sessions::Next;
 use svc_core::value::Invalid;
 use svc_core::value::json::Json;
 use svc_core::value::secret::Secret;
@@ -151,12 +152,54 @@ pub fn new_password(body: &[u8]) -> Result<(Option<Secret<String>>, Secret<Strin
     fields.finish(password.map(|it| (current, it)))
 }
 
+/// What whoever signs in does next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NextStep {
+    /// Whatever they came for.
+    Done,
+    /// Shows a second factor.
+    Totp,
+    /// Sets up a second factor.
+    EnrollTotp,
+    /// Sets a password, if they like.
+    SetPassword,
+    /// Signs in by single sign-on.
+    Sso,
+}
+
+impl NextStep {
+    /// Every step.
+    pub const ALL: [Self; 5] = [Self::Done, Self::Totp, Self::EnrollTotp, Self::SetPassword, Self::Sso];
+
+    /// The word on the wire.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Done => "done",
+            Self::Totp => "totp",
+            Self::EnrollTotp => "enroll_totp",
+            Self::SetPassword => "set_password",
+            Self::Sso => "sso",
+        }
+    }
+}
+
+impl From<Next> for NextStep {
+    fn from(next: Next) -> Self {
+        match next {
+            Next::Done => Self::Done,
+            Next::EnrollTotp => Self::EnrollTotp,
+            Next::SetPassword => Self::SetPassword,
+        }
+    }
+}
+
 /// Where a sign-in stands.
 ///
 /// # Errors
 /// None that a test does not rule out.
-pub fn write(next: &str, pending: Option<&str>, workspaces: Option<&[Value]>) -> Result<Vec<u8>, Refusal> {
-    let mut body = json!({ "next": next });
+pub fn write(next: NextStep, pending: Option<&str>, workspaces: Option<&[Value]>) -> Result<Vec<u8>, Refusal> {
+    let mut body = json!({ "next": next.as_str() });
     if let Some(members) = body.as_object_mut() {
         if let Some(pending) = pending {
             members.insert("pending".to_owned(), json!(pending));

@@ -7,7 +7,7 @@ use svc_core::answer::approval_page;
 use svc_core::engine::select::Selected;
 use svc_core::refusal::{FieldError, Refusal};
 use svc_core::rules::gate::fleet::Halted;
-use svc_core::state::gate::{ActionKind, Approval, ApprovalSubject, FrozenBy, Standing};
+use svc_core::state::gate::{ActionKind, Approval, ApprovalSubject, FrozenBy};
 use svc_core::state::people::{Hold, Selector};
 use svc_core::value::digest::Digest;
 use svc_core::value::id::{AgentId, ApprovalId, PrincipalId, TeamId, WorkspaceId};
@@ -157,7 +157,7 @@ pub fn write_dry_run(selected: &Selected) -> Value {
     let agents: Vec<Value> = selected
         .shown
         .iter()
-        .map(|it| json!({ "id": it.id, "name": it.name, "standing": standing(&it.standing) }))
+        .map(|it| json!({ "id": it.id, "name": it.name, "standing": it.standing.as_str() }))
         .collect();
     json!({
         "dryRun": true,
@@ -198,14 +198,6 @@ pub fn write_asked(approval: &Approval, base_url: &str) -> Value {
 /// A question to a person, and the page that it is answered on.
 pub(super) fn write_question(workspace: WorkspaceId, approval: ApprovalId, base_url: &str) -> Value {
     json!({ "id": approval, "url": approval_page(base_url, workspace, approval) })
-}
-
-const fn standing(standing: &Standing) -> &'static str {
-    match standing {
-        Standing::Active => "active",
-        Standing::Frozen(_) => "frozen",
-        Standing::Removed { .. } => "removed",
-    }
 }
 
 /// Who froze: a person's id, a token by its name, with its id, an integration with its id, the gate's own rules, or a drill.

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 use svc_core::rules::gate::suggest::Suggestion;
-use svc_core::state::gate::{Duplicates, Limits, OnLimit, Terms};
+use svc_core::state::gate::{Limits, Terms};
 
 /// A suggestion as an item of a list; `mandate` is a body for `POST mandates`.
 #[must_use]
@@ -52,11 +52,7 @@ fn mandate(terms: &Terms) -> Value {
         let names: Vec<&str> = it.allow.iter().map(|it| it.as_str()).collect();
         out.insert("fields".into(), json!({ "allow": names }));
     }
-    let duplicates = match terms.duplicates {
-        Duplicates::Ask => "ask",
-        Duplicates::Record => "record",
-    };
-    out.insert("duplicates".into(), json!(duplicates));
+    out.insert("duplicates".into(), json!(terms.duplicates.as_str()));
     if let Some(at) = terms.expires_at {
         out.insert("expiresAt".into(), json!(at.to_string()));
     }
@@ -72,10 +68,6 @@ fn limits(limits: &Limits) -> Value {
     set("perPeriod", per.map(|it| json!({ "amount": it.amount, "period": it.period.as_str() })));
     set("count", limits.count.as_ref().map(|it| json!({ "max": it.max, "period": it.period.as_str() })));
     set("askAbove", limits.ask_above.map(|it| json!(it)));
-    let on_limit = match limits.on_limit {
-        OnLimit::Ask => "ask",
-        OnLimit::Deny => "deny",
-    };
-    set("onLimit", Some(json!(on_limit)));
+    set("onLimit", Some(json!(limits.on_limit.as_str())));
     Value::Object(out)
 }

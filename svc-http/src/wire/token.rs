@@ -3,6 +3,7 @@
 use ipnet::IpNet;
 use serde_json::{Map, Value, json};
 use svc_core::refusal::Refusal;
+use svc_core::rules::people::show::KeyState;
 use svc_core::state::people::{ServiceToken, TOKEN_DAYS_MAX, TokenScope};
 use svc_core::value::text::Label;
 use svc_core::value::{Invalid, Timestamp};
@@ -92,17 +93,17 @@ fn spelled(word: &str) -> Option<IpNet> {
 #[must_use]
 pub fn write(token: &ServiceToken, now: Timestamp, is_void: bool, used_at: Option<Timestamp>) -> Map<String, Value> {
     let state = match token.revoked_at {
-        Some(_) => "revoked",
-        None if is_void => "revoked",
-        None if now < token.expires_at => "active",
-        None => "expired",
+        Some(_) => KeyState::Revoked,
+        None if is_void => KeyState::Revoked,
+        None if now < token.expires_at => KeyState::Active,
+        None => KeyState::Expired,
     };
     let shown = json!({
         "id": token.token,
         "name": token.name,
         "scopes": token.scopes.iter().map(|it| it.as_str()).collect::<Vec<_>>(),
         "ipAllow": token.ip_allow.iter().map(ToString::to_string).collect::<Vec<_>>(),
-        "state": state,
+        "state": state.as_str(),
         "expiresAt": token.expires_at.to_string(),
         "lastUsedAt": used_at.map(|it| it.to_string()),
         "createdBy": token.created_by,

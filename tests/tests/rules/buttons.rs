@@ -288,7 +288,11 @@ fn a_link_ends_with_its_members_sessions() {
     assert_eq!(chat.yes("UANN", approval), NOT_LINKED);
     assert_eq!(ended(&mut chat), ["UANN"]);
     let row = chat.world.row::<Integration>(chat.slot);
-    assert_eq!((row.state_without(1), row.state_without(2)), ("ok", "off"), "off where nobody decides by it any more");
+    assert_eq!(
+        (row.state_without(1).as_str(), row.state_without(2).as_str()),
+        ("ok", "off"),
+        "off where nobody decides by it any more"
+    );
     chat.link(&all[..1]);
     chat.link(&all);
     assert_eq!((since(&mut chat, "UOWNER"), since(&mut chat, "UANN")), (before.0, chat.world.now()));

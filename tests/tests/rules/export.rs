@@ -192,7 +192,7 @@ fn a_delivery_that_is_given_up_is_gone_on_from() {
     advance(&mut world, begins, begins + 2, ALL, true);
     let (id, places) = under_way(&mut world).unwrap();
     give_up(&mut world, id);
-    assert_eq!((integration(&mut world).state(), under_way(&mut world)), ("failing", Some((id, places))));
+    assert_eq!((integration(&mut world).state().as_str(), under_way(&mut world)), ("failing", Some((id, places))));
     let told = ledger(&mut world).last().unwrap().clone();
     assert_eq!((&*told.kind, &*told.subject), ("delivery.failed", &*id.to_string()));
     let said: serde_json::Value = serde_json::from_str(&told.data).unwrap();
@@ -207,7 +207,7 @@ fn a_delivery_that_is_given_up_is_gone_on_from() {
     world.run(RetryDelivery { by: By::Program, workspace, id }).unwrap();
     let claimed = claim(&mut world, id).unwrap();
     finish(&mut world, &claimed, None);
-    assert_eq!((integration(&mut world).state(), export(&mut world).next), ("ok", Some(places.1)));
+    assert_eq!((integration(&mut world).state().as_str(), export(&mut world).next), ("ok", Some(places.1)));
     assert_eq!(count(&mut world, "delivery.failed"), 1);
     world.run(SweepJobs { workspace, jobs: vec![id] }).unwrap();
     let is_there = world.rows().iter().any(|(key, ..)| *key == Job::key(id));
@@ -307,7 +307,7 @@ fn nothing_is_tried_again_of_what_is_not_asked_for_any_more() {
 fn an_export_waits_for_an_address() {
     let (mut world, _) = calm(&[PAY]);
     create(&mut world, ConfigChange::default()).unwrap();
-    assert_eq!(integration(&mut world).state(), "off");
+    assert_eq!(integration(&mut world).state().as_str(), "off");
     let made = export(&mut world).begins;
     let begins = ledger(&mut world).iter().position(|it| it.id == made).unwrap();
     for sends in [true, false] {
@@ -315,12 +315,12 @@ fn an_export_waits_for_an_address() {
         assert!(under_way(&mut world).is_none() && export(&mut world).next.is_none());
     }
     change(&mut world, None, config("https://siem.example.com/in")).unwrap();
-    assert_eq!(integration(&mut world).state(), "ok");
+    assert_eq!(integration(&mut world).state().as_str(), "ok");
     advance(&mut world, begins, begins + 1, ALL, true);
     assert!(under_way(&mut world).is_some());
     let none = ConfigChange { url: Some(None), ..ConfigChange::default() };
     change(&mut world, None, none).unwrap();
-    assert!(under_way(&mut world).is_none() && integration(&mut world).state() == "off");
+    assert!(under_way(&mut world).is_none() && integration(&mut world).state().as_str() == "off");
     world.audit();
 }
 
@@ -335,7 +335,7 @@ fn a_test_moves_nothing() {
     let job = test(&mut world, id);
     let claimed = claim(&mut world, job.id).unwrap();
     assert!(matches!(finish(&mut world, &claimed, Some(Trouble::Tls)).state, JobState::Failed { .. }));
-    assert_eq!(integration(&mut world).state(), "ok", "its records are taken for all that anybody knows");
+    assert_eq!(integration(&mut world).state().as_str(), "ok", "its records are taken for all that anybody knows");
     advance(&mut world, begins, begins + 2, ALL, true);
     let (given_up, places) = under_way(&mut world).unwrap();
     give_up(&mut world, given_up);
@@ -344,7 +344,10 @@ fn a_test_moves_nothing() {
     let claimed = claim(&mut world, job.id).unwrap();
     assert_eq!(claimed.secrets.len(), 1);
     assert!(matches!(finish(&mut world, &claimed, None).state, JobState::Delivered { .. }));
-    assert_eq!((integration(&mut world).state(), under_way(&mut world)), ("failing", Some((given_up, places))));
+    assert_eq!(
+        (integration(&mut world).state().as_str(), under_way(&mut world)),
+        ("failing", Some((given_up, places)))
+    );
     let job = test(&mut world, id);
     let claimed = claim(&mut world, job.id).unwrap();
     assert!(matches!(finish(&mut world, &claimed, Some(Trouble::Tls)).state, JobState::Failed { .. }));

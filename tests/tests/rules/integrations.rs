@@ -70,7 +70,7 @@ fn mail_that_names_nobody_who_is_here_says_so() {
     let mail = super::tell::make(&mut world, IntegrationKind::Mail, to(&people));
     let stands = |world: &mut World| {
         let row = world.row::<Integration>(mail.slot);
-        (row.state(), row.last_error.is_some())
+        (row.state().as_str(), row.last_error.is_some())
     };
     for (gone, state) in people.into_iter().zip([("ok", false), ("failing", true)]) {
         world.run(RemoveMember { workspace, by: By::Program, principal: gone }).unwrap();
@@ -155,16 +155,16 @@ fn an_integration_shows_how_it_stands() {
         "a test is tried once"
     );
     let failing = row(&mut world);
-    assert_eq!((failing.state(), failing.last_error.as_deref()), ("failing", Some(Trouble::Tls.as_str())));
+    assert_eq!((failing.state().as_str(), failing.last_error.as_deref()), ("failing", Some(Trouble::Tls.as_str())));
     let job = test(&mut world, id);
     let claimed = claim(&mut world, job);
     finish(&mut world, &claimed, None);
     let well = row(&mut world);
-    assert_eq!((well.state(), &well.last_error, well.last_event_at), ("ok", &None, Some(world.now())));
+    assert_eq!((well.state().as_str(), &well.last_error, well.last_event_at), ("ok", &None, Some(world.now())));
     let workspace = world.workspace();
     let change =
         |enabled| ChangeIntegration { by: By::Program, workspace, id, enabled, config: ConfigChange::default() };
-    assert_eq!(world.run(change(Some(false))).unwrap().state(), "off");
+    assert_eq!(world.run(change(Some(false))).unwrap().state().as_str(), "off");
     let job = test(&mut world, id);
     assert!(hints(&claim(&mut world, job)).is_empty());
     let before = kinds(&mut world);

@@ -94,7 +94,7 @@ fn a_key_of_an_agent_ends_with_the_role_that_made_it() {
         made.each_ref().map(|row| {
             let caller = Caller { key: row.binding.key, ..first };
             let told = world.try_authorize(&caller, payment(100, "EUR", "shop.example")).map(drop);
-            let state = world.engine().read(|scope| show::key(scope, Arc::clone(row))).unwrap().state;
+            let state = world.engine().read(|scope| show::key(scope, Arc::clone(row))).unwrap().state.as_str();
             let is_refused = told.is_err_and(|it| it.kind() == Kind::InvalidApiKey);
             assert_eq!(state == "active", !is_refused, "{}", row.prefix);
             !is_refused
@@ -256,7 +256,7 @@ fn an_agent_that_passed_on_pays_as_who_it_passed_to() {
     world.run(report).unwrap();
     let credential = world.row::<Credential>(row);
     let view = world.engine().read(|scope| show::key(scope, Arc::clone(&credential))).unwrap();
-    assert_eq!((view.principal, view.state), (sponsor.principal, "active"));
+    assert_eq!((view.principal, view.state.as_str()), (sponsor.principal, "active"));
     let other = world.agent().register();
     let row = world.row::<Agent>(other.agent).keys.first().unwrap().credential;
     let foreign = call_key(&mut world, row);
@@ -369,7 +369,7 @@ fn an_admin_key_ends_with_the_role_that_made_it() {
     let states = |world: &mut World| {
         [&own, &under, &traffic, &given].map(|row| {
             let row = Arc::clone(row);
-            world.engine().read(|scope| show::key(scope, Arc::clone(&row))).unwrap().state
+            world.engine().read(|scope| show::key(scope, Arc::clone(&row))).unwrap().state.as_str()
         })
     };
     assert_eq!(states(&mut world), ["active"; 4]);
@@ -391,7 +391,7 @@ fn an_admin_key_ends_with_the_role_that_made_it() {
     world.run(becomes(Role::Admin)).unwrap();
     assert_eq!(states(&mut world), ["revoked", "revoked", "active", "active"]);
     let anew = world.run(make(By::Person(admin), KeyScope::Admin, "ask_anew")).unwrap();
-    assert_eq!(world.engine().read(|scope| show::key(scope, Arc::clone(&anew))).unwrap().state, "active");
+    assert_eq!(world.engine().read(|scope| show::key(scope, Arc::clone(&anew))).unwrap().state.as_str(), "active");
 }
 
 /// An admin key that somebody made to count for another ends with their role and with their membership, and so does what it made;
@@ -414,7 +414,7 @@ fn an_admin_key_for_another_ends_with_who_made_it() {
         [admin, under, traffic]
     });
     let states = |world: &mut World, of: &[Arc<Credential>; 3]| {
-        of.each_ref().map(|row| world.engine().read(|scope| show::key(scope, Arc::clone(row))).unwrap().state)
+        of.each_ref().map(|row| world.engine().read(|scope| show::key(scope, Arc::clone(row))).unwrap().state.as_str())
     };
     assert_eq!((states(&mut world, &first), states(&mut world, &second)), (["active"; 3], ["active"; 3]));
     let (by, principal) = (By::Person(owner), demoted.principal);

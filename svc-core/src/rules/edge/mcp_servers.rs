@@ -359,17 +359,17 @@ struct ToldFilter<'a> {
 
 impl<'a> Told<'a> {
     fn of(it: &'a McpServer) -> Self {
-        let (kind, header, hint, since) = match &it.credential {
-            McpCredential::None => ("none", None, None, None),
-            McpCredential::Bearer { hint, since } => ("bearer", None, Some(&**hint), Some(since)),
-            McpCredential::Header { name, hint, since } => ("header", Some(&**name), Some(&**hint), Some(since)),
+        let (header, hint, since) = match &it.credential {
+            McpCredential::None => (None, None, None),
+            McpCredential::Bearer { hint, since } => (None, Some(&**hint), Some(since)),
+            McpCredential::Header { name, hint, since } => (Some(&**name), Some(&**hint), Some(since)),
         };
         let since = since.map(ToString::to_string);
         Self {
             id: it.id,
             name: &it.name,
             url: &it.url,
-            credential: ToldCredential { r#type: kind, header, secret_hint: hint, since },
+            credential: ToldCredential { r#type: it.credential.kind(), header, secret_hint: hint, since },
             tools: ToldFilter { allow: &it.tools.allow, deny: &it.tools.deny },
             enabled: it.enabled,
             created_at: it.created_at.to_string(),

@@ -72,6 +72,20 @@ pub enum Choice {
     Deny,
 }
 
+impl Choice {
+    /// Both.
+    pub const ALL: [Self; 2] = [Self::Approve, Self::Deny];
+
+    /// The word on the wire.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Approve => "approve",
+            Self::Deny => "deny",
+        }
+    }
+}
+
 /// Decides an approval, or adds the first of two persons' yes.
 ///
 /// # Errors

@@ -87,10 +87,7 @@ pub(super) struct ToldModel<'a> {
 
 impl<'a> ToldModel<'a> {
     pub(super) fn of(it: &'a Model) -> Self {
-        let (retention, retention_days) = match it.retention {
-            Retention::None => ("none", None),
-            Retention::Days(days) => ("days", days),
-        };
+        let retention_days = if let Retention::Days(days) = it.retention { days } else { None };
         Self {
             id: &it.name,
             upstream_id: it.upstream,
@@ -99,7 +96,7 @@ impl<'a> ToldModel<'a> {
             context_window: it.context_window,
             max_output: it.max_output,
             capabilities: &it.capabilities,
-            retention,
+            retention: it.retention.as_str(),
             retention_days,
             quality: ToldQuality::of(&it.quality),
             prices: it.prices.as_ref().map(ToldPrices::of),

@@ -11,7 +11,7 @@ use crate::refusal::{FieldError, Refusal};
 use crate::rules::gate::freeze::own_agent;
 use crate::rules::gateway::routing::as_json;
 use crate::state::evidence::{Fact, Subject};
-use crate::state::gate::{AGENT_MANDATES_MAX, Agent, Grant, Mandate, Template, Terms, TermsChange};
+use crate::state::gate::{AGENT_MANDATES_MAX, Agent, Grant, Mandate, MandateState, Template, Terms, TermsChange};
 use crate::state::people::{Allowance, Plans, Right, Roster, Workspace};
 use crate::store::Row;
 use crate::turn::{Halt, Scope};
@@ -278,9 +278,8 @@ fn record(
     after: (&Terms, bool),
 ) -> Result<(), Halt> {
     let side = |(terms, paused): (&Terms, bool)| {
-        let state = if paused { "paused" } else { "active" };
         let mut members = told(terms)?;
-        members.push(("state".to_owned(), Json::Text(state.to_owned())));
+        members.push(("state".to_owned(), Json::Text(MandateState::set(paused).as_str().to_owned())));
         Ok::<_, Halt>(Json::Object(members))
     };
     let (old, new) = differing(&side(before)?, &side(after)?);

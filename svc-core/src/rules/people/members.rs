@@ -416,12 +416,7 @@ pub fn read_member(
 fn told(principal: &Principal) -> Object<'static> {
     let data = Object::new().text("principalId", &principal.id.to_string());
     let Some(member) = &principal.member else { return data };
-    let state = match member.state {
-        MemberState::Invited => "invited",
-        MemberState::Active => "active",
-        MemberState::Disabled => "disabled",
-    };
-    data.text("role", member.role.as_str()).text("state", state).raw("teamIds", &list(&member.teams))
+    data.text("role", member.role.as_str()).text("state", member.state.as_str()).raw("teamIds", &list(&member.teams))
 }
 
 fn record(scope: &mut Scope<'_>, principal: &Principal, actor: Actor, old: &str, new: &str) {

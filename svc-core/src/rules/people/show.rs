@@ -233,15 +233,41 @@ pub struct KeyView {
     /// Whose work it does: of an agent's key whoever the agent acts for at present, which may be another than the key was
     /// made for.
     pub principal: PrincipalId,
-    /// `active`, `revoked` or `expired`.
-    pub state: &'static str,
+    /// Whether it is good, or how it ended.
+    pub state: KeyState,
+}
+
+/// Where a key or a service token stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KeyState {
+    /// It is good.
+    Active,
+    /// It was ended, or ended with something else.
+    Revoked,
+    /// Its time is up.
+    Expired,
+}
+
+impl KeyState {
+    /// Every state.
+    pub const ALL: [Self; 3] = [Self::Active, Self::Revoked, Self::Expired];
+
+    /// The word on the wire.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Active => "active",
+            Self::Revoked => "revoked",
+            Self::Expired => "expired",
+        }
+    }
 }
 
 impl KeyView {
     /// A key that was made just now.
     #[must_use]
     pub fn of_new(row: Arc<Credential>) -> Self {
-        Self { principal: row.binding.principal, row, state: "active" }
+        Self { principal: row.binding.principal, row, state: KeyState::Active }
     }
 }
 
@@ -305,10 +331,10 @@ pub fn key(scope: &mut Scope<'_>, row: Arc<Credential>) -> Result<KeyView, Halt>
         Some(agent) => row.is_live(scope.now()) && !holds(scope, agent, row.binding.key)?,
     };
     let state = match keys::ended_above(scope, &row)? {
-        _ if removed || void || row.revoked_at.is_some() => "revoked",
-        Some(EndedAbove::Revoked) => "revoked",
-        None if row.is_live(scope.now()) => "active",
-        Some(EndedAbove::Expired) | None => "expired",
+        _ if removed || void || row.revoked_at.is_some() => KeyState::Revoked,
+        Some(EndedAbove::Revoked) => KeyState::Revoked,
+        None if row.is_live(scope.now()) => KeyState::Active,
+        Some(EndedAbove::Expired) | None => KeyState::Expired,
     };
     let principal = agent.map_or(row.binding.principal, |it| it.principal);
     Ok(KeyView { row, principal, state })

@@ -74,6 +74,9 @@ pub enum ChatFormat {
 }
 
 impl ChatFormat {
+    /// Both forms.
+    pub const ALL: [Self; 2] = [Self::Svc, Self::Text];
+
     /// Its word in the interface.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
@@ -88,10 +91,7 @@ impl ChatFormat {
     /// # Errors
     /// [`Invalid`] for any other word.
     pub fn parse(word: &str) -> Result<Self, Invalid> {
-        [Self::Svc, Self::Text]
-            .into_iter()
-            .find(|it| it.as_str() == word)
-            .ok_or_else(|| Invalid::new("must be `svc` or `text`"))
+        Self::ALL.into_iter().find(|it| it.as_str() == word).ok_or_else(|| Invalid::new("must be `svc` or `text`"))
     }
 
     const fn is_own(&self) -> bool {

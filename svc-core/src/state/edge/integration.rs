@@ -67,6 +67,32 @@ pub enum IntegrationKind {
     Stripe,
 }
 
+/// How an integration stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IntegrationState {
+    /// What happens with it goes well.
+    Ok,
+    /// Something went wrong last.
+    Failing,
+    /// Nothing comes of it.
+    Off,
+}
+
+impl IntegrationState {
+    /// Every state.
+    pub const ALL: [Self; 3] = [Self::Ok, Self::Failing, Self::Off];
+
+    /// The word on the wire.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Ok => "ok",
+            Self::Failing => "failing",
+            Self::Off => "off",
+        }
+    }
+}
+
 impl IntegrationKind {
     /// Every kind.
     pub const ALL: &'static [Self] = &[
@@ -350,19 +376,19 @@ impl Integration {
         }
     }
 
-    /// The word for how it stands: one that nothing can come of is as good as off.
+    /// How it stands: one that nothing can come of is as good as off.
     #[must_use]
-    pub const fn state(&self) -> &'static str {
+    pub const fn state(&self) -> IntegrationState {
         self.state_without(0)
     }
 
     /// The same where so many of the links to members are over, which their own rows tell.
     #[must_use]
-    pub const fn state_without(&self, ended: usize) -> &'static str {
+    pub const fn state_without(&self, ended: usize) -> IntegrationState {
         match (self.enabled && !self.is_incomplete(ended), self.failing) {
-            (false, _) => "off",
-            (true, true) => "failing",
-            (true, false) => "ok",
+            (false, _) => IntegrationState::Off,
+            (true, true) => IntegrationState::Failing,
+            (true, false) => IntegrationState::Ok,
         }
     }
 }
@@ -424,7 +450,7 @@ mod tests {
     #[test]
     fn an_integration_that_is_off_has_no_secret_in_force() {
         let off = Integration { enabled: false, ..integration() };
-        assert_eq!((off.in_force(Timestamp::default()), off.state()), (vec![], "off"));
+        assert_eq!((off.in_force(Timestamp::default()), off.state()), (vec![], IntegrationState::Off));
     }
 
     /// One that lacks a part which nothing can come of it without is off until it has it; who is mailed need not be named.
@@ -460,7 +486,7 @@ mod tests {
             (signals(true), "ok"),
         ];
         for (config, state) in cases {
-            assert_eq!(of(config.clone()), state, "{config:?}");
+            assert_eq!(of(config.clone()).as_str(), state, "{config:?}");
         }
     }
 }

@@ -13,6 +13,7 @@ use crate::state::gate::{Status, Verb};
 use crate::value::id::{ActionId, AgentId, CallbackId, DeliveryId, IntegrationId, PrincipalId, WorkspaceId};
 use crate::value::link::{Index, Link, Linked, Order, instant_order, shard};
 use crate::value::text::UrlText;
+use crate::value::words::words;
 use crate::value::{Id, Span, Timestamp};
 
 /// How long after the try before it each try comes, give or take a fifth (CONTRACT part 2): eight of them.
@@ -178,18 +179,14 @@ pub enum JobState {
     },
 }
 
-impl JobState {
+words! {
     /// The word on the wire.
-    #[must_use]
-    pub const fn as_str(&self) -> &'static str {
-        match self {
-            Self::Waiting { .. } => "waiting",
-            Self::Sending { .. } => "sending",
-            Self::Delivered { .. } => "delivered",
-            Self::Failed { .. } => "failed",
-            Self::Replaced { .. } => "replaced",
-        }
-    }
+    JobState::as_str;
+    Waiting "waiting";
+    Sending "sending";
+    Delivered "delivered";
+    Failed "failed";
+    Replaced "replaced";
 }
 
 /// A try that came to an end.

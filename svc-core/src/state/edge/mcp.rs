@@ -15,6 +15,7 @@ use crate::value::id::{McpServerId, WorkspaceId};
 use crate::value::json::Json;
 use crate::value::link::{Link, Linked};
 use crate::value::text::{ServerName, UrlText};
+use crate::value::words::words;
 use crate::value::{Invalid, Timestamp};
 
 /// MCP servers of one workspace.
@@ -98,6 +99,14 @@ pub enum McpCredential {
     },
 }
 
+words! {
+    /// Its word in the interface.
+    McpCredential::kind;
+    Bearer "bearer";
+    Header "header";
+    None "none";
+}
+
 /// Which tools of a server agents see: those that a glob of `allow` covers, or all where it has none, but for those that one
 /// of `deny` covers.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -159,6 +168,9 @@ pub enum McpState {
 }
 
 impl McpState {
+    /// Every state.
+    pub const ALL: [Self; 3] = [Self::Ok, Self::Unreachable, Self::Held];
+
     /// The word for it.
     #[must_use]
     pub const fn as_str(self) -> &'static str {

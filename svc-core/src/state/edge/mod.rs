@@ -18,7 +18,7 @@ pub use config::{
 };
 pub use export::{EventClass, Export, ExportConfig, NoClass};
 pub use integration::{
-    Integration, IntegrationKind, IntegrationSlot, NamesKey, OVERLAP_MAX_HOURS, SealedSecret, Spread,
+    Integration, IntegrationKind, IntegrationSlot, IntegrationState, NamesKey, OVERLAP_MAX_HOURS, SealedSecret, Spread,
 };
 pub use job::{Attempt, Job, JobState, LEASE, Posted, RETRY_AFTER, Tried, Trouble, Work};
 pub use mcp::{

@@ -20,6 +20,7 @@ use crate::value::json::Json;
 use crate::value::link::{Index, Link, Linked, Order, shard};
 use crate::value::text::{ClassId, Label, TaskId};
 use crate::value::verbatim::Verbatim;
+use crate::value::words::words;
 use crate::value::{Id, Timestamp};
 
 /// A ledger record.
@@ -244,22 +245,33 @@ pub enum Actor {
     Integration(IntegrationId),
 }
 
+words! {
+    /// The word for what it is.
+    Actor::kind;
+    Person "person";
+    Agent "agent";
+    Token "token";
+    Key "key";
+    Policy "policy";
+    Drill "drill";
+    Timer "timer";
+    Stranger | Integration "integration";
+}
+
 impl Actor {
     /// The actor as canonical JSON.
     #[must_use]
     pub fn canonical(&self) -> String {
-        let (kind, id): (_, Option<&dyn fmt::Display>) = match self {
+        let id: Option<&dyn fmt::Display> = match self {
             Self::Agent(id) => return format!("{}{id}{}", AGENT.0, AGENT.1),
-            Self::Key(id) => ("key", Some(id)),
-            Self::Person(id) => ("person", Some(id)),
-            Self::Policy => ("policy", None),
-            Self::Timer => ("timer", None),
-            Self::Stranger => ("integration", None),
-            Self::Token { id, .. } => ("token", Some(id)),
-            Self::Drill(id) => ("drill", Some(id)),
-            Self::Integration(id) => ("integration", Some(id)),
+            Self::Key(id) => Some(id),
+            Self::Person(id) => Some(id),
+            Self::Policy | Self::Timer | Self::Stranger => None,
+            Self::Token { id, .. } => Some(id),
+            Self::Drill(id) => Some(id),
+            Self::Integration(id) => Some(id),
         };
-        let mut object = Object::new().text("kind", kind);
+        let mut object = Object::new().text("kind", self.kind());
         if let Some(id) = id {
             object = object.plain("id", id);
         }

@@ -13,6 +13,7 @@ use crate::value::id::{
 };
 use crate::value::link::{Index, Link, Linked};
 use crate::value::text::{Label, Note};
+use crate::value::words::words;
 use crate::value::{Id, Timestamp};
 
 /// An agent.
@@ -199,6 +200,9 @@ pub enum Tier {
 }
 
 impl Tier {
+    /// Every tier.
+    pub const ALL: [Self; 3] = [Self::Restricted, Self::Standard, Self::Trusted];
+
     /// The word for it.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
@@ -212,7 +216,7 @@ impl Tier {
     /// The tier with this word.
     #[must_use]
     pub fn parse(word: &str) -> Option<Self> {
-        [Self::Restricted, Self::Standard, Self::Trusted].into_iter().find(|it| it.as_str() == word)
+        Self::ALL.into_iter().find(|it| it.as_str() == word)
     }
 }
 
@@ -229,6 +233,14 @@ pub enum Standing {
         /// Since when.
         at: Timestamp,
     },
+}
+
+words! {
+    /// The word for it.
+    Standing::as_str;
+    Active "active";
+    Frozen "frozen";
+    Removed "removed";
 }
 
 /// When, by whom and why an agent was stopped.

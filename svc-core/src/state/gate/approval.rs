@@ -259,6 +259,9 @@ pub enum Via {
 }
 
 impl Via {
+    /// Every place.
+    pub const ALL: [Self; 3] = [Self::Console, Self::Slack, Self::Relay];
+
     /// Its word in the interface.
     #[must_use]
     pub const fn as_str(self) -> &'static str {

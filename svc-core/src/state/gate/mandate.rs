@@ -251,6 +251,26 @@ pub enum OnLimit {
     Deny,
 }
 
+impl OnLimit {
+    /// Both.
+    pub const ALL: [Self; 2] = [Self::Deny, Self::Ask];
+
+    /// The one with this word.
+    #[must_use]
+    pub fn parse(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|it| it.as_str() == word)
+    }
+
+    /// The word for it.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Deny => "deny",
+            Self::Ask => "ask",
+        }
+    }
+}
+
 /// Who may be paid.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -303,6 +323,64 @@ pub enum Duplicates {
     Ask,
     /// It is noted.
     Record,
+}
+
+impl Duplicates {
+    /// Both.
+    pub const ALL: [Self; 2] = [Self::Ask, Self::Record];
+
+    /// The one with this word.
+    #[must_use]
+    pub fn parse(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|it| it.as_str() == word)
+    }
+
+    /// The word for it.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Ask => "ask",
+            Self::Record => "record",
+        }
+    }
+}
+
+/// Where a mandate stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MandateState {
+    /// It is in force.
+    Active,
+    /// It covers nothing until a person lets it go on.
+    Paused,
+    /// It is over.
+    Revoked,
+    /// Its time is up.
+    Expired,
+}
+
+impl MandateState {
+    /// Every state.
+    pub const ALL: [Self; 4] = [Self::Active, Self::Paused, Self::Revoked, Self::Expired];
+
+    /// Those that a person sets.
+    pub const SET: [Self; 2] = [Self::Active, Self::Paused];
+
+    /// The one of [`Self::SET`] that says whether it is paused.
+    #[must_use]
+    pub const fn set(paused: bool) -> Self {
+        if paused { Self::Paused } else { Self::Active }
+    }
+
+    /// The word on the wire.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Active => "active",
+            Self::Paused => "paused",
+            Self::Revoked => "revoked",
+            Self::Expired => "expired",
+        }
+    }
 }
 
 impl Terms {

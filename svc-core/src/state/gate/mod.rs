@@ -42,7 +42,9 @@ pub use block::{Block, BlockId, BlockOwner, SEALED};
 pub use drill::{DRILL_EVERY, DRILL_LIFE, Drill, DrillPoint, DrillState, DrillStep, FREEZE_WITHIN};
 pub use erasure::erased;
 pub use kind::{ActionKind, ActionPattern};
-pub use mandate::{Count, Duplicates, Fields, Limits, Mandate, Merchants, OnLimit, PerPeriod, Terms, Tools};
+pub use mandate::{
+    Count, Duplicates, Fields, Limits, Mandate, MandateState, Merchants, OnLimit, PerPeriod, Terms, Tools,
+};
 pub use outcome::{Outcome, OutcomeStatus, Released};
 pub use payee::{DUPLICATE_WINDOW, PAYEE_SEALED, Payee, PayeeSlot, SPLIT_WINDOW, place_of};
 pub use provenance::{Class, Declared, Origin, Verdict};

@@ -18,6 +18,7 @@ use crate::value::id::{AgentId, BudgetId, KeyId, PrincipalId, TeamId, WorkspaceI
 use crate::value::link::{Link, Linked};
 use crate::value::period::Period;
 use crate::value::text::ClassId;
+use crate::value::words::words;
 use crate::value::{Invalid, MicroUsd, Timestamp};
 
 /// How many budgets a workspace has at most.
@@ -39,6 +40,17 @@ pub enum BudgetScope {
     Team(TeamId),
     /// Every call.
     Workspace,
+}
+
+words! {
+    /// Its word in the interface.
+    BudgetScope::kind;
+    Workspace "workspace";
+    Team "team";
+    Principal "principal";
+    Agent "agent";
+    Key "key";
+    TaskClass "taskClass";
 }
 
 impl BudgetScope {
@@ -65,19 +77,6 @@ impl BudgetScope {
             Self::Principal(_) => 3,
             Self::Team(_) => 4,
             Self::Workspace => 5,
-        }
-    }
-
-    /// Its word in the interface.
-    #[must_use]
-    pub const fn kind(&self) -> &'static str {
-        match self {
-            Self::Key(_) => "key",
-            Self::Agent(_) => "agent",
-            Self::TaskClass(_) => "taskClass",
-            Self::Principal(_) => "principal",
-            Self::Team(_) => "team",
-            Self::Workspace => "workspace",
         }
     }
 

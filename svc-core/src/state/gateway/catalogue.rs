@@ -10,6 +10,7 @@ use crate::state::people::Maker;
 use crate::value::Timestamp;
 use crate::value::id::UpstreamId;
 use crate::value::text::{ClassId, ModelName, UpstreamName, UrlText};
+use crate::value::words::words;
 
 /// A provider of models. Its key is not here: it lies sealed in a row of its own.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -164,6 +165,13 @@ pub enum Retention {
     None,
     /// For some days; how many where it is known.
     Days(Option<u32>),
+}
+
+words! {
+    /// The word for it.
+    Retention::as_str;
+    None "none";
+    Days "days";
 }
 
 /// How good a model is at its work, 0 to 100.

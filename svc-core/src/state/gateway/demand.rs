@@ -17,6 +17,26 @@ pub enum Dialect {
     Messages,
 }
 
+impl Dialect {
+    /// Both shapes.
+    pub const ALL: [Self; 2] = [Self::Chat, Self::Messages];
+
+    /// The shape with this word.
+    #[must_use]
+    pub fn parse(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|it| it.as_str() == word)
+    }
+
+    /// The word for it.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Chat => "chat",
+            Self::Messages => "messages",
+        }
+    }
+}
+
 /// A request for a model's work, as far as deciding on it goes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Demand {

@@ -22,6 +22,26 @@ pub enum Mode {
     Enforce,
 }
 
+impl Mode {
+    /// Both modes.
+    pub const ALL: [Self; 2] = [Self::Shadow, Self::Enforce];
+
+    /// The mode with this word.
+    #[must_use]
+    pub fn parse(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|it| it.as_str() == word)
+    }
+
+    /// The word for it.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Shadow => "shadow",
+            Self::Enforce => "enforce",
+        }
+    }
+}
+
 /// What a choice among models is to favour.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

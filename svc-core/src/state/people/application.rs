@@ -10,6 +10,7 @@ use crate::state::gate::{Terms, TermsChange, Tier, erased};
 use crate::value::id::{AgentId, ApplicationId, ApprovalId, BudgetId, MandateId, PrincipalId, TeamId, WorkspaceId};
 use crate::value::link::{Index, Link, Linked};
 use crate::value::text::{Email, Label, Note};
+use crate::value::words::words;
 use crate::value::{Id, MicroUsd, Span, Timestamp};
 
 /// How long an application waits.
@@ -215,19 +216,17 @@ pub struct Decision {
     pub note: Option<Note>,
 }
 
-impl Change {
+words! {
     /// The word for what kind of change it is.
-    #[must_use]
-    pub const fn kind(&self) -> &'static str {
-        match self {
-            Self::Agent(_) => "agent",
-            Self::Mandate(_) | Self::ChangedMandate(_) => "mandate",
-            Self::Tier { .. } => "tier",
-            Self::Role(_) => "role",
-            Self::BudgetRaise(_) => "budget_raise",
-        }
-    }
+    Change::kind;
+    Agent "agent";
+    Mandate | ChangedMandate "mandate";
+    Tier "tier";
+    BudgetRaise "budget_raise";
+    Role "role";
+}
 
+impl Change {
     /// Whether a mandate that it brings tells an MCP server called `old` from one called `new`; what a template says is the template's.
     #[must_use]
     pub fn tells_servers_apart(&self, old: &str, new: &str) -> bool {
@@ -274,18 +273,14 @@ impl Change {
     }
 }
 
-impl ApplicationState {
+words! {
     /// The word for it.
-    #[must_use]
-    pub const fn as_str(&self) -> &'static str {
-        match self {
-            Self::Waiting => "waiting",
-            Self::Approved(_) => "approved",
-            Self::Denied(_) => "denied",
-            Self::Withdrawn { .. } => "withdrawn",
-            Self::Expired { .. } => "expired",
-        }
-    }
+    ApplicationState::as_str;
+    Waiting "waiting";
+    Approved "approved";
+    Denied "denied";
+    Withdrawn "withdrawn";
+    Expired "expired";
 }
 
 impl Application {

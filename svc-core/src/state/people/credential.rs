@@ -8,6 +8,7 @@ use crate::value::digest::{CredentialId, Digest};
 use crate::value::id::{AgentId, ConnectionId, KeyId, PrincipalId, ProfileId, TeamId, WorkspaceId};
 use crate::value::link::{Index, Link, Linked};
 use crate::value::text::{ClassId, Label};
+use crate::value::words::words;
 use crate::value::{Id, Timestamp};
 
 /// The first 12 characters of a key, which people may see.
@@ -137,14 +138,10 @@ pub enum KeyScope {
     Inference,
 }
 
-impl KeyScope {
+words! {
     /// The word for it.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Agent(_) => "agent",
-            Self::Admin => "admin",
-            Self::Inference => "inference",
-        }
-    }
+    KeyScope::as_str;
+    Agent "agent";
+    Admin "admin";
+    Inference "inference";
 }

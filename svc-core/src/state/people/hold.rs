@@ -33,6 +33,9 @@ pub enum HoldScope {
 }
 
 impl HoldScope {
+    /// Both.
+    pub const ALL: [Self; 2] = [Self::All, Self::Selection];
+
     /// The word for it.
     #[must_use]
     pub const fn as_str(self) -> &'static str {

@@ -169,6 +169,21 @@ pub enum MemberState {
     Disabled,
 }
 
+impl MemberState {
+    /// Every state.
+    pub const ALL: [Self; 3] = [Self::Invited, Self::Active, Self::Disabled];
+
+    /// The word on the wire.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Invited => "invited",
+            Self::Active => "active",
+            Self::Disabled => "disabled",
+        }
+    }
+}
+
 impl Principal {
     /// A principal without a sign-in.
     #[must_use]

@@ -305,6 +305,22 @@ pub enum DataLoss {
     Block,
 }
 
+impl DataLoss {
+    /// Every setting, the mildest first.
+    pub const ALL: [Self; 4] = [Self::Off, Self::Flag, Self::Redact, Self::Block];
+
+    /// The word in the interface.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Off => "off",
+            Self::Flag => "flag",
+            Self::Redact => "redact",
+            Self::Block => "block",
+        }
+    }
+}
+
 /// What becomes of an action outside every mandate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -313,6 +329,20 @@ pub enum Outside {
     Ask,
     /// It is denied.
     Deny,
+}
+
+impl Outside {
+    /// Both settings.
+    pub const ALL: [Self; 2] = [Self::Ask, Self::Deny];
+
+    /// The word in the interface.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Ask => "ask",
+            Self::Deny => "deny",
+        }
+    }
 }
 
 /// What provenance brings about.
@@ -345,6 +375,21 @@ pub enum OnMismatch {
     Record,
 }
 
+impl OnMismatch {
+    /// Every setting.
+    pub const ALL: [Self; 3] = [Self::Deny, Self::Ask, Self::Record];
+
+    /// The word in the interface.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Deny => "deny",
+            Self::Ask => "ask",
+            Self::Record => "record",
+        }
+    }
+}
+
 /// What an undeclared provenance brings about on a sink.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -355,6 +400,21 @@ pub enum OnUndeclared {
     Ask,
     /// It is denied.
     Deny,
+}
+
+impl OnUndeclared {
+    /// Every setting.
+    pub const ALL: [Self; 3] = [Self::Record, Self::Ask, Self::Deny];
+
+    /// The word in the interface.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Record => "record",
+            Self::Ask => "ask",
+            Self::Deny => "deny",
+        }
+    }
 }
 
 /// Whether a payment is above the line of its currency; where there are lines, one in a currency without any is.

@@ -7,7 +7,6 @@ use svc_core::answer::approval_page;
 use svc_core::refusal::Refusal;
 use svc_core::rules::edge::button::Press;
 use svc_core::rules::edge::receive::{Deed, Event, EventName};
-use svc_core::rules::gate::decide::Choice;
 use svc_core::state::edge::IntegrationKind;
 
 use super::{Claimed, GateService, Verified, answered};
@@ -56,10 +55,7 @@ pub(super) async fn answer(service: &GateService, call: &Call) -> Result<Answer,
 /// no answer to a press of a block.
 async fn press(service: &GateService, from: Verified, pressed: Pressed) -> Result<Answer, Refusal> {
     let Pressed { user, choice, approval, digest, response_url, blocks } = pressed;
-    let name = match choice {
-        Choice::Approve => EventName::Known("approve"),
-        Choice::Deny => EventName::Known("deny"),
-    };
+    let name = EventName::Known(choice.as_str());
     let url = approval_page(&service.base_url, from.integration.slot.workspace, approval);
     let press = Press { name: user.into(), approval, choice, digest, once: None };
     let heard = from.take(service, Event { name, id: None, deed: Deed::Press(Box::new(press)) }).await?;

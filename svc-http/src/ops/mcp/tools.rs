@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use svc_core::answer::Decided;
 use svc_core::refusal::Refusal;
 use svc_core::rules::gate::would::would;
-use svc_core::rules::people::show;
+use svc_core::rules::people::show::{self, KeyState};
 use svc_core::state::gate::{Agent, Code, Effect, Reason, Status, Verb};
 use svc_core::state::gateway::{Payer, Sums};
 use svc_core::state::people::{Credential, KeyScope, Workspace};
@@ -26,7 +26,7 @@ use crate::ops::gate::Known;
 use crate::ops::refusal;
 use crate::ops::reports::each_cell;
 use crate::ops::spent::spent_since;
-use crate::wire::mcp::Tool;
+use crate::wire::mcp::{Tool, WINDOWS};
 use crate::wire::report::{self, Asked, ReportBy};
 use crate::wire::{action_request, bounded, decision, settlement};
 
@@ -81,10 +81,10 @@ fn action(arguments: &Json) -> Result<ActionId, Refusal> {
 fn window(arguments: &Json, tool: Tool) -> Result<Period, Refusal> {
     match arguments.get("window").filter(|it| !it.is_null()).map(Json::as_str) {
         None => tool.window().ok_or_else(Refusal::internal),
-        Some(Some("day")) => Ok(Period::Day),
-        Some(Some("week")) => Ok(Period::Week),
-        Some(Some("month")) => Ok(Period::Month),
-        Some(_) => Err(Refusal::invalid_field("window", "must be `day`, `week` or `month`")),
+        Some(word) => WINDOWS
+            .into_iter()
+            .find(|it| word == Some(it.as_str()))
+            .ok_or_else(|| Refusal::invalid_field("window", "must be `day`, `week` or `month`")),
     }
 }
 
@@ -330,7 +330,7 @@ fn keys_of(gate: &Gate, principal: PrincipalId, workspace: &Workspace) -> Result
                 continue;
             }
             let used = if called.contains(&row.binding.key) { Some(gate.now()) } else { asked };
-            if view.state == "active" {
+            if view.state == KeyState::Active {
                 looked.push(Looked {
                     row: view.row,
                     principal,

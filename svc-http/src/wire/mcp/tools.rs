@@ -1,7 +1,14 @@
 //! The server's own tools: their names, what they take and what they give.
 
 use serde_json::{Value, json};
+use svc_core::state::gate::{OutcomeStatus, Verb};
+use svc_core::state::gateway::WasteKind;
 use svc_core::value::period::Period;
+
+use crate::schemas::words;
+
+/// Over what a tool that sums up may be asked to.
+pub const WINDOWS: [Period; 3] = [Period::Day, Period::Week, Period::Month];
 
 /// A tool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -115,7 +122,7 @@ impl Tool {
             Self::SettleAction => object(
                 json!({
                     "actionId": id("act_"),
-                    "status": { "type": "string", "enum": ["completed", "failed", "cancelled"] },
+                    "status": words(&OutcomeStatus::ALL, OutcomeStatus::as_str),
                     "amount": { "type": "integer", "minimum": 0, "description": "Final amount in minor units, for a payment." },
                 }),
                 &["actionId", "status"],
@@ -126,7 +133,7 @@ impl Tool {
                 object(
                     json!({ "window": {
                         "type": "string",
-                        "enum": ["day", "week", "month"],
+                        "enum": WINDOWS.map(Period::as_str),
                         "default": default,
                         "description": "The running day, week or month of the workspace's zone.",
                     } }),
@@ -174,7 +181,7 @@ impl Tool {
                     "to": { "type": "string" },
                     "rows": { "type": "array", "items": object(
                         json!({
-                            "kind": { "type": "string", "enum": ["repeat", "abandoned", "oversized", "retry", "cache_miss"] },
+                            "kind": words(&WasteKind::ALL, WasteKind::as_str),
                             "count": count(),
                             "costMicros": count(),
                             "savableMicros": count(),
@@ -236,7 +243,7 @@ fn count() -> Value {
 }
 
 fn verb() -> Value {
-    json!({ "type": "string", "enum": ["allow", "approval_required", "deny"] })
+    words(&[Verb::Allow, Verb::Ask, Verb::Deny], Verb::as_str)
 }
 
 fn decision() -> Value {

@@ -88,11 +88,11 @@ pub fn messages(routing: &Routing, uri: &http::Uri) -> Result<Value, Refusal> {
 /// What is told of a model beyond the public shapes. Either shape reaches every model; its own comes first.
 fn own(model: &Model, upstream: &Upstream) -> Value {
     let shapes = match upstream.dialect {
-        Dialect::Chat => ["chat", "messages"],
-        Dialect::Messages => ["messages", "chat"],
+        Dialect::Chat => [Dialect::Chat, Dialect::Messages],
+        Dialect::Messages => [Dialect::Messages, Dialect::Chat],
     };
     json!({
-        "shapes": shapes,
+        "shapes": shapes.map(Dialect::as_str),
         "jurisdiction": model.jurisdiction,
         "contextWindow": model.context_window,
         "maxOutput": model.max_output,

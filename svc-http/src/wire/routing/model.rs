@@ -254,10 +254,7 @@ fn figures(fields: &mut Fields<'_>) -> Option<Figures> {
 /// A model as it stands.
 #[must_use]
 pub fn write(model: &Model, upstream: &Upstream) -> Value {
-    let (retention, days) = match model.retention {
-        Retention::None => ("none", None),
-        Retention::Days(days) => ("days", days),
-    };
+    let days = if let Retention::Days(days) = model.retention { days } else { None };
     let quality =
         if model.quality.by_class.is_empty() { json!(model.quality.general) } else { json!(model.quality.by_class) };
     let figures = &model.figures;
@@ -270,7 +267,7 @@ pub fn write(model: &Model, upstream: &Upstream) -> Value {
         "contextWindow": model.context_window,
         "maxOutput": model.max_output,
         "capabilities": model.capabilities,
-        "retention": retention,
+        "retention": model.retention.as_str(),
         "retentionDays": days,
         "quality": quality,
         "prices": model.prices.as_ref().map(write_prices),

@@ -6,14 +6,14 @@ use serde_json::{Map, Value, json};
 use svc_core::refusal::Refusal;
 use svc_core::rules::gateway::classes::{self, Limit};
 use svc_core::rules::gateway::profiles;
-use svc_core::state::gateway::{Constraints, Profile, TaskClass};
+use svc_core::state::gateway::{Constraints, Mode, Profile, TaskClass};
 use svc_core::value::json::Json;
 use svc_core::value::text::{ClassId, Label, ModelName, UpstreamName};
 use svc_core::value::{Invalid, MicroUsd, SAFE_MAX};
 
 use super::super::named::Names;
 use super::super::{Fields, parse, parse_or_empty, text, truth};
-use super::{CAPABILITIES_MAX, capability, law, mode, mode_word, objective, put, put_texts, within};
+use super::{CAPABILITIES_MAX, capability, law, mode, objective, put, put_texts, within};
 
 /// Models, providers or laws of one list.
 const LIST_MAX: usize = 200;
@@ -130,7 +130,7 @@ pub fn write_profile(profile: &Profile) -> Value {
     let mut out = write_limits(&profile.constraints);
     out.insert("id".to_owned(), json!(profile.id));
     out.insert("name".to_owned(), json!(profile.name));
-    out.insert("mode".to_owned(), json!(profile.mode.map(mode_word)));
+    out.insert("mode".to_owned(), json!(profile.mode.map(Mode::as_str)));
     out.insert("createdAt".to_owned(), json!(profile.created_at.to_string()));
     out.insert("createdBy".to_owned(), json!(profile.created_by.as_ref().map(ToString::to_string)));
     Value::Object(out)

@@ -127,20 +127,7 @@ fn typed(refusal: Refusal) -> Refusal {
 }
 
 fn dialect(value: &Json) -> Result<Dialect, Invalid> {
-    match text(value)? {
-        "chat" => Ok(Dialect::Chat),
-        "messages" => Ok(Dialect::Messages),
-        _ => Err(Invalid::new("must be `chat` or `messages`")),
-    }
-}
-
-/// The word for a shape.
-#[must_use]
-pub const fn dialect_word(dialect: Dialect) -> &'static str {
-    match dialect {
-        Dialect::Chat => "chat",
-        Dialect::Messages => "messages",
-    }
+    Dialect::parse(text(value)?).ok_or_else(|| Invalid::new("must be `chat` or `messages`"))
 }
 
 fn region(value: &Json) -> Result<Box<str>, Invalid> {
@@ -228,7 +215,7 @@ pub fn write(upstream: &Upstream, health: Circuit, last_error: Option<&str>) -> 
     json!({
         "id": upstream.id,
         "name": upstream.name,
-        "kind": dialect_word(upstream.dialect),
+        "kind": upstream.dialect.as_str(),
         "baseUrl": upstream.base_url,
         "keyHint": upstream.key_hint,
         "headers": shown(upstream),

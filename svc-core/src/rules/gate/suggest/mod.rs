@@ -81,6 +81,9 @@ pub enum SuggestionKind {
 }
 
 impl SuggestionKind {
+    /// Every kind.
+    pub const ALL: [Self; 2] = [Self::Allow, Self::Tighten];
+
     /// The word on the wire.
     #[must_use]
     pub const fn as_str(self) -> &'static str {

@@ -18,6 +18,9 @@ pub enum Circuit {
 }
 
 impl Circuit {
+    /// Every state.
+    pub const ALL: [Self; 3] = [Self::Ok, Self::Degraded, Self::Open];
+
     /// The word for it.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
