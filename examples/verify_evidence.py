@@ -17,7 +17,7 @@ MEMBERS = ["format", "workspaceId", "origin", "range", "keys", "checkpoint", "pr
            "disclosures", "inclusionProofs", "receipts", "truncated", "nextCursor", "seal"]
 OPTIONAL = {"previous", "consistency", "disclosures", "receipts", "nextCursor"}
 USES = ("receipt", "checkpoint", "scorecard")
-CLOCKS_DIFFER = timedelta(seconds=5)
+CLOCKS_DIFFER, SECOND = timedelta(seconds=5), timedelta(seconds=1)
 SIZE = re.compile(r"0|[1-9][0-9]*")
 INSTANT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", re.ASCII)
 
@@ -81,6 +81,16 @@ def instant(text):
 def has_turn(jwk):
     """Whether a key signed at all: one that was replaced before its turn came did not."""
     return not {"notBefore", "retiredAt"} <= set(jwk) or instant(jwk["notBefore"]) < instant(jwk["retiredAt"])
+
+def had_turn(jwk, at):
+    """Whether a key may have signed at an instant in whole seconds, by any clock of processes that share a store."""
+    begun = "notBefore" not in jwk or instant(jwk["notBefore"]) <= at + CLOCKS_DIFFER + SECOND
+    return begun and ("retiredAt" not in jwk or at <= instant(jwk["retiredAt"]) + CLOCKS_DIFFER)
+
+def surely_had_turn(jwk, at):
+    """Whether it was its turn then by every one of these clocks."""
+    begun = "notBefore" in jwk and instant(jwk["notBefore"]) <= at - CLOCKS_DIFFER
+    return begun and ("retiredAt" not in jwk or at + CLOCKS_DIFFER + SECOND < instant(jwk["retiredAt"]))
 
 def within(what, read, *given):
     """What `read` makes of a text that is signed by itself: one that cannot be read was changed."""
@@ -181,11 +191,12 @@ def commitments(seq, path, value, found):
         for name, inner in value.items():
             commitments(seq, f"{path}.{name}", inner, found)
 
-def verify_receipt(receipt, keys, allowed, signers, origin):
-    """A receipt that one of `keys` signed says what a record allowed; whose that is is noted."""
+def verify_receipt(receipt, keys, turns, allowed, signers, origin):
+    """A receipt that one of `keys` signed in its turn says what a record allowed; whose that is is noted."""
     head, payload, signature = receipt["jws"].split(".")
-    key = keys.get(json.loads(b64(head))["kid"])
-    signers.add(("receipt", json.loads(b64(head))["kid"]))
+    kid = json.loads(b64(head))["kid"]
+    key = keys.get(kid)
+    signers.add(("receipt", kid))
     need(key and signed(key, f"{head}.{payload}".encode(), b64(signature)), "a receipt's signature does not fit")
     claims = json.loads(b64(payload))
     data, action = allowed.get((receipt["id"], claims["iat"]), ({}, None))
@@ -193,6 +204,10 @@ def verify_receipt(receipt, keys, allowed, signers, origin):
              ("amount", "amount"), ("currency", "currency")]
     need(data and all(claims.get(a) == data.get(b) for a, b in pairs), "no record allowed what a receipt says")
     need(claims["act"] == action, "a receipt is of another action")
+    issued = datetime.fromtimestamp(claims["iat"], timezone.utc)
+    # Where the key of that time is in other hands, another stands in for it, by whose turn nothing is told.
+    need(had_turn(turns[kid], issued) or not any(surely_had_turn(it, issued) for it in turns.values()),
+         "the key of a receipt had not its turn when that was issued")
     need(f"{claims['iss'].split('://', 1)[-1].rstrip('/')}/{claims['wid']}" == origin, "a receipt is another ledger's")
     need(claims.get("merchant", {}).get("domain") == data.get("domain"), "a receipt is for another merchant")
 
@@ -214,8 +229,9 @@ def check(raw, trusted=None):
             or any(it not in names for it in MEMBERS if it not in OPTIONAL) or bundle["format"] != "svc-evidence/1":
         raise ValueError("not as a bundle is written")
     known = [(it, key_of(it)) for it in bundle["keys"]]
-    keys = {use: {it["kid"]: key for it, key in known if it["use"] == use and "compromisedAt" not in it and has_turn(it)}
-            for use in USES}
+    sound = [(it, key) for it, key in known if "compromisedAt" not in it and has_turn(it)]
+    keys = {use: {it["kid"]: key for it, key in sound if it["use"] == use} for use in USES}
+    turns = {it["kid"]: it for it, _ in sound if it["use"] == "receipt"}
     need(all(it["kid"] == thumbprint(it["x"]) for it, _ in known), "a key has another's name")
     origin, first, end = bundle["origin"], bundle["range"]["fromSeq"], bundle["range"]["toSeq"]
     whole = bundle["range"]["complete"]
@@ -254,7 +270,7 @@ def check(raw, trusted=None):
         leaf = sha(b"\x00", hashes[proof["seq"]])
         need(climb(proof["seq"], size - 1, [leaf], path) == [root], f"record {proof['seq']}: it is not in the checkpoint's tree")
     for receipt in bundle.get("receipts", []):
-        within("a receipt", verify_receipt, receipt, keys["receipt"], allowed, signers, origin)
+        within("a receipt", verify_receipt, receipt, keys["receipt"], turns, allowed, signers, origin)
     cut = raw.rindex(b',"seal":')
     seal, digest = bundle["seal"], sha(raw[:cut]).hex()
     sealed = f"svc-evidence/1\n{digest}\n".encode()

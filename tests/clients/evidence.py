@@ -237,8 +237,9 @@ def test_both_verifiers_pass_over_keys_of_other_kinds():
     assert example.judge(bundle, example.published(jwks))[0] == svc(bundle, jwks) == 0
 
 
-def sealed_anew(bundle, standing=(), size=None):
-    """The bundle as whoever has a checkpoint key of their own writes it, with this standing of the key and this writing of the size."""
+def sealed_anew(bundle, standing=(), size=None, of_receipts=None):
+    """The bundle as whoever has a checkpoint key of their own writes it, with this standing of the key, this writing of the size and these
+    keys of receipts."""
     signer = Ed25519PrivateKey.generate()
     public = signer.public_key().public_bytes_raw()
     b64 = lambda raw: example.base64.urlsafe_b64encode(raw).rstrip(b"=").decode()
@@ -246,6 +247,8 @@ def sealed_anew(bundle, standing=(), size=None):
     kid = example.thumbprint(x)
     key = next(it for it in bundle["keys"] if it["use"] == "checkpoint")
     key |= {"x": x, "kid": kid, **dict(standing)}
+    if of_receipts:
+        bundle["keys"] = of_receipts + [it for it in bundle["keys"] if it["use"] != "receipt"]
     name, was, *rest = bundle["checkpoint"].split("\n\n")[0].split("\n")
     body = "\n".join([name, size(was) if size else was, *rest]) + "\n"
     signature = example.sha(name.encode(), b"\n\x01", public)[:4] + signer.sign(body.encode())
@@ -273,6 +276,43 @@ def test_both_verifiers_say_the_same_of_a_keys_turn_and_of_a_size():
         assert found[0] == svc(forged) == code, (found, svc(forged), code)
 
 
+def test_both_verifiers_say_the_same_of_the_turn_of_a_receipts_key():
+    merchant = {"name": "Shop", "domain": f"turn-{secrets.token_hex(6)}.com"}
+    asked = {"type": "payment", "summary": "Buy a stamp", "provenance": [{"source": "user"}]}
+    asked |= {"payment": {"amount": 100, "currency": "EUR", "merchant": merchant}}
+    receipt = post("/v1/actions/authorize", asked, DEV["agentKey"])["receipt"]
+    charge = {"amount": 100, "currency": "EUR", "merchant": {"domain": merchant["domain"]}}
+    assert post("/v1/verify", {"receipt": receipt, "charge": charge})["valid"]
+    bundle = fetch()
+    issued = [json.loads(example.b64(it["jws"].split(".")[1]))["iat"] for it in json.loads(bundle)["receipts"]]
+    first, last = (example.datetime.fromtimestamp(pick(issued), example.timezone.utc) for pick in (min, max))
+    own = next(it for it in json.loads(bundle)["keys"] if it["use"] == "receipt")
+    x = example.base64.urlsafe_b64encode(Ed25519PrivateKey.generate().public_key().public_bytes_raw()).rstrip(b"=").decode()
+
+    def turn(begun, over=None, jwk=own):
+        written = {name: (it.replace(tzinfo=None).isoformat(timespec="milliseconds") + "Z") for name, it in (("notBefore", begun), ("retiredAt", over)) if it}
+        return {name: it for name, it in jwk.items() if name not in ("notBefore", "retiredAt")} | written
+
+    after = lambda at, **more: at + example.timedelta(**more)
+    long_ago = after(first, days=-400)
+    other = turn(long_ago, jwk={**own, "x": x, "kid": example.thumbprint(x)})
+    for keys, code in (
+        ([turn(long_ago)], 0),
+        # Its turn comes when the last receipt is a day old. While no other key had it, one that is left out may have been that.
+        ([turn(after(last, days=1))], 0),
+        ([turn(after(last, days=1)), other], 1),
+        # Clocks of processes that share a store may be five seconds apart, and the receipt tells whole seconds.
+        ([turn(after(first, seconds=6)), other], 0),
+        ([turn(after(first, seconds=6, milliseconds=1)), other], 1),
+        ([turn(long_ago, after(last, seconds=-5)), other], 0),
+        ([turn(long_ago, after(last, seconds=-5, milliseconds=-1)), other], 1),
+        ([turn(after(last, days=1)), turn(after(last, days=1), jwk=other)], 0),
+    ):
+        forged = sealed_anew(bundle, of_receipts=keys)
+        found = example.judge(forged)
+        assert found[0] == svc(forged) == code, (found, svc(forged), code, keys)
+
+
 def test_the_example_orders_members_by_code_units():
     assert example.text_of({"\ufb33": 1, "\U0001f600": [{"b": 2, "a": 3}]}, sort=True) == '{"\U0001f600":[{"a":3,"b":2}],"\ufb33":1}'
 
@@ -293,7 +333,7 @@ def test_the_example_finds_a_receipt_of_another_action_or_ledger():
         signed = b64(b'{"kid":"k"}') + "." + b64(text)
         receipt = {"id": "rcp_1", "jws": signed + "." + b64(signer.sign(signed.encode()))}
         try:
-            example.verify_receipt(receipt, {"k": signer.public_key().public_bytes_raw()}, allowed, set(), "gate.example/wsp_1")
+            example.verify_receipt(receipt, {"k": signer.public_key().public_bytes_raw()}, {"k": {}}, allowed, set(), "gate.example/wsp_1")
             found = True
         except example.Tampered:
             found = False
