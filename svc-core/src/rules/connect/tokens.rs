@@ -9,7 +9,7 @@ use crate::rules::gate::still_connects;
 use crate::rules::people::keys::NewKey;
 use crate::state::connect::{ACCESS_LIFE, Connection, EndedBy, RefreshToken};
 use crate::state::evidence::Actor;
-use crate::state::gate::{Agent, AgentKey, Through};
+use crate::state::gate::{Agent, HeldKey, Through};
 use crate::state::people::{Binding, Credential, KeyScope, Maker, Principal, Workspace};
 use crate::turn::{Halt, Scope};
 use crate::value::Timestamp;
@@ -138,7 +138,7 @@ pub(super) fn renew(
     let via = Through { connection: connection.id, person: connection.person, since: connection.created_at };
     let mut agent = agent.clone();
     agent.keys.retain(|it| it.via.as_ref().is_none_or(|it| it.connection != connection.id));
-    agent.keys.push(AgentKey { id: key, credential: access, via: Some(via), made_by: None, expires_at });
+    agent.keys.push(HeldKey { id: key, credential: access, via: Some(via), made_by: None, expires_at });
     Ok((Connection { access, refresh: new.refresh, refreshed_at: now, ..connection }, agent))
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::refusal::Refusal;
 use crate::rules::people::by::owns;
-use crate::state::gate::{Agent, AgentKey};
+use crate::state::gate::{Agent, HeldKey};
 use crate::state::people::{Binding, KeyScope, Member, Principal, Reach, Right};
 use crate::turn::{Halt, Scope};
 use crate::value::Timestamp;
@@ -65,7 +65,7 @@ pub fn holds(scope: &mut Scope<'_>, agent: &Agent, key: KeyId) -> Result<bool, H
 ///
 /// # Errors
 /// [`Halt::Load`] alone.
-pub(in crate::rules) fn gives(scope: &mut Scope<'_>, agent: &Agent, held: &AgentKey) -> Result<bool, Halt> {
+pub(in crate::rules) fn gives(scope: &mut Scope<'_>, agent: &Agent, held: &HeldKey) -> Result<bool, Halt> {
     match (&held.via, held.made_by) {
         (Some(via), _) => {
             let person = scope.get::<Principal>(via.person)?;

@@ -8,7 +8,7 @@ use crate::refusal::{FieldError, Refusal};
 use crate::rules::gate::freeze::own_agent;
 use crate::rules::gateway::routing;
 use crate::state::evidence::{Actor, Fact, Subject};
-use crate::state::gate::{AGENT_KEYS_MAX, Agent, AgentKey};
+use crate::state::gate::{AGENT_KEYS_MAX, Agent, HeldKey};
 use crate::state::gateway::BoundKey;
 use crate::state::people::{Binding, Credential, KeyScope, Member, Principal, Right, Workspace};
 use crate::store::Row;
@@ -174,7 +174,7 @@ pub fn create_key(scope: &mut Scope<'_>, asked: &CreateKey) -> Result<Arc<Creden
     routing::bind(scope, workspace.id, bound)?;
     let credential = keep(scope, &CreateKey { expires_at, ..asked.clone() }, binding, id, made_under);
     if let Some(mut agent) = agent {
-        agent.keys.push(AgentKey {
+        agent.keys.push(HeldKey {
             id: credential.binding.key,
             credential: id,
             via: None,

@@ -13,7 +13,7 @@ use crate::rules::gate::freeze::{own_agent, recorded};
 use crate::rules::gateway::routing::unbind;
 use crate::state::connect::EndedBy;
 use crate::state::evidence::{Actor, Fact, Subject};
-use crate::state::gate::{AGENT_MANDATES_MAX, Activity, Agent, AgentKey, Standing, Tier};
+use crate::state::gate::{AGENT_MANDATES_MAX, Activity, Agent, HeldKey, Standing, Tier};
 use crate::state::gateway::BoundKeys;
 use crate::state::people::{Allowance, Binding, Credential, KeyScope, Plans, Right, Roster, Workspace};
 use crate::store::Row;
@@ -153,7 +153,7 @@ pub(in crate::rules) fn made(
         epoch: 0,
         stops: Vec::new(),
         mandates: Vec::new(),
-        keys: vec![AgentKey { id: binding.key, credential, via: None, made_by, expires_at: None }],
+        keys: vec![HeldKey { id: binding.key, credential, via: None, made_by, expires_at: None }],
         created_by: asked.by.maker(),
         created_at: scope.now(),
         following: None,

@@ -45,7 +45,7 @@ pub struct Agent {
     /// Mandates that are not revoked, in the versions in force.
     pub mandates: Vec<Grant>,
     /// Keys that are not revoked, at most [`AGENT_KEYS_MAX`] beside those of its connections.
-    pub keys: Vec<AgentKey>,
+    pub keys: Vec<HeldKey>,
     /// Who made it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub created_by: Option<Maker>,
@@ -149,7 +149,7 @@ impl Agent {
     /// `key`, where it is in force at `now` as far as this row tells: one that a person made or came by through a connection
     /// ends with that person's membership, too.
     #[must_use]
-    pub fn held_key(&self, key: KeyId, now: Timestamp) -> Option<&AgentKey> {
+    pub fn held_key(&self, key: KeyId, now: Timestamp) -> Option<&HeldKey> {
         self.keys.iter().find(|it| it.id == key && it.expires_at.is_none_or(|end| now < end))
     }
 
@@ -340,7 +340,7 @@ pub struct Grant {
 
 /// A key that is not revoked, as its agent names it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct AgentKey {
+pub struct HeldKey {
     /// The binding's id.
     pub id: KeyId,
     /// The connection whose access token it is, where it is one.
@@ -356,7 +356,7 @@ pub struct AgentKey {
     pub expires_at: Option<Timestamp>,
 }
 
-impl AgentKey {
+impl HeldKey {
     /// The connection whose access token it is, where it is one.
     #[must_use]
     pub fn connection(&self) -> Option<ConnectionId> {

@@ -32,7 +32,7 @@ pub use activity::{
     ToldTopic, UNLIKE_FOR, UNLIKE_KEPT,
 };
 pub use agent::{
-    AGENT_KEYS_MAX, AGENT_MANDATES_MAX, Agent, AgentKey, Frozen, FrozenBy, Grant, STOPS_KEPT, Standing, Through, Tier,
+    AGENT_KEYS_MAX, AGENT_MANDATES_MAX, Agent, Frozen, FrozenBy, Grant, HeldKey, STOPS_KEPT, Standing, Through, Tier,
 };
 pub use approval::{
     ASKED_APPLICATIONS_MAX, Approval, ApprovalKind, ApprovalState, ApprovalSubject, AskedAction, AskedBudget,
