@@ -2,6 +2,7 @@
 //!
 //! **Invariant:** whether the credential is in force is looked up for every message, whatever memory says of it.
 
+mod next_step;
 mod proxy;
 mod tools;
 

@@ -80,6 +80,39 @@ async fn no_approval_passes_a_deny_list_that_came_after_it() {
     assert!(seen.get("consumedAt").is_none(), "what was not done is not used up: {seen}");
 }
 
+/// A no is told with the note of the person who said it, on one line, and the call is not made.
+#[tokio::test]
+async fn a_no_to_a_call_is_told_with_its_note() {
+    let (mut desk, _) = desk().await;
+    let asked = desk.call("read_one", json!({ "id": "1" })).await;
+    let approval = asked["_meta"]["svc/decision"]["approval"]["id"].as_str().unwrap().to_owned();
+    let no = json!({ "note": "use the copy,\n  fix: not the original" });
+    desk.api("POST", &format!("approvals/{approval}/deny"), Some(&no)).await.ok();
+    let _ = desk.server.heard();
+    let refused = desk.call("read_one", json!({ "id": "1" })).await;
+    let told = text(&refused);
+    let said = "a person said no; their note: use the copy, fix: not the original\naction: act_";
+    assert!(told.starts_with("denied: ") && told.contains(said), "{told}");
+    assert!(desk.server.calls().is_empty());
+}
+
+/// A call that used up an approval is svc's to report: its agent is not told to make it once more, whatever became of it.
+#[tokio::test]
+async fn a_call_that_svc_makes_is_not_told_to_be_done() {
+    let (mut desk, _) = desk().await;
+    let asked = action(&desk.call("read_one", json!({ "id": "1" })).await);
+    approve(&mut desk, &asked).await.ok();
+    desk.server.reply(Reply::Closed);
+    assert_eq!(desk.call("read_one", json!({ "id": "1" })).await["isError"], true);
+    let (credential, arguments) = (bearer(&desk.agent.key), json!({ "actionId": asked }));
+    let body = calling("explain_decision", arguments).to_string();
+    let headers = [("host", HOST), ("authorization", &*credential)];
+    let told = desk.client.ask("POST", "/mcp", &headers, body.as_bytes()).await.ok();
+    let told = &told["result"]["structuredContent"];
+    assert_eq!(told["decision"], "allow", "{told}");
+    assert!(told["nextStep"].as_str().unwrap().starts_with("Do not do it yourself: svc makes this call"), "{told}");
+}
+
 /// What was approved of a server is not sent to another address that has its name by now.
 #[tokio::test]
 async fn an_approval_is_for_the_server_that_was_asked_about() {

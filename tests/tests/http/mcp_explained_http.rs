@@ -1,10 +1,12 @@
-//! What `explain_decision` says would be allowed, asked for over a real socket.
+//! What `explain_decision` says would be allowed, and what it says to do next, asked for over a real socket.
 
 use serde_json::{Value, json};
+use svc_core::state::people::Role;
 use svc_core::value::Span;
 use svc_tests::client::{Client, bearer};
 use svc_tests::oauth::HOST;
-use svc_tests::requests::{payment, payment_to};
+use svc_tests::play::freeze;
+use svc_tests::requests::{OFFICE, charge, payment, payment_to};
 use svc_tests::site::Site;
 
 /// What the agent with this key is told of its own action.
@@ -116,5 +118,100 @@ async fn what_waits_is_waited_for() {
     assert_eq!((&told["decision"], told.get("wouldBeAllowed")), (&json!("approval_required"), None), "{told}");
     assert!(told["nextStep"].as_str().unwrap().starts_with("Wait: "), "{told}");
     assert_eq!(client.authorize(&key, &payment(1_000)).await.ok()["decision"], "approval_required");
+    site.stop().await;
+}
+
+/// Of what was allowed nothing is told to be done a second time: not once its receipt was used up or has expired, nor once it has
+/// lapsed or is settled.
+#[tokio::test]
+async fn what_was_allowed_is_told_to_be_done_once() {
+    let site = Site::start().await;
+    let (mut client, mut other, key) = (site.client().await, site.client().await, site.agent(&[OFFICE]).key);
+    let mut asked = Vec::new();
+    for amount in [100, 200, 300, 400] {
+        asked.push(client.authorize(&key, &payment(amount)).await.ok());
+    }
+    let mut next = async |action: &Value| {
+        let told = explained(&mut other, &key, action).await;
+        assert_eq!(told["decision"], "allow", "{told}");
+        told["nextStep"].as_str().unwrap().to_owned()
+    };
+    let [used, left, done, failed] = [0, 1, 2, 3].map(|it| &asked[it]);
+    assert!(next(used).await.starts_with("Do it, show the receipt"));
+    assert_eq!(client.verify(&charge(&used["receipt"], 100)).await.ok()["valid"], true);
+    let step = next(used).await;
+    assert!(
+        step.starts_with("Do not begin it again: its receipt was used up") && step.contains("settle_action"),
+        "{step}"
+    );
+    client.settle(&key, done["id"].as_str().unwrap(), &json!({ "status": "completed" })).await.ok();
+    assert_eq!(next(done).await, "Nothing is left to do.");
+    let cancelled = &client.authorize(&key, &payment(500)).await.ok();
+    for (action, status) in [(failed, "failed"), (cancelled, "cancelled")] {
+        client.settle(&key, action["id"].as_str().unwrap(), &json!({ "status": status })).await.ok();
+        let step = next(action).await;
+        assert!(step.starts_with("Nothing is left to do about this action") && step.contains("ask anew"), "{step}");
+    }
+    site.advance(Span::minutes(16));
+    let read = client.read_action(&key, left["id"].as_str().unwrap()).await.ok();
+    assert_eq!((&read["status"], read.get("receipt")), (&json!("allowed"), None));
+    let step = next(left).await;
+    assert!(step.starts_with("Do not do it any more: its receipt has expired"), "{step}");
+    assert!(step.contains("`cancelled`") && step.contains("ask anew"), "{step}");
+    assert!(next(used).await.starts_with("Do not begin it again"), "it may have been done, however long ago");
+    site.advance(Span::hours(24));
+    for action in [left, used] {
+        let read = client.read_action(&key, action["id"].as_str().unwrap()).await.ok();
+        assert_eq!(read["status"], "lapsed");
+        let step = next(action).await;
+        assert!(step.starts_with("Do not do it any more") && step.contains("late as that is"), "{step}");
+        client.settle(&key, action["id"].as_str().unwrap(), &json!({ "status": "cancelled" })).await.ok();
+    }
+    site.stop().await;
+}
+
+/// What is not allowed is told with what can still be done about it: nobody's no is asked anew, a person's is told with its note, and
+/// what a stop revoked is reported.
+#[tokio::test]
+async fn a_no_is_told_with_what_is_left_to_do() {
+    let site = Site::start().await;
+    let (mut client, mut other, agent) = (site.client().await, site.client().await, site.agent(&[OFFICE]));
+    let (owner, key) = (site.member(Role::Owner), agent.key.clone());
+    let mut told = async |action: &Value| {
+        let told = explained(&mut other, &key, action).await;
+        (told["decision"].clone(), told["nextStep"].as_str().unwrap().to_owned(), told.get("note").cloned())
+    };
+    let refused = client.authorize(&key, &payment_to(100, "bad.example.net")).await.ok();
+    let (decision, step, note) = told(&refused).await;
+    assert_eq!((&decision, note), (&json!("deny"), None));
+    assert!(step.contains("who can change the rules"), "{step}");
+    let waits = client.authorize(&key, &payment(20_001)).await.ok();
+    let path = format!("/api/w/{}/approvals/{}/deny", site.workspace(), waits["approval"]["id"].as_str().unwrap());
+    owner.ask(&mut client, "POST", &path, Some(&json!({ "note": "use the other shop" }))).await.ok();
+    let (decision, step, note) = told(&waits).await;
+    assert_eq!((&decision, note), (&json!("deny"), Some(json!("use the other shop"))));
+    assert!(step.contains("a person said no") && step.contains("`note`"), "{step}");
+    let waits = client.authorize(&key, &payment(20_002)).await.ok();
+    assert_eq!(waits["decision"], "approval_required");
+    site.advance(Span::hours(24));
+    let (decision, step, _) = told(&waits).await;
+    assert_eq!(decision, "deny");
+    assert!(step.contains("nobody decided in time") && step.contains("ask anew"), "{step}");
+    let first = client.authorize(&key, &payment(100)).await.ok();
+    let second = client.authorize(&key, &payment(200)).await.ok();
+    site.gate.execute(freeze(site.workspace(), agent.caller)).unwrap();
+    for (action, status) in [(first, "completed"), (second, "cancelled")] {
+        let (decision, step, _) = told(&action).await;
+        assert_eq!(decision, "deny");
+        assert!(step.starts_with("Do not do it, and do not begin it again: the agent was stopped"), "{step}");
+        assert!(step.contains("settle_action"), "{step}");
+        client.settle(&key, action["id"].as_str().unwrap(), &json!({ "status": status })).await.ok();
+        let (decision, step, _) = told(&action).await;
+        assert_eq!((&decision, &*step), (&json!("deny"), "Nothing is left to do."));
+    }
+    let stopped = client.authorize(&key, &payment(300)).await.ok();
+    let (decision, step, _) = told(&stopped).await;
+    assert_eq!(decision, "deny");
+    assert!(step.contains("only a person can start it again"), "{step}");
     site.stop().await;
 }

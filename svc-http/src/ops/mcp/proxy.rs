@@ -568,13 +568,17 @@ fn refused(decided: &Decided, base_url: &str) -> Result<Value, Refusal> {
     let reasons = whole.get("reasons").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
     let why: Vec<&str> = reasons.iter().filter_map(|it| it.get("message").and_then(Value::as_str)).collect();
     let why = if why.is_empty() { "no reason was given".to_owned() } else { why.join("; ") };
+    // On one line: what follows is told a line each.
+    let note = whole.pointer("/approval/note").and_then(Value::as_str).unwrap_or_default();
+    let note = note.split_whitespace().collect::<Vec<_>>().join(" ");
+    let note = if note.is_empty() { note } else { format!("; their note: {note}") };
     let (said, fix) = match decided.url() {
         Some(url) if decided.verb() == Verb::Ask => (
             format!("approval_required: a person has to approve this call: {why}\nlink: {url}"),
             "Show the person the link; once they have approved it, call the tool again with the same arguments.",
         ),
         _ => (
-            format!("denied: {why}"),
+            format!("denied: {why}{note}"),
             "Do not call the tool like this again. Tell the person why; whoever manages this agent can change the rules.",
         ),
     };

@@ -9,7 +9,7 @@ use svc_core::answer::Decided;
 use svc_core::refusal::Refusal;
 use svc_core::rules::gate::would::would;
 use svc_core::rules::people::show::{self, KeyState};
-use svc_core::state::gate::{Agent, Code, Effect, Reason, Status, Verb};
+use svc_core::state::gate::{Agent, Approval, Code, Effect, Reason, Verb};
 use svc_core::state::gateway::{Payer, Sums};
 use svc_core::state::people::{Credential, KeyScope, Workspace};
 use svc_core::store::{Range, Row as _};
@@ -20,6 +20,7 @@ use svc_core::value::period::Period;
 use svc_core::value::{Id as _, Span, Timestamp};
 use svc_store::Gate;
 
+use super::next_step::next_step;
 use crate::ops::GateService;
 use crate::ops::aside::Asker;
 use crate::ops::gate::Known;
@@ -100,6 +101,7 @@ fn explain(service: &GateService, decided: &Decided) -> Result<Value, Refusal> {
     let rule = spoke.iter().find_map(|it| it.mandate).or_else(|| decided.action().mandate.map(|it| it.mandate));
     // What waits is waited for: asked for beside it, another amount would be paid as well.
     let allowed = if decided.verb() == Verb::Deny { would_be_allowed(service, decided)? } else { None };
+    let note = decided.view().approval.as_deref().and_then(Approval::note);
     let mut told = json!({
         "decision": decided.verb().as_str(),
         "why": whole.get("reasons").cloned().unwrap_or_default(),
@@ -108,6 +110,7 @@ fn explain(service: &GateService, decided: &Decided) -> Result<Value, Refusal> {
     if let Some(members) = told.as_object_mut() {
         members.extend(rule.map(|it| ("rule".to_owned(), json!(it.to_string()))));
         members.extend(allowed.map(|it| ("wouldBeAllowed".to_owned(), it.write())));
+        members.extend(note.map(|it| ("note".to_owned(), json!(it.as_str()))));
     }
     Ok(told)
 }
@@ -205,23 +208,6 @@ fn way_of(reason: &Reason) -> Option<Way> {
         },
         Code::OverCountLimit | Code::VelocityExceeded | Code::PossibleDuplicate => later,
         _ => None,
-    }
-}
-
-fn next_step(decided: &Decided, has_way: bool) -> String {
-    match (decided.verb(), decided.status()) {
-        (Verb::Allow, Status::Allowed) => {
-            "Do it, show the receipt where one is asked for, and report it with `settle_action`.".to_owned()
-        }
-        (Verb::Allow, _) => "Nothing is left to do.".to_owned(),
-        (Verb::Ask, _) => format!(
-            "Wait: show the person {} and look again with `check_action_status`.",
-            decided.url().unwrap_or("the approval")
-        ),
-        (Verb::Deny, _) if has_way => {
-            "Do not do it; ask again as `wouldBeAllowed` says, if that still helps.".to_owned()
-        }
-        (Verb::Deny, _) => "Do not do it. Tell the person why, who can change the rules.".to_owned(),
     }
 }
 

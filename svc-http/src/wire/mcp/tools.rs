@@ -100,7 +100,7 @@ impl Tool {
                 "Read one of your own actions as it stands now, for example while a person decides."
             }
             Self::ExplainDecision => {
-                "Explain one of your own actions' decisions: why, which rule said it, what would have been allowed, and what to do next."
+                "Explain one of your own actions' decisions: why, which rule said it, the person's note, what to do next, and, of what limits of amount, number or time alone denied, which amount or time would be allowed where one was found."
             }
             Self::SpendSummary => "What you have spent in a day, a week or a month: models, and payments by currency.",
             Self::FindWaste => {
@@ -153,6 +153,7 @@ impl Tool {
                     "why": { "type": "array", "items": { "type": "object" } },
                     "rule": id("mnd_"),
                     "wouldBeAllowed": object(json!({ "changed": { "type": "string" }, "value": {} }), &["changed", "value"]),
+                    "note": { "type": "string", "description": "What the person who decided added." },
                     "nextStep": { "type": "string" },
                 }),
                 &["decision", "why", "nextStep"],
