@@ -292,6 +292,12 @@ impl Refusal {
         Self::plain(Kind::InvalidStatus)
     }
 
+    /// 400: what is said to have come of a task is none of the four.
+    #[must_use]
+    pub fn invalid_task_status() -> Self {
+        Self::plain(Kind::InvalidTaskStatus)
+    }
+
     /// 400: the settlement's amount is no whole number of minor units, or there is no payment to settle.
     #[must_use]
     pub fn invalid_amount() -> Self {

@@ -112,7 +112,9 @@ refusals! {
     SecondPersonRequired = 409 "second_person_required", "a second person must approve", fix "Let another person who may decide it approve as well: nobody whom the first has lately invited or given a role, nor who did so to the first.";
 
     // The gate.
-    InvalidStatus = 400 "invalid_status", "`status` is not an outcome", fix "Send `completed`, `failed` or `cancelled` of an action, or `accepted`, `rejected`, `partial` or `abandoned` of a task.";
+    /// Of an action.
+    InvalidStatus = 400 "invalid_status", "`status` is not an outcome", fix "Send `completed`, `failed` or `cancelled`.";
+    InvalidTaskStatus = 400 "invalid_status", "`status` is not an outcome of a task", fix "Send `accepted`, `rejected`, `partial` or `abandoned`.";
     InvalidAmount = 400 "invalid_amount", "`amount` is not a whole number of minor units that can be settled", fix "Send a whole number of minor units, 0 or more, and only for an action with a payment.";
     /// Agents or mandates.
     PlanAgents = 402 "plan_limit_reached", "the plan's allowance of agents or mandates is used", fix "Remove an agent or a mandate, or move to a larger plan.";

@@ -107,7 +107,7 @@ pub(super) const ROUTES: &[Route] = &[
         limit: Limit::Key,
         request: Some("OutcomeReport"),
         content: Content::Json("OutcomeRecorded"),
-        refusals: &[Kind::InvalidStatus, Kind::Forbidden, Kind::UnknownTask],
+        refusals: &[Kind::InvalidTaskStatus, Kind::Forbidden, Kind::UnknownTask],
         summary: "Report what came of a task",
         ..OPEN
     },

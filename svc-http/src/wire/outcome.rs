@@ -25,7 +25,7 @@ pub fn read(body: &[u8]) -> Result<Report, Refusal> {
     let json = parse(body)?;
     let mut fields = Fields::of(&json)?;
     let status = fields.raw("status").and_then(Json::as_str).and_then(TaskStatus::parse);
-    let status = status.ok_or_else(Refusal::invalid_status)?;
+    let status = status.ok_or_else(Refusal::invalid_task_status)?;
     let task = fields.required("taskId", |it| TaskId::parse(text(it)?));
     fields.finish(task.map(|task| Report { task, status }))
 }

@@ -374,6 +374,25 @@ async fn an_agent_uses_the_gate_by_mcp_alone() {
     assert!(theirs["payments"].as_array().unwrap().iter().all(|it| it["settled"] == 0), "{theirs}");
 }
 
+/// Every fault of a settlement is told at once, with the outcomes that an action has and no task's.
+#[tokio::test]
+async fn a_settlement_is_told_every_fault_at_once() {
+    let site = Site::start().await;
+    let (mut client, agent) = (site.client().await, site.agent(&[OFFICE]));
+    for (arguments, word, named) in [
+        (json!({}), "invalid_status", "status, actionId"),
+        (json!({ "status": "accepted", "actionId": 7 }), "invalid_status", "status, actionId"),
+        (json!({ "status": "completed", "amount": -1 }), "invalid_amount", "amount, actionId"),
+        (json!({ "status": "completed", "n": 9_007_199_254_740_993_u64 }), "invalid_request", "n, actionId"),
+        (json!({ "status": "completed" }), "invalid_request", "actionId"),
+    ] {
+        let refused = call(&mut client, &agent.key, "settle_action", arguments).await;
+        let text = refused["content"][0]["text"].as_str().unwrap();
+        assert!(text.starts_with(&format!("{word}: ")) && text.contains("`actionId` "), "{text}");
+        assert!(text.contains(&format!("\nerrors: {named}\n")) && !text.contains("task"), "{text}");
+    }
+}
+
 /// What remains is what mandates leave now, each by its own period, whatever the window; what was settled or holds money is that
 /// of the payments themselves. A currency in which one has no limit by period has none, and one without a mandate has nothing.
 #[tokio::test]

@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use svc_core::answer::Decided;
-use svc_core::refusal::Refusal;
+use svc_core::refusal::{FieldError, Kind, Refusal};
 use svc_core::rules::gate::would::would;
 use svc_core::rules::people::show::{self, KeyState};
-use svc_core::state::gate::{Agent, Approval, Code, Effect, Reason, Verb};
+use svc_core::state::gate::{Agent, Approval, Code, Effect, OutcomeStatus, Reason, Verb};
 use svc_core::state::gateway::{Payer, Sums};
 use svc_core::state::people::{Credential, KeyScope, Workspace};
 use svc_core::store::{Range, Row as _};
@@ -56,8 +56,8 @@ pub(super) async fn call(service: &GateService, known: &Known, tool: Tool, argum
             whole(&decided)
         }
         Tool::SettleAction => {
-            let (status, amount) = settlement::of_json(arguments)?;
-            let decided = service.settled(known, action(arguments)?, status, amount).await?;
+            let (action, status, amount) = settled(arguments)?;
+            let decided = service.settled(known, action, status, amount).await?;
             whole(&decided)
         }
         Tool::CheckActionStatus => whole(&service.action(known, action(arguments)?).await?),
@@ -77,6 +77,23 @@ fn action(arguments: &Json) -> Result<ActionId, Refusal> {
     };
     let id = given.as_str().ok_or_else(|| Refusal::invalid_field("actionId", "must be a string"))?;
     ActionId::parse(id).map_err(|_| Refusal::not_found())
+}
+
+/// What `settle_action` is called with: every fault of it at once, under the word of the first, as the interface's own route has it.
+fn settled(arguments: &Json) -> Result<(ActionId, OutcomeStatus, Option<i64>), Refusal> {
+    match (settlement::of_json(arguments), action(arguments)) {
+        (Ok((status, amount)), Ok(action)) => Ok((action, status, amount)),
+        (Ok(_), Err(fault)) => Err(fault),
+        (Err(first), Ok(_)) => Err(first),
+        (Err(first), Err(more)) if more.errors().is_empty() => Err(first),
+        (Err(first), Err(more)) => {
+            let named = [(Kind::InvalidStatus, "status"), (Kind::InvalidAmount, "amount")];
+            let field = named.into_iter().find(|(kind, _)| *kind == first.kind()).map(|(_, field)| field);
+            let own = field.map(|it| FieldError { field: Some(it.into()), message: first.message().to_owned().into() });
+            let faults = own.into_iter().chain(more.errors().iter().cloned()).collect();
+            Err(first.and(faults))
+        }
+    }
 }
 
 fn window(arguments: &Json, tool: Tool) -> Result<Period, Refusal> {
