@@ -167,7 +167,7 @@ refusals! {
     InvalidClient = 401 "invalid_client", "the client is unknown or did not show who it is", fix "Register the client, and send its id and secret as it registered.";
     InvalidClientMetadata = 400 "invalid_client_metadata", "the client's metadata is malformed", fix "Correct what the description names and send it again.";
     InvalidGrant = 400 "invalid_grant", "the code or refresh token is not in force", fix "Have the person connect the client again.";
-    InvalidRedirectUri = 400 "invalid_redirect_uri", "a redirect URI is not one that may be sent to", fix "Name https URIs, or http on a loopback address, without fragment.";
+    InvalidRedirectUri = 400 "invalid_redirect_uri", "a redirect URI is not one that may be sent to", fix "Name https URIs, or http on a loopback address, without fragment; any other is admitted by whoever runs this server, to the byte, in `oauth.allowRedirects`.";
     InvalidScope = 400 "invalid_scope", "the scope is not one of this server", fix "Ask for `svc:agent` or for no scope.";
     InvalidTarget = 400 "invalid_target", "the resource is not this server", fix "Name the resource as the protected-resource metadata does.";
     TemporarilyUnavailable = 503 "temporarily_unavailable", "this server cannot take another request of this kind at the moment", fix "Ask again after as many seconds as `retry-after` says.";

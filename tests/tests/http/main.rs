@@ -58,6 +58,7 @@ mod oauth_clients_http;
 mod oauth_documents_http;
 mod oauth_http;
 mod oauth_revoke_http;
+mod oauth_schemes_http;
 mod people_http;
 mod plans_http;
 mod policy_http;
