@@ -1,7 +1,7 @@
 //! Reading a small document from an address that a stranger named.
 
 use bytes::Bytes;
-use http::header::{ACCEPT, AUTHORIZATION, CACHE_CONTROL, CONTENT_TYPE, HOST, USER_AGENT};
+use http::header::{ACCEPT, AGE, AUTHORIZATION, CACHE_CONTROL, CONTENT_TYPE, HOST, USER_AGENT};
 use http_body_util::{BodyExt as _, Empty, Full, Limited};
 use svc_core::state::edge::outbound::OutboundUrl;
 use svc_core::value::secret::Secret;
@@ -18,8 +18,10 @@ use svc_core::state::edge::Trouble;
 pub(crate) struct Fetched {
     /// The status.
     pub(crate) status: u16,
-    /// How it may be kept, as its sender says.
-    pub(crate) cache: Option<String>,
+    /// How it may be kept, as its sender says in however many lines.
+    pub(crate) cache: String,
+    /// For how many seconds caches on the way have kept it already.
+    pub(crate) age_s: u64,
     /// Its bytes.
     pub(crate) body: Bytes,
 }
@@ -85,11 +87,34 @@ async fn get(stream: Io, url: &Url, max: usize) -> Result<Fetched, Trouble> {
 /// An answer with its body, of [`ANSWER_MAX`] whatever is asked for.
 async fn whole(answer: http::Response<hyper::body::Incoming>, max: usize) -> Result<Fetched, Trouble> {
     let status = answer.status().as_u16();
-    let cache = answer.headers().get(CACHE_CONTROL).and_then(|it| it.to_str().ok()).map(str::to_owned);
+    // Several lines are one list (RFC 9110 part 5.3): whichever says that nobody keeps it, nobody does.
+    let lines = answer.headers().get_all(CACHE_CONTROL).iter().map(|it| String::from_utf8_lossy(it.as_bytes()));
+    let cache = lines.collect::<Vec<_>>().join(",");
+    let age_s = answer.headers().get(AGE).and_then(|it| it.to_str().ok()).map_or(0, age);
     let body = Limited::new(answer.into_body(), max.min(ANSWER_MAX))
         .collect()
         .await
         .map_err(|_| Trouble::Protocol)?
         .to_bytes();
-    Ok(Fetched { status, cache, body })
+    Ok(Fetched { status, cache, age_s, body })
+}
+
+/// The seconds of an `age`: of several the first, and none where it is no number (RFC 9111 part 5.1). More than can be counted are as
+/// many as can be.
+fn age(text: &str) -> u64 {
+    let first = text.split(',').next().unwrap_or_default().trim();
+    let is_number = !first.is_empty() && first.bytes().all(|it| it.is_ascii_digit());
+    if is_number { first.parse().unwrap_or(u64::MAX) } else { 0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An age is a number of seconds, the first of several.
+    #[test]
+    fn an_age_is_a_number_of_seconds() {
+        let all = ["0", " 60 ", "60, 5", "99999999999999999999", "", "-1", "+1", "1.5", "x"];
+        assert_eq!(all.map(age), [0, 60, 60, u64::MAX, 0, 0, 0, 0, 0]);
+    }
 }

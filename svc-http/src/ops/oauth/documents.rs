@@ -77,7 +77,7 @@ impl Documents {
             return Err(no_client("its metadata could not be read"));
         }
         let known = metadata(id, &fetched.body, named)?;
-        let kept = life(fetched.cache.as_deref());
+        let kept = life(&fetched.cache, fetched.age_s);
         if !kept.is_zero() {
             let mut all = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
             all.keep(address.into(), id.to_owned(), (Instant::now() + kept, known.clone()));
@@ -91,19 +91,19 @@ impl Documents {
     }
 }
 
-/// How long a document is kept.
-fn life(cache: Option<&str>) -> Duration {
-    let Some(cache) = cache else { return KEPT };
-    let mut life = KEPT;
+/// How long a document is kept that its sender gave out `age_s` ago. Of two words on how long that may be, the shorter one holds.
+fn life(cache: &str, age_s: u64) -> Duration {
+    let mut life = None;
     for part in cache.split(',').map(|it| it.trim().to_ascii_lowercase()) {
         if part == "no-store" || part == "no-cache" {
             return Duration::ZERO;
         }
-        if let Some(seconds) = part.strip_prefix("max-age=").and_then(|it| it.parse().ok()) {
-            life = Duration::from_secs(seconds).min(KEPT_LONGEST);
+        if let Some(seconds) = part.strip_prefix("max-age=").and_then(|it| it.trim_matches('"').parse().ok()) {
+            let said = Duration::from_secs(seconds);
+            life = Some(life.map_or(said, |it: Duration| it.min(said)));
         }
     }
-    life
+    life.unwrap_or(KEPT).saturating_sub(Duration::from_secs(age_s)).min(KEPT_LONGEST)
 }
 
 #[cfg(test)]
@@ -111,18 +111,26 @@ mod tests {
     #![allow(clippy::unwrap_used, reason = "a test may panic")]
     use super::*;
 
-    /// A document is kept as long as its sender says, within bounds.
+    /// A document is kept as long as its sender says in all its lines, less what caches on the way kept it for, within bounds.
     #[test]
     fn documents_are_kept_as_they_say() {
-        for (cache, seconds) in [
-            (None, 300),
-            (Some("max-age=60"), 60),
-            (Some("public, Max-Age=999999999"), 86_400),
-            (Some("no-store"), 0),
-            (Some("private, no-cache"), 0),
-            (Some("max-age=x"), 300),
+        for (cache, age_s, seconds) in [
+            ("", 0, 300),
+            ("max-age=60", 0, 60),
+            ("max-age=\"60\"", 0, 60),
+            ("public, Max-Age=999999999", 0, 86_400),
+            ("no-store", 0, 0),
+            ("private, no-cache", 0, 0),
+            ("max-age=x", 0, 300),
+            ("max-age=600,no-store", 0, 0),
+            ("max-age=600,max-age=60", 0, 60),
+            ("max-age=60,max-age=600", 0, 60),
+            ("max-age=600", 540, 60),
+            ("max-age=600", 600, 0),
+            ("max-age=600", u64::MAX, 0),
+            ("", 100, 200),
         ] {
-            assert_eq!(life(cache).as_secs(), seconds, "{cache:?}");
+            assert_eq!(life(cache, age_s).as_secs(), seconds, "{cache:?} {age_s}");
         }
     }
 }

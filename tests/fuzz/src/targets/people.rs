@@ -48,14 +48,14 @@ pub const PEOPLE: &[Body] = &[
         ],
     },
     Body {
-        read: |it| told(approval::read(it, Choice::Approve)),
+        read: |it| told(approval::read(it, Choice::Approve, asker())),
         seeds: &[
             r#"{"note":"go on","actionDigest":"sha256:0000000000000000000000000000000000000000000000000000000000000000","principalId":"prp_01K6FN0001000000000000000A","code":"planted-secret"}"#,
             r#"{"note":7,"actionDigest":"sha256:","recoveryCode":"planted-secret"}"#,
         ],
     },
     Body {
-        read: |it| told(approval::read(it, Choice::Deny)),
+        read: |it| told(approval::read(it, Choice::Deny, asker())),
         seeds: &["", r#"{"note":"no","code":["planted-secret"]}"#],
     },
     Body {
@@ -151,15 +151,18 @@ pub fn people_seeds() -> Vec<Vec<u8>> {
     bodies::seeds(PEOPLE)
 }
 
+fn asker() -> PrincipalId {
+    PrincipalId::parse(ID).expect("an id")
+}
+
 /// An application is told as the body that makes it again.
 fn applied(body: &[u8]) -> Result<String, Refusal> {
-    let asker = PrincipalId::parse(ID).expect("an id");
-    let known = Known { asker, now: NOW, mandate: &|_| Some(held()) };
+    let known = Known { asker: asker(), now: NOW, mandate: &|_| Some(held()) };
     let asked = application::read(body, &known)?;
     let row = Application {
         id: ApplicationId::from_bits(1),
         workspace: WorkspaceId::from_bits(1),
-        by: asker,
+        by: asker(),
         change: asked.change.clone(),
         reason: asked.reason.clone(),
         created_at: NOW,
