@@ -4,7 +4,9 @@
 Needs `cryptography` and, in the environment variable SVC_DEV_JSON, the line that `svc dev --json` prints.
 """
 
-import importlib.util
+import ast
+import base64
+import concurrent.futures
 import json
 import os
 import pathlib
@@ -24,9 +26,10 @@ SVC = os.environ.get("SVC_BIN") or str(ROOT / "target" / "debug" / "svc")
 # The program is started for one byte in so many; the example looks at every one.
 STEP = 61
 
-spec = importlib.util.spec_from_file_location("verify_evidence", ROOT / "examples" / "verify_evidence.py")
-example = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(example)
+EXAMPLES = ROOT / "examples"
+sys.path.insert(0, str(EXAMPLES))
+import evidence_reading as reading
+import verify_evidence as example
 
 
 def fetch(query="", dev=DEV):
@@ -58,6 +61,19 @@ def svc(bundle, jwks=None):
 def svc_says(bundle):
     command = [SVC, "evidence", "verify", "-"]
     return subprocess.run(command, input=bundle, capture_output=True, env={}, check=True).stdout.decode()
+
+
+def test_the_example_is_short_and_needs_one_package():
+    files = [EXAMPLES / "verify_evidence.py", EXAMPLES / "evidence_reading.py"]
+    lines = [it.read_text().splitlines() for it in files]
+    # What the documentation promises of the verifier: somebody reads it to the end before they trust it.
+    assert len(lines[0]) < 200, len(lines[0])
+    assert not [it for file in lines for it in file if len(it) > 120]
+    nodes = [it for file in files for it in ast.walk(ast.parse(file.read_text()))]
+    names = {it.name for node in nodes if isinstance(node, ast.Import) for it in node.names}
+    names |= {node.module for node in nodes if isinstance(node, ast.ImportFrom)}
+    foreign = {it.split(".")[0] for it in names} - set(sys.stdlib_module_names)
+    assert foreign == {"cryptography", "evidence_reading"}, foreign
 
 
 def test_both_verifiers_find_a_bundle_whole():
@@ -96,10 +112,10 @@ def test_both_verifiers_find_by_the_published_keys_whose_a_bundle_is():
     of_another_use, before = (json.dumps({"keys": it}).encode() for it in (swapped, [{n: it[n] for n in it if n != "svc_use"} for it in keys]))
     assert {it["svc_use"] for it in keys} == {"receipt", "checkpoint", "scorecard"}
     for keys, code in ((jwks, 0), (others, 1), (of_another_use, 1), (before, 0)):
-        found = example.judge(bundle, example.published(keys))
+        found = example.judge(bundle, reading.published(keys))
         assert found[0] == svc(bundle, keys) == code, (found, code)
-    assert sealed_by in example.judge(bundle, example.published(others))[1]
-    assert "not checked" in example.judge(bundle)[1] and "not checked" not in example.judge(bundle, example.published(jwks))[1]
+    assert sealed_by in example.judge(bundle, reading.published(others))[1]
+    assert "not checked" in example.judge(bundle)[1] and "not checked" not in example.judge(bundle, reading.published(jwks))[1]
 
 
 def test_both_verifiers_find_a_used_receipt_genuine():
@@ -223,7 +239,7 @@ def test_the_example_says_where_there_is_no_verdict():
         (place / "rsa").write_text('{"keys":[{"kty":"RSA","n":"AQAB","e":"AQAB","kid":"r"}]}')
         (place / "none").write_text("[]")
         for beside, code in ((["b.json"], 0), ([], 4), (["gone"], 4), (["b.json", "gone"], 4), (["b.json", "none"], 4), (["b.json", "rsa"], 4)):
-            command = [sys.executable, str(ROOT / "examples" / "verify_evidence.py"), *beside]
+            command = [sys.executable, str(EXAMPLES / "verify_evidence.py"), *beside]
             done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
             assert done.returncode == code and not done.stderr, (beside, done)
 
@@ -234,7 +250,7 @@ def test_both_verifiers_pass_over_keys_of_other_kinds():
     others = [{"kty": "RSA", "n": "AQAB", "e": "AQAB", "kid": "r"}, {"kty": "EC", "crv": "P-256", "x": "AA", "y": "AA"}]
     jwks = json.dumps({"keys": others + [{name: it[name] for name in it if name != "kid"} for it in keys]}).encode()
     bundle = fetch()
-    assert example.judge(bundle, example.published(jwks))[0] == svc(bundle, jwks) == 0
+    assert example.judge(bundle, reading.published(jwks))[0] == svc(bundle, jwks) == 0
 
 
 def sealed_anew(bundle, standing=(), size=None, of_receipts=None):
@@ -242,7 +258,7 @@ def sealed_anew(bundle, standing=(), size=None, of_receipts=None):
     keys of receipts."""
     signer = Ed25519PrivateKey.generate()
     public = signer.public_key().public_bytes_raw()
-    b64 = lambda raw: example.base64.urlsafe_b64encode(raw).rstrip(b"=").decode()
+    b64 = lambda raw: base64.urlsafe_b64encode(raw).rstrip(b"=").decode()
     x, bundle = b64(public), json.loads(bundle)
     kid = example.thumbprint(x)
     key = next(it for it in bundle["keys"] if it["use"] == "checkpoint")
@@ -252,7 +268,7 @@ def sealed_anew(bundle, standing=(), size=None, of_receipts=None):
     name, was, *rest = bundle["checkpoint"].split("\n\n")[0].split("\n")
     body = "\n".join([name, size(was) if size else was, *rest]) + "\n"
     signature = example.sha(name.encode(), b"\n\x01", public)[:4] + signer.sign(body.encode())
-    bundle["checkpoint"] = f"{body}\n\u2014 {name} {example.base64.b64encode(signature).decode()}\n"
+    bundle["checkpoint"] = f"{body}\n\u2014 {name} {base64.b64encode(signature).decode()}\n"
     del bundle["seal"]
     before = example.text_of(bundle)[:-1].encode()
     digest = example.sha(before).hex()
@@ -319,7 +335,7 @@ def test_the_example_orders_members_by_code_units():
 
 def test_the_example_finds_a_receipt_of_another_action_or_ledger():
     signer = Ed25519PrivateKey.generate()
-    b64 = lambda raw: example.base64.urlsafe_b64encode(raw).rstrip(b"=").decode()
+    b64 = lambda raw: base64.urlsafe_b64encode(raw).rstrip(b"=").decode()
     data = {"agentId": "agt_1", "receiptId": "rcp_1", "digest": "d", "type": "tool.call"}
     allowed = {("rcp_1", 7): (data, "act_1")}
     claims = {"sub": "agt_1", "jti": "rcp_1", "dig": "d", "type": "tool.call", "iat": 7}
