@@ -204,6 +204,7 @@ fn demand(model: &str) -> Demand {
         names_providers: None,
         inference_geo: None,
         needs: BTreeSet::new(),
+        no_form_in: None,
         tool_results: Vec::new(),
         digest: Digest::of(model),
     }

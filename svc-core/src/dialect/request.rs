@@ -18,7 +18,7 @@ use self::makers::BesideTools;
 use super::check::{self, FAULTS_MAX};
 use super::doc::{Form, Tape, Value};
 use super::names::{ClientNames, taken};
-use super::write::quoted;
+use super::write::{Out, quoted};
 use super::{survey, texts};
 use crate::refusal::{FieldError, Refusal};
 use crate::state::gateway::route::{AUTO, is_named};
@@ -81,6 +81,22 @@ impl<'a> Target<'a> {
             host: makers::host(upstream, model.name.as_str()),
             is_elsewhere: false,
             is_its_own: true,
+            bound: None,
+        }
+    }
+
+    /// A model of this shape of which nothing is known: it takes whatever the shape has a place for.
+    const fn unknown(dialect: Dialect) -> Self {
+        Self {
+            dialect,
+            model: "",
+            max_output: 1,
+            reasoning: false,
+            provider: "",
+            is_strict: false,
+            host: Host::Other,
+            is_elsewhere: false,
+            is_its_own: false,
             bound: None,
         }
     }
@@ -202,7 +218,30 @@ impl Body {
     /// What deciding on it takes.
     #[must_use]
     pub fn demand(&self) -> Demand {
-        survey::demand(self.dialect, &self.model, self.stream, self.root())
+        let no_form_in = self.no_form_in();
+        Demand { no_form_in, ..survey::demand(self.dialect, &self.model, self.stream, self.root()) }
+    }
+
+    /// The shape that it has no form in, whatever the model: it is translated for one of which nothing is known, and nothing of that
+    /// is kept.
+    fn no_form_in(&self) -> Option<Dialect> {
+        let other = match self.dialect {
+            Dialect::Chat => Dialect::Messages,
+            Dialect::Messages => Dialect::Chat,
+        };
+        let mut faults = Faults::default();
+        self.translate(&mut Out::trial(), Target::unknown(other), &mut faults);
+        // What of chance is beyond that shape is left out where a model draws by chances of its own.
+        let has_none = faults.0.iter().any(|it| it.field.as_deref() != Some("temperature"));
+        has_none.then_some(other)
+    }
+
+    /// The request in the other shape.
+    fn translate(&self, out: &mut Out, target: Target<'_>, faults: &mut Faults) {
+        match target.dialect {
+            Dialect::Chat => to_chat::write(out, self.root(), self.stream, target, faults),
+            Dialect::Messages => to_messages::write(out, self.root(), self.stream, target, faults),
+        }
     }
 
     /// What its client calls tools and calls that a provider of this shape is told otherwise, or tells otherwise: what reads the
@@ -250,12 +289,12 @@ impl Body {
     /// `invalid_request` naming what the other shape has no place for, or `messages` where nothing of them would go out.
     pub fn to_upstream(&self, target: Target<'_>) -> Result<Vec<u8>, Refusal> {
         let mut faults = Faults::default();
-        let bytes = match (self.dialect, target.dialect) {
-            (Dialect::Chat, Dialect::Chat) | (Dialect::Messages, Dialect::Messages) => {
-                self.renamed(target, &mut faults)
-            }
-            (Dialect::Chat, Dialect::Messages) => to_messages::write(self.root(), self.stream, target, &mut faults),
-            (Dialect::Messages, Dialect::Chat) => to_chat::write(self.root(), self.stream, target, &mut faults),
+        let bytes = if self.dialect == target.dialect {
+            self.renamed(target, &mut faults)
+        } else {
+            let mut out = Out::default();
+            self.translate(&mut out, target, &mut faults);
+            out.into_bytes()
         };
         if faults.0.is_empty() { Ok(bytes) } else { Err(Refusal::invalid_request(faults.0)) }
     }

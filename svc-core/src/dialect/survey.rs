@@ -97,6 +97,8 @@ pub(super) fn demand(dialect: Dialect, model: &str, stream: bool, root: Value<'_
         names_providers: providers_named(root),
         other_models: models_named(root),
         inference_geo: root.text_of("inference_geo").map(|it| it.to_ascii_lowercase().into()),
+        // Who has the whole request tells.
+        no_form_in: None,
         tool_results: tool_results(dialect, root),
         digest: digest(root),
     }

@@ -2,52 +2,79 @@
 
 /// A JSON text in the making. Commas follow from what stands before.
 #[derive(Debug, Default)]
-pub(super) struct Out(Vec<u8>);
+pub(super) struct Out {
+    bytes: Vec<u8>,
+    /// Whether nothing is kept but that something was written.
+    is_trial: bool,
+}
 
 impl Out {
     /// Goes on behind what `bytes` holds.
     pub(super) const fn onto(bytes: Vec<u8>) -> Self {
-        Self(bytes)
+        Self { bytes, is_trial: false }
+    }
+
+    /// Where nothing is kept but that something was written: what it cannot be written for is told all the same.
+    pub(super) const fn trial() -> Self {
+        Self { bytes: Vec::new(), is_trial: true }
+    }
+
+    /// Whether nothing is kept: then no text has to be made for it.
+    pub(super) const fn is_trial(&self) -> bool {
+        self.is_trial
+    }
+
+    /// Another, which keeps no more than this one.
+    pub(super) const fn like(&self) -> Self {
+        Self { bytes: Vec::new(), is_trial: self.is_trial }
     }
 
     /// What was written.
     pub(super) fn into_bytes(self) -> Vec<u8> {
-        self.0
+        self.bytes
     }
 
     /// A comma, unless nothing stands before in this list or object.
     fn comma(&mut self) {
-        if !matches!(self.0.last(), None | Some(b'\x7b' | b'[' | b':' | b' ' | b'\n')) {
-            self.0.push(b',');
+        if !matches!(self.bytes.last(), None | Some(b'\x7b' | b'[' | b':' | b' ' | b'\n')) {
+            self.put(b",");
         }
     }
 
     /// Bytes as they are, such as what surrounds an event.
     pub(super) fn bytes(&mut self, bytes: &str) {
-        self.0.extend_from_slice(bytes.as_bytes());
+        self.put(bytes.as_bytes());
+    }
+
+    fn put(&mut self, bytes: &[u8]) {
+        if !self.is_trial {
+            self.bytes.extend_from_slice(bytes);
+        } else if self.bytes.is_empty() {
+            self.bytes.push(b' ');
+        }
     }
 
     /// An object with what `members` writes.
     pub(super) fn object(&mut self, members: impl FnOnce(&mut Self)) {
         self.comma();
-        self.0.push(b'\x7b');
+        self.put(b"\x7b");
         members(self);
-        self.0.push(b'\x7d');
+        self.put(b"\x7d");
     }
 
     /// A list of what `items` writes.
     pub(super) fn list(&mut self, items: impl FnOnce(&mut Self)) {
         self.comma();
-        self.0.push(b'[');
+        self.put(b"[");
         items(self);
-        self.0.push(b']');
+        self.put(b"]");
     }
 
     /// A member's name; its value follows.
     pub(super) fn name(&mut self, name: &str) -> &mut Self {
         self.comma();
         self.string(name);
-        self.0.push(b':');
+        self.put(b":");
         self
     }
 
@@ -77,7 +104,7 @@ impl Out {
                 break;
             }
         }
-        self.0.extend_from_slice(digits.get(from..).unwrap_or_default());
+        self.put(digits.get(from..).unwrap_or_default());
     }
 
     /// A truth value.
@@ -91,8 +118,11 @@ impl Out {
     }
 
     fn string(&mut self, text: &str) {
+        if self.is_trial {
+            return self.put(b" ");
+        }
         // Writing a text into memory cannot fail.
-        let _ = serde_json::to_writer(&mut self.0, text);
+        let _ = serde_json::to_writer(&mut self.bytes, text);
     }
 }
 

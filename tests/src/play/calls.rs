@@ -141,6 +141,7 @@ fn demand(tokens: u64) -> Demand {
         kept_by: Vec::new(),
         names_providers: None,
         inference_geo: None,
+        no_form_in: None,
         needs: BTreeSet::new(),
         tool_results: Vec::new(),
         digest: Digest::of(MODEL),

@@ -26,8 +26,7 @@ const STOPS_MAX: usize = 4;
 const UNSIGNED_CALL: &str = r#"{"google":{"thought_signature":"skip_thought_signature_validator"}}"#;
 
 /// Writes the request for a provider of the chat shape.
-pub(super) fn write(root: Value<'_>, stream: bool, target: Target<'_>, faults: &mut Faults) -> Vec<u8> {
-    let mut out = Out::default();
+pub(super) fn write(out: &mut Out, root: Value<'_>, stream: bool, target: Target<'_>, faults: &mut Faults) {
     out.object(|out| {
         out.name("model").text(target.model);
         out.name("messages").list(|out| messages(out, root, target, faults));
@@ -43,7 +42,6 @@ pub(super) fn write(root: Value<'_>, stream: bool, target: Target<'_>, faults: &
             out.name("stream_options").object(|out| out.name("include_usage").bool(true));
         }
     });
-    out.into_bytes()
 }
 
 /// One member of the top level, other than those that [`write`] writes itself.
@@ -309,7 +307,9 @@ fn assistant(out: &mut Out, turns: &[Turn<'_>], target: Target<'_>, faults: &mut
             }
         }
     }
-    let texts = turns.iter().map(|it| joined(it.content, "")).filter(|it| !it.is_empty());
+    // Of what is kept nowhere no text is made: a conversation may be long.
+    let said = if out.is_trial() { &[] } else { turns };
+    let texts = said.iter().map(|it| joined(it.content, "")).filter(|it| !it.is_empty());
     let text = texts.collect::<Vec<_>>().join("\n");
     let blocks = || turns.iter().flat_map(|it| it.content.items());
     let calls = || blocks().filter(|it| it.has("type", "tool_use"));
@@ -359,9 +359,9 @@ fn user(out: &mut Out, turns: &[Turn<'_>], target: Target<'_>, faults: &mut Faul
     if let [Turn { content, .. }] = turns
         && content.is_text()
     {
-        return plain(out, "user", &content.text().unwrap_or_default());
+        return if out.is_trial() { out.null() } else { plain(out, "user", &content.text().unwrap_or_default()) };
     }
-    let mut rest = Out::default();
+    let mut rest = out.like();
     for turn in turns {
         if turn.content.is_text() && !turn.content.is_empty_text() {
             text_part(&mut rest, turn.content.raw());
@@ -402,7 +402,8 @@ fn tool_result(
     faults: &mut Faults,
 ) {
     let content = block.given("content");
-    let mut texts: Vec<Cow<'_, str>> = content.iter().filter_map(|it| it.text()).collect();
+    let said = content.filter(|_| !out.is_trial());
+    let mut texts: Vec<Cow<'_, str>> = said.iter().filter_map(|it| it.text()).collect();
     for (at, inner) in content.iter().flat_map(|it| it.items()).enumerate() {
         result_part(&mut texts, rest, inner, &format!("{path}.content.{at}"), faults);
     }
@@ -420,6 +421,7 @@ fn tool_result(
 /// A part of a tool's result: what of it is text stays in the result, or words of whoever the tool has read would be the user's own.
 fn result_part<'a>(texts: &mut Vec<Cow<'a, str>>, rest: &mut Out, inner: Value<'a>, path: &str, faults: &mut Faults) {
     match &*inner.text_of("type").unwrap_or_default() {
+        "text" if rest.is_trial() => {}
         "text" => texts.extend(inner.text_of("text")),
         "search_result" => {
             texts.extend(told(inner, &["title", "source"]));

@@ -22,8 +22,7 @@ const CACHE: &str = "cache_control";
 const JSON_ONLY: &str = "Answer with one JSON object and nothing else.";
 
 /// Writes the request for a provider of the messages shape.
-pub(super) fn write(root: Value<'_>, stream: bool, target: Target<'_>, faults: &mut Faults) -> Vec<u8> {
-    let mut out = Out::default();
+pub(super) fn write(out: &mut Out, root: Value<'_>, stream: bool, target: Target<'_>, faults: &mut Faults) {
     let bound = bound(root, target);
     out.object(|out| {
         out.name("model").text(target.model);
@@ -44,7 +43,6 @@ pub(super) fn write(root: Value<'_>, stream: bool, target: Target<'_>, faults: &
             out.name("stream").bool(true);
         }
     });
-    out.into_bytes()
 }
 
 /// The bound on the output.
@@ -110,7 +108,7 @@ fn is_zero(number: Value<'_>) -> bool {
 
 /// System texts, wherever they stand: the messages shape has one place for them.
 fn system(out: &mut Out, root: Value<'_>, faults: &mut Faults) {
-    let mut texts = Out::default();
+    let mut texts = out.like();
     for (at, message) in root.get("messages").iter().flat_map(|it| it.items()).enumerate() {
         if !is_system(message) {
             continue;
@@ -122,7 +120,7 @@ fn system(out: &mut Out, root: Value<'_>, faults: &mut Faults) {
         // Texts in one message are one, unless it says up to which of them a provider is to cache.
         if content.items().any(|it| it.given(CACHE).is_some()) {
             for part in content.items() {
-                text_block(&mut texts, &part.text_of("text").unwrap_or_default(), Some(part));
+                text_of(&mut texts, part.get("text"), Some(part));
             }
         } else {
             text_block(&mut texts, &joined(content, "\n"), Some(message));
@@ -156,6 +154,16 @@ fn text_block(out: &mut Out, text: &str, made_of: Option<Value<'_>>) {
     }
 }
 
+/// The same of this text, which may be long: of what is kept nowhere none is made, where it is plain to see that it says something.
+fn text_of(out: &mut Out, text: Option<Value<'_>>, made_of: Option<Value<'_>>) {
+    let Some(text) = text.filter(|it| it.is_text()) else { return };
+    let first = text.raw().as_bytes().get(1);
+    if out.is_trial() && first.is_some_and(|it| it.is_ascii_graphic() && !b"\"\\".contains(it)) {
+        return out.null();
+    }
+    text_block(out, &text.text().unwrap_or_default(), made_of);
+}
+
 /// Up to where a provider is to cache, which the chat shape has no member for: a client that means a model of the messages shape
 /// says it in that shape's words.
 fn cached(out: &mut Out, made_of: Option<Value<'_>>) {
@@ -167,7 +175,7 @@ fn cached(out: &mut Out, made_of: Option<Value<'_>>) {
 /// The messages; such of one side that follow one another become one, as results of parallel calls must.
 fn messages(out: &mut Out, root: Value<'_>, target: Target<'_>, faults: &mut Faults) {
     let mut side = "";
-    let mut blocks = Out::default();
+    let mut blocks = out.like();
     let mut is_empty = true;
     let mut ids = CallIds::default();
     let mut flush = |out: &mut Out, side: &str, blocks: Out| {
@@ -188,7 +196,8 @@ fn messages(out: &mut Out, root: Value<'_>, target: Target<'_>, faults: &mut Fau
         }
         let own = if message.has("role", "assistant") { "assistant" } else { "user" };
         if own != side {
-            flush(out, side, std::mem::take(&mut blocks));
+            let next = out.like();
+            flush(out, side, std::mem::replace(&mut blocks, next));
             side = own;
             if own == "assistant" {
                 ids.turn();
@@ -227,7 +236,7 @@ fn assistant(out: &mut Out, message: Value<'_>, at: usize, ids: &mut CallIds, ta
         }
     }
     content(out, message, at, Some(message), faults);
-    text_block(out, &message.text_of("refusal").unwrap_or_default(), None);
+    text_of(out, message.get("refusal"), None);
     for (index, call) in message.get("tool_calls").iter().flat_map(|it| it.items()).enumerate() {
         let path = format!("messages.{at}.tool_calls.{index}");
         let Some(function) = call.given("function") else {
@@ -245,7 +254,7 @@ fn assistant(out: &mut Out, message: Value<'_>, at: usize, ids: &mut CallIds, ta
 }
 
 fn tool_result(out: &mut Out, message: Value<'_>, at: usize, ids: &mut CallIds, faults: &mut Faults) {
-    let mut blocks = Out::default();
+    let mut blocks = out.like();
     // What the message says of caching is said of the result.
     content(&mut blocks, message, at, None, faults);
     let blocks = blocks.into_bytes();
@@ -266,12 +275,12 @@ fn tool_result(out: &mut Out, message: Value<'_>, at: usize, ids: &mut CallIds, 
 /// The content of the message at this place, as blocks; `whole` is what says of a content of one text that it is to be cached.
 fn content(out: &mut Out, message: Value<'_>, at: usize, whole: Option<Value<'_>>, faults: &mut Faults) {
     let Some(content) = message.given("content") else { return };
-    text_block(out, &content.text().unwrap_or_default(), whole);
+    text_of(out, Some(content), whole);
     for (index, part) in content.items().enumerate() {
         let path = format!("messages.{at}.content.{index}");
         match &*part.text_of("type").unwrap_or_default() {
-            "text" => text_block(out, &part.text_of("text").unwrap_or_default(), Some(part)),
-            "refusal" => text_block(out, &part.text_of("refusal").unwrap_or_default(), Some(part)),
+            "text" => text_of(out, part.get("text"), Some(part)),
+            "refusal" => text_of(out, part.get("refusal"), Some(part)),
             "image_url" => {
                 let image = part.get("image_url");
                 let url = image.and_then(|it| it.text().or_else(|| it.text_of("url")));

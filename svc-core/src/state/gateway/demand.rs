@@ -88,6 +88,8 @@ pub struct Demand {
     pub inference_geo: Option<Box<str>>,
     /// What a model must be able to do to serve it.
     pub needs: BTreeSet<Capability>,
+    /// The shape that has no place for what it asks for: no provider of that shape is sent it.
+    pub no_form_in: Option<Dialect>,
     /// What tools of the client brought into the context, in the order of the messages.
     pub tool_results: Vec<ToolResult>,
     /// A digest of all that decides the answer: equal for identical calls.
@@ -144,6 +146,12 @@ impl Demand {
     /// goes on from a client of the chat shape.
     pub(crate) fn sums_up_at(&self, shape: Dialect) -> bool {
         self.sums_up && (self.dialect == shape || shape == Dialect::Messages)
+    }
+
+    /// Whether a provider of this shape can be sent it, as far as its shape tells.
+    #[must_use]
+    pub fn has_form_in(&self, shape: Dialect) -> bool {
+        self.no_form_in != Some(shape)
     }
 
     /// Whether a provider of this shape is told to keep what it is sent: in translation that is left out, but for what the
@@ -214,6 +222,7 @@ impl Demand {
             names_providers: None,
             inference_geo: None,
             needs: BTreeSet::new(),
+            no_form_in: None,
             tool_results: Vec::new(),
             digest: Digest::of(model),
         }

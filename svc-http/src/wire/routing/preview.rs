@@ -83,6 +83,7 @@ pub fn read(body: &[u8], header: Option<&[u8]>) -> Result<Asked, Refusal> {
         names_providers: None,
         inference_geo: None,
         needs: needs.into_iter().collect(),
+        no_form_in: None,
         tool_results: Vec::new(),
         digest: Digest::of(b""),
     };

@@ -74,6 +74,8 @@ fn of_request(ask: &Ask<'_>, candidate: &mut Candidate<'_>) {
     };
     let needs = &ask.demand.needs;
     breaks(!needs.is_subset(&model.capabilities), Constraint::Capabilities, Holder::Request);
+    // What stands in the request may have no place in the provider's API, which nothing set here changes.
+    breaks(!ask.demand.has_form_in(upstream.dialect), Constraint::Capabilities, Holder::Upstream);
     breaks(!fits(ask, model), Constraint::Context, Holder::Request);
     let sides = [ask.class.map(|it| &it.constraints), ask.profile.map(|it| &it.constraints)];
     let any_side = |asks: fn(&Constraints) -> bool| sides.into_iter().flatten().any(asks);

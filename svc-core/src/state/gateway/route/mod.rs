@@ -176,6 +176,11 @@ impl Broken {
         Constraint::ALL.into_iter().filter(move |it| self.has(*it))
     }
 
+    /// Whether the provider's API has no form for the request.
+    const fn has_no_form(self) -> bool {
+        self.0 & Self::bit(Constraint::Capabilities, Holder::Upstream) != 0
+    }
+
     /// The one constraint that it breaks, if it is one.
     fn only_constraint(self) -> Option<Constraint> {
         let mut all = self.constraints();
@@ -264,6 +269,8 @@ pub struct Choice<'a> {
     pub ranked: Vec<Candidate<'a>>,
     /// The others, in the order of the workspace.
     pub rejected: Vec<Candidate<'a>>,
+    /// Without a ranked model: those that would be ranked if the request had a form in their provider's API, the best first.
+    pub formless: Vec<Candidate<'a>>,
     /// Without a ranked model: the constraint whose removal would admit the most.
     pub binding: Option<Constraint>,
     /// Without a ranked model: single changes, each of which admits some.
@@ -272,11 +279,13 @@ pub struct Choice<'a> {
 
 impl<'a> Choice<'a> {
     /// Where the call goes, the first attempt first: in shadow what it named, else what policy ranked. In shadow with no
-    /// name, what policy ranked.
+    /// name, what policy ranked. Where that is none but for the form of the request, what it has no form for: then nothing is sent,
+    /// and the client hears what of its request is at fault.
     #[must_use]
     pub fn targets(&self) -> &[Candidate<'a>] {
         match self.mode {
             Mode::Shadow if !self.resolved.is_empty() => &self.resolved,
+            Mode::Shadow | Mode::Enforce if self.ranked.is_empty() => &self.formless,
             Mode::Shadow | Mode::Enforce => &self.ranked,
         }
     }
@@ -304,14 +313,18 @@ pub fn choose<'a>(ask: &Ask<'a>) -> Result<Choice<'a>, NotServed> {
     let resolved = ask.model.map_or_else(|| Ok(Vec::new()), |name| names::resolve(name, ask.mode, &judged))?;
     let (mut ranked, rejected): (Vec<_>, Vec<_>) = judged.into_iter().partition(Candidate::qualifies);
     score::rank(&mut ranked, objective);
+    let mut formless = Vec::new();
     let (binding, relaxations) = if ranked.is_empty() {
+        let alone = Some((Constraint::Capabilities, Holder::Upstream));
+        formless.extend(rejected.iter().filter(|it| it.broken.only() == alone).copied());
+        score::rank(&mut formless, objective);
         (relax::binding(&rejected), relax::relaxations(ask, &rejected))
     } else {
         (None, Vec::new())
     };
     let out = ask.demand.output;
     let thought_of = ask.input_tokens.map(|input| Size { input, output: out.tokens.or(out.likely) });
-    Ok(Choice { mode: ask.mode, objective, thought_of, resolved, ranked, rejected, binding, relaxations })
+    Ok(Choice { mode: ask.mode, objective, thought_of, resolved, ranked, rejected, formless, binding, relaxations })
 }
 
 /// One model as [`choose`] would judge it; `None` where the workspace has none of this id at this provider.

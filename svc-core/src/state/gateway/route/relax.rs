@@ -159,6 +159,8 @@ fn changes<'a>(ask: &Ask<'a>, constraint: Constraint, at: Holder, models: &[Cand
             grouped(models, |it| it.model.jurisdiction.to_string(), |it| Change::AddJurisdiction(at, it.into()))
         }
         Constraint::Retention => whole(Change::AllowRetention(at)),
+        // The client is told of its own members where such a model is all that is left.
+        Constraint::Capabilities if at == Holder::Upstream => Vec::new(),
         Constraint::Capabilities => capabilities(ask, at, models),
         Constraint::Context => shorter(ask, models),
         Constraint::Quality => {

@@ -283,6 +283,7 @@ prop_compose! {
         needs in some(&Capability::ALL),
         (searches, dialect) in (prop::bool::weighted(0.2), select(vec![Dialect::Chat, Dialect::Messages])),
         (kept, named) in (prop::bool::weighted(0.2), prop::bool::weighted(0.2)),
+        (mixed, formless) in (any::<bool>(), prop::bool::weighted(0.3)),
         (others, geo) in (prop::bool::weighted(0.2), prop::option::weighted(0.3, select(vec!["us", "de", "eu", "global"]))),
         input_tokens in prop::option::of(0_u64..4_000),
         (mode, objective) in (select(vec![Mode::Shadow, Mode::Enforce]), prop::option::of(select(&Objective::ALL[..]))),
@@ -295,6 +296,9 @@ prop_compose! {
         let mut case = Case::new(Vec::new());
         let mut seen = BTreeSet::new();
         case.routing.models = models.into_iter().filter(|it| seen.insert((it.upstream, it.name.clone()))).collect();
+        if mixed {
+            case.routing.upstreams[1].dialect = Dialect::Messages;
+        }
         if let Some(off) = off {
             case.routing.upstreams[off].enabled = false;
         }
@@ -317,6 +321,7 @@ prop_compose! {
             other_models: others.then_some("models"),
             kept_by: kept.then_some("store").into_iter().collect(),
             names_providers: named.then_some("provider"),
+            no_form_in: formless.then_some(if dialect == Dialect::Chat { Dialect::Messages } else { Dialect::Chat }),
             inference_geo: geo.map(Into::into),
             ..demand()
         };
@@ -360,6 +365,7 @@ fn satisfies(case: &Case, it: &Candidate<'_>) -> bool {
         && input + output.unwrap_or(1) <= it.model.context_window
         && output.unwrap_or(1) <= it.model.max_output
         && cost.is_some()
+        && (same_shape || case.demand.no_form_in.is_none())
         && !(same_shape && case.demand.other_models.is_some())
         // Whoever then serves it, what that costs and under which law it is, nobody here knows.
         && !(same_shape && case.demand.names_providers.is_some())
@@ -399,6 +405,9 @@ proptest! {
             let ranked = changed.ranked();
             for model in &relaxation.admits {
                 prop_assert!(ranked.contains(&model.to_string()), "{} does not admit {model}", relaxation.change);
+                // Nor is it refused once it is to be sent.
+                let has_form = case.demand.no_form_in.is_none() || model.upstream.dialect == case.demand.dialect;
+                prop_assert!(has_form, "{} leaves {model} without a form", relaxation.change);
             }
         }
         if let Some(first) = choice.relaxations.first() {

@@ -1,5 +1,7 @@
 //! Why routing says what it says, in a few sentences for people.
 
+use std::collections::BTreeSet;
+
 use super::{Candidate, Change, Choice, Constraint, NotServed, Size, yields};
 use crate::refusal::{Refusal, RelaxationText};
 use crate::state::gateway::routing::Objective;
@@ -48,6 +50,9 @@ impl Choice<'_> {
         if !broken.is_empty() {
             why.push(format!("rejected by constraint: {}", broken.join(", ")));
         }
+        let formless = self.rejected.iter().filter(|it| it.broken.has_no_form());
+        let formless: BTreeSet<_> = formless.map(|it| it.upstream.name.as_str()).collect();
+        why.extend(formless.into_iter().map(|it| format!("the request has no form in the API of {it}")));
         why
     }
 
