@@ -502,7 +502,7 @@ async fn a_dry_run_knows_the_forms_of_a_request() {
     desk.routing(json!({ "mode": "enforce", "defaultTaskClass": "listed" })).await;
     desk.budget(1_000_000, json!([{ "at": 100, "step": "stop" }])).await;
     let mut body = chat("auto");
-    body["n"] = json!(2);
+    body["temperature"] = json!(1.5);
     let said = desk.chat_with(&dry, &body).await;
     let got = desk.chat_with(&[], &body).await;
     assert_eq!((said.header("x-svc-routed-to"), got.status), (Some("chat/small-1"), 200), "{}", got.text());
@@ -517,7 +517,14 @@ async fn a_dry_run_knows_the_forms_of_a_request() {
     desk.budget(1_000, json!([{ "at": 100, "step": "stop" }])).await;
     for dry in ["true", "false"] {
         let got = desk.chat_with(&[("x-svc-dry-run", dry), ("x-svc-task-class", "dear")], &body).await;
-        assert_eq!((got.status, &got.json()["error"]["errors"][0]["field"]), (400, &json!("n")), "{}", got.text());
+        let field = got.json()["error"]["errors"][0]["field"].clone();
+        assert_eq!((got.status, field), (400, json!("temperature")), "{}", got.text());
+    }
+    // What no provider of that shape has a place for is known before: such a model is none to go on from.
+    body["n"] = json!(2);
+    for dry in ["true", "false"] {
+        let got = desk.chat_with(&[("x-svc-dry-run", dry), ("x-svc-task-class", "dear")], &body).await;
+        assert_eq!((got.status, got.kind().as_str()), (429, "budget_exhausted"), "{}", got.text());
     }
 }
 

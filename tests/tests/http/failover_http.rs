@@ -236,7 +236,7 @@ async fn what_has_no_form_has_not_failed() {
     desk.api("PATCH", "models/chat/good-1", Some(&json!({ "enabled": false }))).await.ok();
     desk.model(&id, "busy-1--status-429--retry-after-7", 40, 2, 10).await;
     let mut body = chat("auto");
-    body["n"] = json!(2);
+    body["temperature"] = json!(1.5);
     let got = best(&mut desk, CHAT, &body).await;
     assert_eq!((got.status, got.kind().as_str()), (429, "rate_limited"), "{}", got.text());
     let tried = got.json()["error"]["attemptedModels"].clone();

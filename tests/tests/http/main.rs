@@ -28,6 +28,7 @@ mod events_http;
 mod evidence_http;
 mod export_http;
 mod failover_http;
+mod forms_http;
 mod freeze_http;
 mod gate_http;
 mod hook_calls_http;

@@ -269,7 +269,7 @@ async fn what_has_no_form_is_no_try() {
     desk.post("task-classes", json!({ "id": "listed", "models": list })).await.made();
     desk.routing(json!({ "mode": "enforce", "defaultTaskClass": "listed" })).await;
     let mut body = chat("auto");
-    body["n"] = json!(2);
+    body["temperature"] = json!(1.5);
     let got = desk.chat_with(&[], &body).await;
     assert_eq!(desk.call_of(&got).await["attempts"].as_array().map(Vec::len), Some(2), "both are told of");
     got.ok();

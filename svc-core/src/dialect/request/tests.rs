@@ -2,6 +2,7 @@
 //! Requests of both shapes: what is wrong with them, what they ask for, what of them goes to a provider.
 
 mod documents;
+mod forms;
 mod hosts;
 mod interjection;
 mod makers;
