@@ -233,8 +233,7 @@ fn served(admitted: &Admitted, demand: &Demand, usage: Option<Usage>) -> Served 
 fn lost(admitted: &Admitted, demand: &Demand) -> Tried {
     let target = admitted.call.target.clone().unwrap();
     let (upstream, provider, model) = (Some(target.upstream), target.provider, target.model);
-    let error = Some("lost".into());
-    let (cost, usage) = (MicroUsd::ZERO, Usage::default());
+    let (error, cost, usage) = (Some("lost".into()), MicroUsd::ZERO, Usage::default());
     let attempt = Attempt { upstream, provider, model, status: None, ms: 1, error, cost, usage, unpriced: false };
     Tried { attempt, used: Some(served(admitted, demand, None)) }
 }
