@@ -2,11 +2,13 @@
 
 use svc_core::state::edge::IntegrationKind;
 use svc_core::state::edge::outbound::{Outbound, Private};
+use svc_core::value::json::Json;
 use svc_http::wire::integration::{self, Guards};
+use svc_http::wire::named::named;
 use svc_http::wire::routing::{self, model, policy, preview, upstream};
 use svc_http::wire::{self, callback, mcp_server, settings};
 
-use super::bodies::{self, Body, told};
+use super::bodies::{self, Body, leads, told};
 
 /// Bodies of providers, models, classes, profiles and routing.
 pub const GATEWAY: &[Body] = &[
@@ -167,12 +169,17 @@ fn guarded<T>(read: impl FnOnce(Guards<'_>) -> T) -> T {
     read(Guards { receivers: &guard, providers: &guard })
 }
 
-/// Bodies of settings, integrations and MCP servers are as in [`bodies::hold`].
+/// Bodies of settings, integrations and MCP servers are as in [`bodies::hold`], and whom an integration names stands where it is said to.
 ///
 /// # Panics
-/// Where one is not.
+/// Where that is not so.
 pub fn workspace(data: &[u8]) {
     bodies::hold(WORKSPACE, data);
+    let Some(body) = data.get(1..) else { return };
+    let Ok(json) = Json::parse(body) else { return };
+    for (path, _) in named(&json, integration::new_ids(body)) {
+        assert!(leads(&json, &path), "{path}");
+    }
 }
 
 /// Bodies of every route.

@@ -3,8 +3,10 @@
 use serde_json::{Value, json};
 use svc_core::refusal::Refusal;
 use svc_core::rules::gate::decide::Choice;
+use svc_core::rules::people::by::{Person, Seat};
 use svc_core::state::people::{Application, ApplicationState};
-use svc_core::value::id::{ApplicationId, PrincipalId, WorkspaceId};
+use svc_core::value::digest::SessionDigest;
+use svc_core::value::id::{AccountId, ApplicationId, PrincipalId, WorkspaceId};
 use svc_core::value::json::Json;
 use svc_core::value::{Id as _, Span};
 use svc_http::wire::application::{self, Known};
@@ -134,7 +136,8 @@ pub fn people(data: &[u8]) {
     let Some(json) = data.get(1..).and_then(|it| Json::parse(it).ok()) else { return };
     let scope = budget::scope_of(&json).map(|_| "scope".to_owned());
     let ids = [agent::IDS, key::IDS, member::IDS, member::TEAM_IDS, budget::IDS].concat();
-    for path in named(&json, &ids).into_iter().map(|(path, _)| path).chain(scope) {
+    let applied = application::named(data.get(1..).unwrap_or_default(), someone());
+    for path in named(&json, &ids).into_iter().chain(applied).map(|(path, _)| path).chain(scope) {
         let top = path.split('.').next().unwrap_or_default();
         assert!(json.get(top).is_some() && leads(&json, &path), "{path}");
     }
@@ -149,6 +152,11 @@ pub fn people(data: &[u8]) {
 #[must_use]
 pub fn people_seeds() -> Vec<Vec<u8>> {
     bodies::seeds(PEOPLE)
+}
+
+fn someone() -> Person {
+    let (account, session) = (AccountId::from_bits(1), SessionDigest::of(&[b"planted".as_slice()]));
+    Person { workspace: WorkspaceId::from_bits(1), principal: asker(), account, seat: Seat::Session(session) }
 }
 
 fn asker() -> PrincipalId {

@@ -16,6 +16,7 @@ use svc_core::value::period::{Zone, date_of};
 use svc_http::wire::actions::Wish;
 use svc_http::wire::approval::Filter;
 use svc_http::wire::evidence::{self, Listing};
+use svc_http::wire::named::named_in_query;
 use svc_http::wire::page::{PAGE_MAX, Page, Query};
 use svc_http::wire::report::{self, Bill};
 use svc_http::wire::routing::list;
@@ -71,6 +72,9 @@ pub fn query(data: &[u8]) {
     let known = ["limit", "cursor"];
     let is_among = pairs.iter().all(|(name, _)| known.contains(&name.as_str()));
     assert!(is_among || Query::among(&uri, &known).finish().is_err(), "what is no parameter is told");
+    for (name, _) in named_in_query(&Query::of(&uri), report::BILL_IDS) {
+        assert!(pairs.iter().any(|(it, _)| *it == name), "{name}");
+    }
     let (said, page) = match read(&uri, workspace) {
         Err(refusal) => {
             is_the_callers(&refusal);
