@@ -341,13 +341,11 @@ def test_both_verifiers_say_the_same_of_a_keys_turn_and_of_a_size():
 
 
 def test_both_verifiers_say_the_same_of_the_turn_of_a_receipts_key():
-    merchant = {"name": "Shop", "domain": f"turn-{secrets.token_hex(6)}.com"}
-    asked = {"type": "payment", "summary": "Buy a stamp", "provenance": [{"source": "user"}]}
-    asked |= {"payment": {"amount": 100, "currency": "EUR", "merchant": merchant}}
-    receipt = post("/v1/actions/authorize", asked, DEV["agentKey"])["receipt"]
-    charge = {"amount": 100, "currency": "EUR", "merchant": {"domain": merchant["domain"]}}
-    assert post("/v1/verify", {"receipt": receipt, "charge": charge})["valid"]
-    bundle = fetch()
+    # The agent of the shared server has few actions left in these minutes.
+    with run.serving("--json") as line:
+        dev = json.loads(line)
+        pay(dev, 100)
+        bundle = fetch("", dev)
     issued = [json.loads(example.b64(it["jws"].split(".")[1]))["iat"] for it in json.loads(bundle)["receipts"]]
     first, last = (reading.datetime.fromtimestamp(pick(issued), reading.timezone.utc) for pick in (min, max))
     own = next(it for it in json.loads(bundle)["keys"] if it["use"] == "receipt")
