@@ -17,8 +17,8 @@ use svc_core::rules::people::by::By;
 use svc_core::rules::people::keys::{CreateKey, NewKey as NewGatewayKey};
 use svc_core::state::gate::ClientSession;
 use svc_core::state::gateway::{
-    Attempt, CacheWrites, Call, CallEnd, Cell, DIFFERENCES_MAX, DayOfModel, Demand, Dialect, OutputBound, Prices,
-    Received, Routing, Service, Sums, Task, TaskStatus, TokenPrices, Usage, Yield, Yields,
+    Attempt, Call, CallEnd, Cell, DIFFERENCES_MAX, DayOfModel, Demand, Dialect, OutputBound, Prices, Received, Routing,
+    Service, Sums, Task, TaskStatus, TokenPrices, Usage, Yield, Yields,
 };
 use svc_core::state::people::{DataLoss, KeyScope, Plans};
 use svc_core::store::Row as _;
@@ -180,34 +180,7 @@ impl Office {
 
 /// A question of forty bytes.
 fn demand(model: &str) -> Demand {
-    Demand {
-        dialect: Dialect::Chat,
-        model: model.into(),
-        stream: false,
-        text_bytes: 40,
-        images: 0,
-        pages: 0,
-        pages_likely: 0,
-        audio_seconds: 0,
-        output: OutputBound { tokens: Some(100_000), likely: None },
-        predicted_bytes: 0,
-        answers: 1,
-        cache: CacheWrites::default(),
-        spoken: false,
-        drawn: false,
-        server_tools: BTreeMap::new(),
-        sums_up: false,
-        service_tier: None,
-        speed: None,
-        other_models: None,
-        kept_by: Vec::new(),
-        names_providers: None,
-        inference_geo: None,
-        needs: BTreeSet::new(),
-        no_form_in: None,
-        tool_results: Vec::new(),
-        digest: Digest::of(model),
-    }
+    Demand::plain(model, 40, OutputBound { tokens: Some(100_000), likely: None })
 }
 
 fn used(input: u64) -> Usage {

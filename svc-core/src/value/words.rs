@@ -1,10 +1,30 @@
-//! The words for what holds more than its word: one table for each such enum.
+//! The words for the values of enums: one table for each.
 //!
-//! An enum without members lists its values as `ALL`, and each of them says its word; one whose variants hold something has no such list.
+//! An enum whose variants hold nothing lists its values as `ALL`, and each of them says its word; one whose variants hold something lists
+//! its words alone.
 
-/// Gives an enum `WORDS`, everything that it may be called, and the method that says what one is called. A variant that the table does
-/// not have does not build, and one that it has stands wherever the words are listed.
+/// Gives an enum without members `ALL`, `parse` and `as_str`, and one with members `WORDS`, everything that it may be called, and the
+/// method that says what one is called. A variant that the table does not have does not build, and one that it has stands wherever
+/// the words are listed.
 macro_rules! words {
+    ($name:ident; $($variant:ident $word:literal;)+) => {
+        impl $name {
+            /// Every value.
+            pub const ALL: [Self; [$($word),+].len()] = [$(Self::$variant),+];
+
+            /// The value with this word.
+            #[must_use]
+            pub fn parse(word: &str) -> Option<Self> {
+                Self::ALL.into_iter().find(|it| it.as_str() == word)
+            }
+
+            /// The word for it.
+            #[must_use]
+            pub const fn as_str(self) -> &'static str {
+                match self { $(Self::$variant => $word,)+ }
+            }
+        }
+    };
     ($(#[$doc:meta])* $name:ident::$call:ident; $($($variant:ident)|+ $word:literal;)+) => {
         impl $name {
             /// Every word for one.

@@ -14,12 +14,11 @@ use svc_core::rules::gateway::upstreams;
 use svc_core::rules::people::by::By;
 use svc_core::rules::people::keys::{CreateKey, NewKey};
 use svc_core::state::gateway::{
-    BudgetPeriod, BudgetScope, CacheWrites, CallEnd, Demand, Dialect, Ladder, Mode, OutputBound, Prices, Received,
-    Rung, Service, Step, TokenPrices, Usage,
+    BudgetPeriod, BudgetScope, CallEnd, Demand, Dialect, Ladder, Mode, OutputBound, Prices, Received, Rung, Service,
+    Step, TokenPrices, Usage,
 };
 use svc_core::state::people::{DataLoss, KeyScope, Plans};
 use svc_core::value::MicroUsd;
-use svc_core::value::digest::Digest;
 use svc_core::value::id::{UpstreamId, WorkspaceId};
 use svc_core::value::text::{ClassId, ModelName, TaskId, UpstreamName, UrlText};
 
@@ -118,32 +117,5 @@ pub(super) fn finish(admitted: &Admitted, percent: Option<u8>) -> FinishCall {
 
 /// A question of forty bytes that may be answered with so many tokens.
 fn demand(tokens: u64) -> Demand {
-    Demand {
-        dialect: Dialect::Chat,
-        model: MODEL.into(),
-        stream: false,
-        text_bytes: 40,
-        images: 0,
-        pages: 0,
-        pages_likely: 0,
-        audio_seconds: 0,
-        output: OutputBound { tokens: Some(tokens), likely: None },
-        predicted_bytes: 0,
-        answers: 1,
-        cache: CacheWrites::default(),
-        spoken: false,
-        drawn: false,
-        server_tools: BTreeMap::new(),
-        sums_up: false,
-        service_tier: None,
-        speed: None,
-        other_models: None,
-        kept_by: Vec::new(),
-        names_providers: None,
-        inference_geo: None,
-        no_form_in: None,
-        needs: BTreeSet::new(),
-        tool_results: Vec::new(),
-        digest: Digest::of(MODEL),
-    }
+    Demand::plain(MODEL, 40, OutputBound { tokens: Some(tokens), likely: None })
 }

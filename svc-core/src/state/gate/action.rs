@@ -21,6 +21,7 @@ use crate::value::id::{
 };
 use crate::value::link::{Index, Link, Linked};
 use crate::value::text::{Label, SessionId, Summary, UrlText};
+use crate::value::words::words;
 use crate::value::{Id, Span, Timestamp};
 
 /// How long after its receipt expired an unsettled action is posted by itself.
@@ -341,41 +342,17 @@ pub enum Status {
     Cancelled,
 }
 
-impl Status {
-    /// Every status.
-    pub const ALL: [Self; 9] = [
-        Self::Pending,
-        Self::Allowed,
-        Self::Denied,
-        Self::Expired,
-        Self::Revoked,
-        Self::Lapsed,
-        Self::Completed,
-        Self::Failed,
-        Self::Cancelled,
-    ];
-
-    /// The status with this word.
-    #[must_use]
-    pub fn parse(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|it| it.as_str() == word)
-    }
-
-    /// The word on the wire.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Pending => "pending",
-            Self::Allowed => "allowed",
-            Self::Denied => "denied",
-            Self::Expired => "expired",
-            Self::Revoked => "revoked",
-            Self::Lapsed => "lapsed",
-            Self::Completed => "completed",
-            Self::Failed => "failed",
-            Self::Cancelled => "cancelled",
-        }
-    }
+words! {
+    Status;
+    Pending "pending";
+    Allowed "allowed";
+    Denied "denied";
+    Expired "expired";
+    Revoked "revoked";
+    Lapsed "lapsed";
+    Completed "completed";
+    Failed "failed";
+    Cancelled "cancelled";
 }
 
 /// What an agent is to do.

@@ -16,6 +16,7 @@ use crate::value::id::{AgentId, MandateVersionId};
 use crate::value::link::{Index, Link, Linked, Order};
 use crate::value::period::Period;
 use crate::value::text::Label;
+use crate::value::words::words;
 use crate::value::{Id, SAFE_MAX, Timestamp};
 
 /// One version of a mandate.
@@ -251,24 +252,10 @@ pub enum OnLimit {
     Deny,
 }
 
-impl OnLimit {
-    /// Both.
-    pub const ALL: [Self; 2] = [Self::Deny, Self::Ask];
-
-    /// The one with this word.
-    #[must_use]
-    pub fn parse(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|it| it.as_str() == word)
-    }
-
-    /// The word for it.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Deny => "deny",
-            Self::Ask => "ask",
-        }
-    }
+words! {
+    OnLimit;
+    Deny "deny";
+    Ask "ask";
 }
 
 /// Who may be paid.
@@ -325,24 +312,10 @@ pub enum Duplicates {
     Record,
 }
 
-impl Duplicates {
-    /// Both.
-    pub const ALL: [Self; 2] = [Self::Ask, Self::Record];
-
-    /// The one with this word.
-    #[must_use]
-    pub fn parse(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|it| it.as_str() == word)
-    }
-
-    /// The word for it.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Ask => "ask",
-            Self::Record => "record",
-        }
-    }
+words! {
+    Duplicates;
+    Ask "ask";
+    Record "record";
 }
 
 /// Where a mandate stands.

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::catalogue::Capability;
 use crate::value::digest::Digest;
+use crate::value::words::words;
 
 /// The two shapes of model traffic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -17,24 +18,10 @@ pub enum Dialect {
     Messages,
 }
 
-impl Dialect {
-    /// Both shapes.
-    pub const ALL: [Self; 2] = [Self::Chat, Self::Messages];
-
-    /// The shape with this word.
-    #[must_use]
-    pub fn parse(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|it| it.as_str() == word)
-    }
-
-    /// The word for it.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Chat => "chat",
-            Self::Messages => "messages",
-        }
-    }
+words! {
+    Dialect;
+    Chat "chat";
+    Messages "messages";
 }
 
 /// A request for a model's work, as far as deciding on it goes.
@@ -192,12 +179,11 @@ impl Demand {
     pub fn is_priced_elsewhere_at(&self, shape: Dialect) -> bool {
         self.leaves_model_to(shape) || self.names_providers_at(shape)
     }
-}
 
-#[cfg(test)]
-impl Demand {
-    /// A plain question of so many bytes, in the chat shape, that wants at most a hundred tokens: tests change what they are about.
-    pub(crate) fn plain(model: &str, text_bytes: u64) -> Self {
+    /// A plain question of so many bytes, in the chat shape, whose answer is bounded by `output`: it needs, names and keeps nothing, and has a
+    /// form everywhere. Where there is no request to read, what it is about is changed in it.
+    #[must_use]
+    pub fn plain(model: &str, text_bytes: u64, output: OutputBound) -> Self {
         Self {
             dialect: Dialect::Chat,
             model: model.into(),
@@ -207,7 +193,7 @@ impl Demand {
             pages: 0,
             pages_likely: 0,
             audio_seconds: 0,
-            output: OutputBound { tokens: Some(100), likely: None },
+            output,
             predicted_bytes: 0,
             answers: 1,
             cache: CacheWrites::default(),

@@ -9,6 +9,7 @@ use crate::state::people::Maker;
 use crate::value::id::{ProfileId, WorkspaceId};
 use crate::value::link::{Link, Linked};
 use crate::value::text::{ClassId, Label, Source};
+use crate::value::words::words;
 use crate::value::{MicroUsd, Timestamp};
 
 /// Whether routing and budgets act or only tell.
@@ -22,24 +23,10 @@ pub enum Mode {
     Enforce,
 }
 
-impl Mode {
-    /// Both modes.
-    pub const ALL: [Self; 2] = [Self::Shadow, Self::Enforce];
-
-    /// The mode with this word.
-    #[must_use]
-    pub fn parse(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|it| it.as_str() == word)
-    }
-
-    /// The word for it.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Shadow => "shadow",
-            Self::Enforce => "enforce",
-        }
-    }
+words! {
+    Mode;
+    Shadow "shadow";
+    Enforce "enforce";
 }
 
 /// What a choice among models is to favour.

@@ -1,12 +1,9 @@
 //! What the router would choose, and why (CONTRACT part 2, "Route preview").
 
-use std::collections::BTreeMap;
-
 use serde_json::{Value, json};
 use svc_core::refusal::Refusal;
 use svc_core::state::gateway::route::{Candidate, Choice, Relaxation};
-use svc_core::state::gateway::{CacheWrites, Demand, Dialect, Objective, OutputBound};
-use svc_core::value::digest::Digest;
+use svc_core::state::gateway::{Demand, Objective, OutputBound};
 use svc_core::value::json::Json;
 
 use super::super::{Fields, parse_or_empty, text, truth};
@@ -60,32 +57,13 @@ pub fn read(body: &[u8], header: Option<&[u8]>) -> Result<Asked, Refusal> {
         }
     };
     let demand = Demand {
-        dialect: Dialect::Chat,
-        model: model.as_deref().unwrap_or_default().into(),
         stream,
-        text_bytes: input_tokens,
-        images: 0,
-        pages: 0,
-        pages_likely: 0,
-        audio_seconds: 0,
-        output: OutputBound { tokens: output, likely: Some(TOKENS) },
-        predicted_bytes: 0,
-        answers: 1,
-        cache: CacheWrites::default(),
-        spoken: false,
-        drawn: false,
-        server_tools: BTreeMap::new(),
-        sums_up: false,
-        service_tier: None,
-        speed: None,
-        other_models: None,
-        kept_by: Vec::new(),
-        names_providers: None,
-        inference_geo: None,
         needs: needs.into_iter().collect(),
-        no_form_in: None,
-        tool_results: Vec::new(),
-        digest: Digest::of(b""),
+        ..Demand::plain(
+            model.as_deref().unwrap_or_default(),
+            input_tokens,
+            OutputBound { tokens: output, likely: Some(TOKENS) },
+        )
     };
     let oversight = said || acknowledged;
     fields.finish(Some(Asked { class, objective, model, input_tokens, oversight, demand }))

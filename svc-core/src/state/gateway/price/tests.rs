@@ -71,7 +71,7 @@ fn model(prices: Prices) -> Model {
 }
 
 fn demand() -> Demand {
-    Demand::plain("m", 1_000)
+    Demand::plain("m", 1_000, OutputBound { tokens: Some(100), likely: None })
 }
 
 /// What a call costs, reckoned here from lists: thousand-million-fold micros in one sum, and a remainder that rounds up.

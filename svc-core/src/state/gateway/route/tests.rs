@@ -177,7 +177,7 @@ fn prices(token: u64, tools: impl IntoIterator<Item = Box<str>>) -> Prices {
 }
 
 fn demand() -> Demand {
-    Demand::plain("any", 4_000)
+    Demand::plain("any", 4_000, OutputBound { tokens: Some(100), likely: None })
 }
 
 fn class(constraints: Constraints) -> TaskClass {
