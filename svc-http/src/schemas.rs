@@ -34,6 +34,7 @@ use svc_core::state::people::Purpose;
 
 use crate::wire::callback::CallbackState;
 
+pub(crate) use gateway::task_id;
 pub(crate) use routing::class_id;
 
 /// Every schema by its name.
@@ -533,7 +534,7 @@ fn word_or_null(words: &[&str]) -> Value {
     json!({ "oneOf": [{ "type": "string", "enum": words }, { "type": "null" }] })
 }
 
-fn with_description(mut schema: Value, description: &str) -> Value {
+pub(crate) fn with_description(mut schema: Value, description: &str) -> Value {
     if let Some(members) = schema.as_object_mut() {
         members.insert("description".to_owned(), json!(description));
     }

@@ -10,6 +10,7 @@ pub mod approval;
 pub mod budget;
 pub mod call;
 pub mod callback;
+pub mod calls;
 pub mod connection;
 pub mod decision;
 pub mod delivery;

@@ -82,12 +82,47 @@ def spend(chromium, dev, cookie):
         dialog.wait_for(state="detached")
         assert page.url == at(dev, "/spend/calls"), page.url
         page.get_by_role("link", name="Tasks", exact=True).click()
-        page.get_by_text("Accepted").wait_for()
+        page.get_by_role("table").get_by_text("Accepted").wait_for()
         page.goto(at(dev, "/spend?period=own&from=2026-01-01&to=2020-01-01"))
         page.get_by_text("The last day is before the first.").wait_for()
         approving.says(page, "alert", "Correct what is marked above: To.")
         page.get_by_label("Period", exact=True).select_option("")
         page.get_by_role("img", name="What models cost").wait_for()
+
+
+def calls_found(chromium, dev, cookie):
+    """From a report's row to its calls, by what they were on from there, and from a task to its own; what nothing is found by says so."""
+    with tabs.console(chromium, dev, cookie, "/spend?by=model&period=7") as page:
+        page.get_by_role("link", name="2 calls of demo/demo-large").click()
+        rows = page.get_by_role("table", name="Calls, newest first").locator("tbody tr")
+        page.get_by_role("button", name="Look again").wait_for()
+        rows.nth(1).wait_for()
+        assert rows.count() == 2 and "model=demo%2Fdemo-large" in page.url and "since=" in page.url, (rows.count(), page.url)
+        page.get_by_label("End", exact=True).select_option("refused")
+        page.get_by_text("Nothing of this kind.").wait_for()
+        page.get_by_label("End", exact=True).select_option("done")
+        rows.nth(1).wait_for()
+        page.get_by_label("Model", exact=True).fill("demo-small")
+        page.get_by_label("Model", exact=True).press("Enter")
+        rows.filter(has_text="demo-messages/demo-small").first.wait_for()
+        assert rows.count() == 1, rows.all_inner_texts()
+        page.get_by_label("Model", exact=True).fill("no name")
+        page.get_by_label("Model", exact=True).press("Enter")
+        approving.says(page, "alert", "Correct what is marked above: Model.")
+        page.get_by_role("link", name="Show everything").click()
+        rows.nth(2).wait_for()
+        assert "period=7" in page.url and "model=" not in page.url, page.url
+        page.get_by_role("link", name="Tasks", exact=True).click()
+        tasks = page.get_by_role("table").locator("tbody tr")
+        tasks.nth(2).wait_for()
+        page.get_by_label("Outcome", exact=True).select_option("accepted")
+        page.wait_for_url("**outcome=accepted")
+        tasks.nth(1).wait_for(state="detached")
+        tasks.get_by_role("link", name="1 call of tsk_").click()
+        rows.first.wait_for()
+        assert rows.count() == 1 and page.get_by_label("Task", exact=True).input_value().startswith("tsk_"), page.url
+        page.goto(at(dev, "/spend/calls?since=2026-01-02&until=2026-01-01"))
+        page.get_by_text("The last day is before the first.").wait_for()
 
 
 def budget_by_keyboard(chromium, dev, cookie):
@@ -444,6 +479,7 @@ def test_the_console_tells_of_money_and_models():
         cookie = person.sign_in(dev)
         empty(chromium, dev, cookie)
         spend(chromium, dev, cookie)
+        calls_found(chromium, dev, cookie)
         budget = budget_by_keyboard(chromium, dev, cookie)
         budget_changes(chromium, dev, cookie, budget)
         providers(chromium, dev, cookie)

@@ -72,7 +72,7 @@ function Whole({ agent, again }) {
         ]} /></section>
     </div>
     <${Mandates} agent=${agent} again=${again} />
-    ${may("ReadActions") && html`<section class="card" aria-labelledby="lately"><header><h2 id="lately">Lately</h2><a href=${`${at(wid, "activity")}?agentId=${agent.id}`}>All of its activity</a></header>
+    ${may("ReadActions") && html`<section class="card" aria-labelledby="lately"><header><h2 id="lately">Lately</h2><a href=${`${at(wid, "activity")}?agentId=${agent.id}`}>All of its activity</a>${may("ReadReports") && html`<a href=${`${at(wid, "spend", "calls")}?agentId=${agent.id}`}>Its model calls</a>`}</header>
       <${Shown} of=${actions}>${(/** @type {any[]} */ items) => (items.length ? html`<${Actions} items=${items} isOne />` : html`<${Empty} title="It has asked for nothing yet."><p>Its first action appears here by itself.</p><//>`)}<//></section>`}
     ${may("AgentKeys") && html`<${Keys} agent=${agent} />`}
     ${act === "freeze" && html`<${Freeze} agent=${agent} close=${close} done=${done} />`}

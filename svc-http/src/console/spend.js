@@ -41,7 +41,7 @@ export function Page({ item = "", query }) {
 /** @param {{ of: string, query: Record<string, string> }} props */
 function View({ of, query }) {
   if (of === "calls") return html`<${Calls} query=${query} />`;
-  if (of === "tasks") return html`<${Tasks} />`;
+  if (of === "tasks") return html`<${Tasks} query=${query} />`;
   if (of === "yield") return html`<${Yield} query=${query} />`;
   return of === "waste" ? html`<${Waste} query=${query} />` : html`<${Spend} query=${query} />`;
 }
@@ -128,7 +128,7 @@ function Spent({ of: { rows, totals, from, to }, by, query }) {
   const columns = [
     { title: title(by), cell: (/** @type {any} */ it) => html`<${Of} by=${by} of=${it} />` },
     { title: "Models", cell: (/** @type {any} */ it) => html`<${Dollars} micros=${it.costMicros} />${it.estimatedMicros > 0 && html` <small>of it <${Dollars} micros=${it.estimatedMicros} /> estimated</small>`}<${Share} value=${it.costMicros} most=${most} />` },
-    { title: "Calls", kind: "end", cell: (/** @type {any} */ it) => html`<span class="number">${it.calls.toLocaleString("en")}</span>${it.unpricedCalls > 0 && html`<br /><${Badge} kind="waits">${it.unpricedCalls} without a price<//>`}` },
+    { title: "Calls", kind: "end", cell: (/** @type {any} */ it) => html`<${Called} by=${by} of=${it} query=${query} />${it.unpricedCalls > 0 && html`<br /><${Badge} kind="waits">${it.unpricedCalls} without a price<//>`}` },
     { title: "Tokens", cell: (/** @type {any} */ it) => html`<${Tokens} of=${it.usage} />` },
     { title: "Payments", cell: (/** @type {any} */ it) => html`<${Paid} of=${it.payments} />` },
   ];
@@ -136,6 +136,20 @@ function Spent({ of: { rows, totals, from, to }, by, query }) {
     ${hasUnpriced && html`<${Unpriced} n=${totals.unpricedCalls} />`}
     ${by === "day" && html`<section class="card" aria-labelledby="days"><header><h2 id="days">Day by day</h2></header><${OverDays} rows=${rows} from=${from} to=${to} query=${query} /></section>`}
     <${Table} caption=${`Spend by ${title(by).toLowerCase()}`} columns=${columns} rows=${rows} rowKey=${(/** @type {any} */ it) => it.key ?? ""} />`;
+}
+
+// By what calls are found that a row of a report counts.
+const FOUND = /** @type {Record<string, string>} */ ({ agent: "agentId", principal: "principalId", team: "teamId", model: "model", taskClass: "taskClass", key: "keyId" });
+
+/** How many calls a row counts, with the way to them. @param {{ by: string, of: any, query: Record<string, string> }} props */
+function Called({ by, of: { key, name, calls }, query }) {
+  const { wid, may, zone } = usePlace();
+  const many = html`<span class="number">${calls.toLocaleString("en")}</span>`;
+  if (!calls || key === null || !may("ReadReports")) return many;
+  const { from, to } = by === "day" ? { from: key, to: key } : daysOf(query, zone);
+  const filter = by === "day" ? {} : { [FOUND[by] ?? ""]: key };
+  const href = at(wid, "spend", "calls") + asQuery({ ...query, ...filter, since: from, until: to });
+  return html`<a href=${href} aria-label=${`${count(calls, "call")} of ${name || key}`}>${many}</a>`;
 }
 
 /** @param {{ of: any }} props */

@@ -11,6 +11,7 @@ use svc_core::state::gateway::Objective;
 
 use crate::routes::{self, Auth, EvidenceOp, Op, ReportsOp, Route, RoutingOp};
 use crate::schemas;
+use crate::wire::calls;
 use crate::wire::oauth::SCOPE;
 use crate::wire::page::{PAGE_DEFAULT, PAGE_MAX};
 use crate::wire::report::ReportBy;
@@ -119,6 +120,16 @@ fn anywhere(name: &str) -> Option<Value> {
         "status" => words(Status::ALL.map(Status::as_str)),
         "type" => told("A type of actions."),
         "agentId" => schemas::id("agt_"),
+        "principalId" => schemas::id("prp_"),
+        "teamId" => schemas::id("team_"),
+        "keyId" => schemas::id("key_"),
+        "taskClass" => schemas::class_id(),
+        "taskId" => schemas::task_id(),
+        "model" => {
+            json!({ "type": "string", "pattern": "^[!-~]{1,241}$", "description": "The model that they went to: as `provider/model`, or at whichever provider." })
+        }
+        "end" => words(calls::ends()),
+        "outcome" => words(calls::outcomes()),
         "about" => told("An id that the records name: what they are of, who did it, or in what they tell."),
         "upstreamId" => schemas::id("ups_"),
         "from" | "to" => {
@@ -202,11 +213,9 @@ fn in_header(op: Op, name: &str) -> (&'static str, Option<Value>) {
             "description": "What the choice among models is to favour.",
         }),
         "x-svc-task-class" => text(64, "The class of the task."),
-        "x-svc-task-id" => json!({
-            "type": "string",
-            "pattern": "^tsk_[A-Za-z0-9_-]{1,64}$",
-            "description": "The task that the call is part of; without it one is made.",
-        }),
+        "x-svc-task-id" => {
+            schemas::with_description(schemas::task_id(), "The task that the call is part of; without it one is made.")
+        }
         _ => return ("", None),
     };
     ("", Some(schema))

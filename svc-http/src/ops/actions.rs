@@ -164,11 +164,9 @@ impl Walk {
         let chunk = (2 * CHUNK / ranges.len().max(1)).clamp(8, CHUNK);
         let lists = ranges.into_iter().map(|(index, prefix)| List {
             range: Range {
-                from: wish.from.map_or(0, |it| ulid_bits(it, 0)),
-                until: wish.to.map_or(u128::MAX, |it| ulid_bits(it, 0)),
                 after: wish.page.after,
                 newest_first: true,
-                ..Range::all(index, prefix, chunk)
+                ..wish.span.of(Range::all(index, prefix, chunk), |it| ulid_bits(it, 0))
             },
             ahead: VecDeque::new(),
             over: false,

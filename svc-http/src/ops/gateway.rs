@@ -2,6 +2,7 @@
 
 mod asked;
 mod counted;
+mod lists;
 mod metered;
 mod noted;
 mod notes;
@@ -24,10 +25,7 @@ use svc_core::rules::gateway::show::call_of;
 use svc_core::state::gateway::route::Choice;
 use svc_core::state::gateway::{Demand, Dialect, likely_input};
 use svc_core::state::people::DataLoss;
-use svc_core::store::{Found, Range, Record};
-use svc_core::value::Id as _;
 use svc_core::value::id::{CallId, UpstreamId};
-use svc_core::value::link::Index;
 use svc_core::value::text::ModelName;
 
 use self::asked::Asked;
@@ -43,7 +41,6 @@ use crate::answer::Answer;
 use crate::dispatch::Call;
 use crate::routes::GatewayOp;
 use crate::wire;
-use crate::wire::page::Query;
 
 /// Answers one of these routes.
 pub(super) async fn answer(
@@ -53,8 +50,8 @@ pub(super) async fn answer(
     call: &Call,
 ) -> Result<Answer, Refusal> {
     let key = match op {
-        GatewayOp::Calls => return list(service, caller, call, Index::CallsOf),
-        GatewayOp::Tasks => return list(service, caller, call, Index::TasksOf),
+        GatewayOp::Calls => return lists::calls(service, caller, call).await,
+        GatewayOp::Tasks => return lists::tasks(service, caller, call).await,
         GatewayOp::Chat | GatewayOp::Messages | GatewayOp::CountTokens | GatewayOp::Outcome | GatewayOp::Call => {
             caller.payer()?
         }
@@ -106,24 +103,6 @@ impl GateService {
     async fn fault_of(&self, key: &CallKey, op: GatewayOp, fault: Refusal) -> Refusal {
         self.may(key, op).await.err().unwrap_or(fault)
     }
-}
-
-/// Calls or tasks of a workspace, newest first.
-fn list(service: &GateService, caller: &Caller, call: &Call, index: Index) -> Result<Answer, Refusal> {
-    let (_, workspace) = caller.by()?;
-    let mut query = Query::among(&call.uri, call.route.query);
-    let page = query.page(index.name(), workspace);
-    query.finish()?;
-    let range = Range { newest_first: true, ..Range::all(index, workspace.bits(), 0) };
-    let found = service.scan(&page.of(range))?;
-    let item = |found: &Found| {
-        Ok(match found.row.record.as_ref() {
-            Some(Record::Call(it)) => Some(wire::call::item(it)),
-            Some(Record::Task(it)) => Some(wire::outcome::item(it)),
-            _ => None,
-        })
-    };
-    Ok(Answer::json(page.answer(&found, item)?))
 }
 
 /// Carries a call to a model and its answer back.

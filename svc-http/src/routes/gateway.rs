@@ -4,7 +4,7 @@ use http::Method;
 use svc_core::refusal::Kind;
 use svc_core::state::people::Right;
 
-use super::{Auth, BodyMax, CONSOLE, Content, Limit, OPEN, Op, PAGE, Route, Shape};
+use super::{Auth, BodyMax, CONSOLE, Content, Limit, OPEN, Op, Route, Shape};
 
 /// What these routes do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -56,6 +56,26 @@ const CALL_HEADERS: &[&str] = &[
     "x-svc-dry-run",
     "te",
 ];
+
+/// What model calls are asked for by.
+const CALLS: &[&str] = &[
+    "limit",
+    "cursor",
+    "agentId",
+    "principalId",
+    "teamId",
+    "keyId",
+    "taskClass",
+    "taskId",
+    "model",
+    "end",
+    "from",
+    "to",
+];
+
+/// What tasks are asked for by.
+const TASKS: &[&str] =
+    &["limit", "cursor", "agentId", "principalId", "teamId", "keyId", "taskClass", "outcome", "from", "to"];
 
 const MODEL: Route = Route {
     method: Method::POST,
@@ -125,16 +145,16 @@ pub(super) const ROUTES: &[Route] = &[
         op: Op::Gateway(GatewayOp::Calls),
         path: "/api/w/{wid}/calls",
         content: Content::Json("Calls"),
-        query: PAGE,
-        summary: "Model calls of the workspace, newest first",
+        query: CALLS,
+        summary: "Model calls of the workspace, newest first; a filtered page may hold few items and still have a next one",
         ..READ
     },
     Route {
         op: Op::Gateway(GatewayOp::Tasks),
         path: "/api/w/{wid}/tasks",
         content: Content::Json("Tasks"),
-        query: PAGE,
-        summary: "Tasks that model calls served, newest first",
+        query: TASKS,
+        summary: "Tasks that model calls served, newest first; a filtered page may hold few items and still have a next one",
         ..READ
     },
 ];

@@ -99,7 +99,7 @@ fn outcome_report() -> Value {
     json!({
         "type": "object",
         "required": ["taskId", "status"],
-        "properties": { "taskId": { "type": "string", "pattern": "^tsk_[A-Za-z0-9_-]{1,64}$" }, "status": status() },
+        "properties": { "taskId": task_id(), "status": status() },
     })
 }
 
@@ -184,6 +184,11 @@ fn attempt() -> Value {
             "unpriced": { "type": "boolean", "description": "Something that it may have used has no price." },
         },
     })
+}
+
+/// The id of a task, as clients may give one.
+pub(crate) fn task_id() -> Value {
+    json!({ "type": "string", "pattern": "^tsk_[A-Za-z0-9_-]{1,64}$" })
 }
 
 fn task() -> Value {

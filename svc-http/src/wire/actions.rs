@@ -2,12 +2,11 @@
 
 use svc_core::refusal::{FieldError, Refusal};
 use svc_core::state::gate::{Action, ActionKind, Status};
-use svc_core::value::Timestamp;
 use svc_core::value::id::{AgentId, WorkspaceId};
 use svc_core::value::period::Zone;
 use svc_core::value::text::Note;
 
-use super::page::{Page, Query};
+use super::page::{Page, Query, Span};
 use super::{Fields, parse, text};
 
 /// Which actions are asked for.
@@ -19,10 +18,8 @@ pub struct Wish {
     pub status: Option<Status>,
     /// Of this type.
     pub kind: Option<ActionKind>,
-    /// Asked at this instant or later.
-    pub from: Option<Timestamp>,
-    /// Asked before this instant.
-    pub to: Option<Timestamp>,
+    /// Asked in this time.
+    pub span: Span,
     /// Which part of them.
     pub page: Page,
 }
@@ -39,14 +36,10 @@ impl Wish {
             Status::parse(it).ok_or_else(|| format!("must be one of {}", words()))
         });
         let kind = query.take("type", |it| ActionKind::parse(it).map_err(|unknown| unknown.message.to_string()));
-        let from = query.moment("from", zone);
-        let to = query.moment("to", zone);
-        if from.zip(to).is_some_and(|(from, to)| from >= to) {
-            query.fault("to", "must be later than `from`");
-        }
+        let span = query.span(zone);
         let page = query.page("actions", workspace);
         query.finish()?;
-        Ok(Self { agent, status, kind, from, to, page })
+        Ok(Self { agent, status, kind, span, page })
     }
 
     /// Whether an action is asked for, as far as its own row tells.

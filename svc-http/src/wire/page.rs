@@ -85,6 +85,15 @@ impl Query {
         })
     }
 
+    /// `from` and `to`, of which the second is the later.
+    pub fn span(&mut self, zone: &Zone) -> Span {
+        let span = Span { from: self.moment("from", zone), to: self.moment("to", zone) };
+        if span.from.zip(span.to).is_some_and(|(from, to)| from >= to) {
+            self.fault("to", "must be later than `from`");
+        }
+        span
+    }
+
     /// Notes every parameter that is none of `names`.
     fn only(&mut self, names: &[&str]) {
         let known = names.iter().map(|it| format!("`{it}`")).collect::<Vec<_>>().join(", ");
@@ -139,6 +148,21 @@ impl Query {
         }
         let digest: [u8; 32] = hash.finalize().into();
         digest.first_chunk().copied().unwrap_or_default()
+    }
+}
+
+/// From an instant on, up to another; where one is missing, without that bound.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Span {
+    from: Option<Timestamp>,
+    to: Option<Timestamp>,
+}
+
+impl Span {
+    /// The part of `range` that lies in it, where `order` is the first place of an instant.
+    #[must_use]
+    pub fn of(self, range: Range, order: impl Fn(Timestamp) -> u128) -> Range {
+        Range { from: self.from.map_or(range.from, &order), until: self.to.map_or(range.until, &order), ..range }
     }
 }
 

@@ -16,6 +16,7 @@ mod applications_http;
 mod approvals_http;
 mod aside_http;
 mod budgets_http;
+mod call_lists_http;
 mod callbacks_http;
 mod calls_http;
 mod code_host_http;

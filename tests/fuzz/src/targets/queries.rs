@@ -15,6 +15,7 @@ use svc_core::value::json::Json;
 use svc_core::value::period::{Zone, date_of};
 use svc_http::wire::actions::Wish;
 use svc_http::wire::approval::Filter;
+use svc_http::wire::calls::{CallWish, TaskWish};
 use svc_http::wire::evidence::{self, Listing};
 use svc_http::wire::named::named_in_query;
 use svc_http::wire::page::{PAGE_MAX, Page, Query};
@@ -38,7 +39,7 @@ const READERS: &[Reader] = &[
     |uri, workspace, zone| {
         listed(
             Wish::read(Query::of(uri), workspace, zone)
-                .map(|it| (format!("{:?}", (it.agent, it.status, &it.kind, it.from, it.to, it.page.limit)), it.page)),
+                .map(|it| (format!("{:?}", (it.agent, it.status, &it.kind, it.span, it.page.limit)), it.page)),
         )
     },
     |uri, workspace, zone| {
@@ -54,6 +55,12 @@ const READERS: &[Reader] = &[
         let page = query.page("approvals", workspace);
         query.finish()?;
         Ok((format!("{filter:?}"), Some(page)))
+    },
+    |uri, workspace, zone| {
+        listed(CallWish::read(Query::of(uri), workspace, zone).map(|it| (format!("{it:?}"), it.page)))
+    },
+    |uri, workspace, zone| {
+        listed(TaskWish::read(Query::of(uri), workspace, zone).map(|it| (format!("{it:?}"), it.page)))
     },
 ];
 
@@ -137,6 +144,10 @@ pub fn query_seeds() -> Vec<Vec<u8>> {
         "\u{5}limit=1000",
         "\u{6}state=waiting&kind=action&agentId=agt_01K6FN0001000000000000000A&limit=%31",
         "\u{6}state=&state=x&%ff=%zz&+=",
+        "\u{7}agentId=agt_01K6FN0001000000000000000A&model=one/large&end=running&taskId=tsk_1&from=2026-10-01&limit=2",
+        "\u{7}taskClass=a..b&end=over&model=&keyId=x",
+        "\u{8}principalId=prp_01K6FN0001000000000000000A&taskClass=code.review&outcome=unreported&to=2026-10-02",
+        "\u{8}outcome=done&from=2026-10-02&to=2026-10-01",
     ])
 }
 
