@@ -42,7 +42,11 @@ pub const X_SVC_ENFORCEMENT: HeaderName = HeaderName::from_static("x-svc-enforce
 pub const X_SVC_COST_MICROS: HeaderName = HeaderName::from_static("x-svc-cost-micros");
 /// What clients of messages-shaped APIs call the id of a request.
 const REQUEST_ID: HeaderName = HeaderName::from_static("request-id");
-/// Keeps clients that repeat a status on their own, as the official SDKs do, from doing so.
+/// Milliseconds after which a client may ask again; those that know it look at it before `retry-after`.
+const RETRY_AFTER_MS: HeaderName = HeaderName::from_static("retry-after-ms");
+/// After so long calls that run may have given back what they hold of a budget, whose period may last for weeks.
+const HELD_AGAIN_MS: u32 = 1_000;
+/// Keeps clients that repeat a status on their own, as the official SDKs do, from doing so, or has them repeat one that they would not.
 const X_SHOULD_RETRY: HeaderName = HeaderName::from_static("x-should-retry");
 /// Seconds that such a client waits before it repeats, at most.
 const RETRY_WITHIN_S: u32 = 60;
@@ -352,6 +356,10 @@ impl Reply {
         }
         if is_repeated_in_vain(refusal) {
             headers.insert(X_SHOULD_RETRY, HeaderValue::from_static("false"));
+        }
+        if matches!(refusal.kind(), Kind::BudgetHeld | Kind::ApprovalHeld) {
+            headers.insert(RETRY_AFTER_MS, HeaderValue::from(HELD_AGAIN_MS));
+            headers.insert(X_SHOULD_RETRY, HeaderValue::from_static("true"));
         }
         if let Some(challenge) = self.challenge(refusal) {
             headers.insert(WWW_AUTHENTICATE, challenge);

@@ -226,9 +226,12 @@ fn responses(route: &Route) -> Map<String, Value> {
         // A page that says what is wrong is a form again.
         let is_form = sets_cookie(route) && route.content == Content::Html;
         let waits = matches!(status, 429 | 503);
-        let is_repeated = matches!(status, 401 | 403 | 409 | 429 | 500) || (status == 502 && calls_model(route));
+        let is_held = matches!(status, 402 | 429) && calls_model(route);
+        let is_repeated =
+            matches!(status, 401 | 403 | 409 | 429 | 500) || is_held || (status == 502 && calls_model(route));
         for (name, is_sent) in [
             ("retry-after", waits),
+            ("retry-after-ms", is_held),
             ("www-authenticate", is_challenged),
             ("set-cookie", is_form),
             ("x-should-retry", is_repeated),
@@ -300,13 +303,14 @@ fn headers() -> Value {
     json!({
         "x-request-id": text("The client's id of the request where it is 1 to 128 of [A-Za-z0-9._-], else a new one."),
         "request-id": text("The same as x-request-id, under the name that clients of messages-shaped APIs look for."),
-        "x-should-retry": text("`false` where clients that repeat such statuses on their own, as the official SDKs do, would do so in vain, or do twice what may be done already."),
+        "x-should-retry": text("`false` where clients that repeat such statuses on their own, as the official SDKs do, would do so in vain, or do twice what may be done already; `true` where calls that run hold what is left of a budget, and may soon have given it back."),
         "svc-version": text("The version of this interface, a date."),
         "traceparent": text("W3C trace context: the request's trace under a new parent id, or a new trace."),
         "ratelimit-limit": number("Requests a minute."),
         "ratelimit-remaining": number("Requests that may follow at once."),
         "ratelimit-reset": number("Seconds until the rate is unused again."),
         "retry-after": number("Seconds to wait before asking again."),
+        "retry-after-ms": number("Milliseconds after which calls that run may have given back what they hold of a budget: `retry-after` says when its period ends."),
         "www-authenticate": text("The scheme of the credential that is missing."),
         "idempotent-replayed": text("`true` where the answer repeats an earlier one."),
         "etag": text("Which file it is, for `if-none-match`."),

@@ -452,6 +452,7 @@ fn error_details() -> Value {
             },
             "budgetId": id("bdg_"),
             "spentMicros": micros(),
+            "reservedMicros": micros(),
             "allocationMicros": micros(),
             "owner": {
                 "type": "object",

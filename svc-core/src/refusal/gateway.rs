@@ -84,6 +84,8 @@ pub struct BudgetOwner {
     pub email: Box<str>,
     /// What is spent of this period, in micros: what is reserved is not.
     pub spent: u64,
+    /// What calls that run hold of it, in micros.
+    pub reserved: u64,
     /// What may be spent in it, in micros.
     pub allocation: u64,
 }
@@ -130,14 +132,16 @@ impl Refusal {
         Self { message: message.into(), ..Self::plain(Kind::SensitiveDataBlocked) }
     }
 
-    /// 402: the budget is at its allocation; its owner can approve more, with the approval where one waits: a dry run asks
-    /// nobody.
+    /// 402: the budget is at its allocation, by what is spent or by what calls that run hold; its owner can approve more, with the
+    /// approval where one waits: a dry run asks nobody.
     pub fn budget_approval(
         budget: BudgetDetail,
+        lack: Lack,
         workspace: impl fmt::Display,
         approval: Option<impl fmt::Display>,
     ) -> Self {
-        let refusal = Self::plain(Kind::ApprovalRequired).about_call(|it| it.budget = Some(budget));
+        let kind = if lack == Lack::Held { Kind::ApprovalHeld } else { Kind::ApprovalRequired };
+        let refusal = Self::plain(kind).about_call(|it| it.budget = Some(budget));
         match approval {
             Some(approval) => refusal.about_approval(workspace, approval),
             None => refusal,

@@ -131,6 +131,8 @@ refusals! {
     UnknownTaskClass = 400 "unknown_task_class", "there is no such task class", fix "Send a task class of this workspace; they are listed and made under `/api/w/{wid}/task-classes`.";
     SensitiveDataBlocked = 400 "sensitive_data_blocked", "the request holds data that this workspace does not let out", fix "Remove the findings that the message counts.";
     ApprovalRequired = 402 "approval_required", "the budget is at its allocation", fix "Ask the budget's owner, whom the error names, to raise it.";
+    /// Calls that run have brought it there.
+    ApprovalHeld = 402 "approval_required", "the budget is at its allocation with what calls that run hold of it", fix "Send the call again once others have ended; or ask the budget's owner, whom the error names, to raise it.";
     SeatLimitReached = 402 "seat_limit_reached", "the plan's people are used this month", fix "Move to a larger plan, or wait for the next month.";
     AgentStopped = 403 "agent_stopped", "the agent is stopped", fix "Do not retry; a person has to start it again, or to register a new one where it was removed.";
     UnknownTask = 404 "unknown_task", "there is no such task", fix "Report the task id that the model call answered.";

@@ -41,6 +41,7 @@ pub fn error_body(refusal: &Refusal, shape: Shape, request_id: &str, docs: &str)
         budget_id: budget.map(|it| &*it.id),
         owner: owner.map(|it| Owner { principal_id: &it.principal, name: it.name.as_deref(), email: &it.email }),
         spent_micros: owner.map(|it| it.spent),
+        reserved_micros: owner.map(|it| it.reserved),
         allocation_micros: owner.map(|it| it.allocation),
         binding_constraint: call.and_then(|it| it.binding.as_deref()),
         relaxations: call.and_then(|it| it.relaxations.as_ref()).map(|them| them.iter().map(Change::of).collect()),
@@ -239,6 +240,8 @@ struct ErrorObject<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     spent_micros: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    reserved_micros: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     allocation_micros: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     binding_constraint: Option<&'a str>,
@@ -367,17 +370,18 @@ mod tests {
             name: name.map(Into::into),
             email: "ana@example.com".into(),
             spent: 9,
+            reserved: 0,
             allocation: 9,
         };
         let detail = |owner| BudgetDetail { id: "bud_1".into(), scope: "team:tm_1".into(), owner };
         let message =
             |refusal: &Refusal| body(refusal, Shape::Messages)["error"]["message"].as_str().unwrap().to_owned();
-        let asked = Refusal::budget_approval(detail(Some(owner(Some("Ana")))), "wsp_1", Some("apv_1"));
+        let asked = Refusal::budget_approval(detail(Some(owner(Some("Ana")))), Lack::Spent, "wsp_1", Some("apv_1"));
         assert_eq!(
             message(&asked),
             "the budget is at its allocation (`team:tm_1`); Ana (ana@example.com) can raise it at https://gate.example/w/wsp_1/approvals/apv_1"
         );
-        let dry = Refusal::budget_approval(detail(Some(owner(None))), "wsp_1", None::<&str>);
+        let dry = Refusal::budget_approval(detail(Some(owner(None))), Lack::Spent, "wsp_1", None::<&str>);
         assert_eq!(message(&dry), "the budget is at its allocation (`team:tm_1`); ana@example.com can raise it");
         let over = Refusal::budget_exhausted(detail(None), Lack::Spent, Some(9));
         assert_eq!(message(&over), "the budget is exhausted (`team:tm_1`)");

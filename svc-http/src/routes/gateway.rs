@@ -32,6 +32,7 @@ const CALL_KINDS: &[Kind] = &[
     Kind::UnknownTaskClass,
     Kind::SensitiveDataBlocked,
     Kind::ApprovalRequired,
+    Kind::ApprovalHeld,
     Kind::SeatLimitReached,
     Kind::PlanRequests,
     Kind::PolicyConflict,

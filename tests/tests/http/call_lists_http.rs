@@ -1,6 +1,7 @@
 //! Model calls and tasks found by whom they were for, what they went to, how they ended, and when.
 
 use serde_json::{Value, json};
+use svc_core::state::people::Role;
 use svc_core::value::Span;
 use svc_tests::desk::{CHAT, Desk, Hand, chat};
 
@@ -40,14 +41,14 @@ async fn calls_are_found_by_what_they_were() {
     let mut desk = Desk::new().await;
     desk.post("task-classes", json!({ "id": "review" })).await.made();
     let team = desk.post("teams", json!({ "name": "Books" })).await.made()["id"].as_str().unwrap().to_owned();
-    let agent = desk.site.agent(&[]);
+    let (agent, member) = (desk.site.agent(&[]), desk.site.member(Role::Member).principal.to_string());
     let plain = desk.key.clone();
 
     let class = [("x-svc-task-class", "review"), ("x-svc-task-id", "tsk_one")];
     let first = called(&mut desk, &class, "chat/large-1").await;
     desk.key.clone_from(&agent.key);
     let second = called(&mut desk, &[("x-svc-task-id", "tsk_two")], "messages/large-1").await;
-    desk.key = desk.key_with(json!({ "label": "books", "teamId": team })).await.0;
+    desk.key = desk.key_with(json!({ "label": "books", "teamId": team, "principalId": member })).await.0;
     let third = called(&mut desk, &[], "chat/small-1").await;
     let refused = desk.upstreams["chat"].clone();
     desk.model(&refused, "no-1--status-400", 10, 1, 1).await;
@@ -71,7 +72,7 @@ async fn calls_are_found_by_what_they_were() {
         (format!("agentId={}", agent.id), vec![two.clone()]),
         (format!("keyId={}", text(&first, "keyId")), vec![five.clone(), one.clone()]),
         (format!("teamId={team}"), vec![four.clone(), three.clone()]),
-        (format!("principalId={}", text(&second, "principalId")), vec![two.clone()]),
+        (format!("principalId={member}"), vec![four.clone(), three.clone()]),
         ("taskClass=review".to_owned(), vec![one.clone()]),
         ("taskId=tsk_two".to_owned(), vec![two.clone()]),
         ("model=large-1".to_owned(), vec![two.clone(), one.clone()]),
@@ -114,7 +115,8 @@ async fn tasks_are_found_by_what_came_of_them() {
         (String::new(), vec!["tsk_three", "tsk_two", "tsk_one"]),
         (format!("agentId={}", agent.id), vec!["tsk_three"]),
         (format!("keyId={}", third["keyId"].as_str().unwrap()), vec!["tsk_three"]),
-        (format!("principalId={}", third["principalId"].as_str().unwrap()), vec!["tsk_three"]),
+        (format!("principalId={}", third["principalId"].as_str().unwrap()), vec!["tsk_three", "tsk_two", "tsk_one"]),
+        (format!("principalId=prp_{}", "0".repeat(26)), vec![]),
         ("taskClass=review".to_owned(), vec!["tsk_one"]),
         ("outcome=partial".to_owned(), vec!["tsk_two"]),
         ("outcome=accepted".to_owned(), vec![]),

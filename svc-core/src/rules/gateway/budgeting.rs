@@ -81,16 +81,17 @@ pub(super) fn refusal(
         name: owner.name.as_ref().map(|it| it.as_str().into()),
         email: owner.email.as_str().into(),
         spent: refusing.spent.get(),
+        reserved: refusing.reserved.get(),
         allocation: refusing.allocation.get(),
     };
     let detail = BudgetDetail { owner: Some(owner), ..detail };
     if dry {
-        return Ok(Some(Refusal::budget_approval(detail, workspace, on.spending.asked)));
+        return Ok(Some(Refusal::budget_approval(detail, refusing.lack, workspace, on.spending.asked)));
     }
     tell_steps(scope, &on.budget, &mut on.spending, caller.actor(), (refusing.used(), refusing.step));
     let approval = ask_for_raise(scope, row, &on.budget, &mut on.spending, payer)?;
     scope.put(on.spending.clone());
-    Ok(Some(Refusal::budget_approval(detail, workspace, Some(approval))))
+    Ok(Some(Refusal::budget_approval(detail, refusing.lack, workspace, Some(approval))))
 }
 
 /// Reserves a call's worst case on all of them. Of steps that are reached, what was there before the call is told.

@@ -219,7 +219,12 @@ impl BudgetUse {
         } else {
             budget.ladder.reached(used, allocation, used >= self.agreed.unwrap_or_default())
         };
-        let lack = if budget.ladder.stops(self.spent.plus(MicroUsd::new(1)), allocation) {
+        let asks = |sum: MicroUsd| {
+            budget.ladder.reached(sum, allocation, sum >= self.agreed.unwrap_or_default()) >= Some(Step::Approval)
+        };
+        let lack = if step == Some(Step::Approval) {
+            if asks(self.spent) { Lack::Spent } else { Lack::Held }
+        } else if budget.ladder.stops(self.spent.plus(MicroUsd::new(1)), allocation) {
             Lack::Spent
         } else if budget.ladder.stops(self.spent.plus(micros), allocation) {
             Lack::TooSmall
