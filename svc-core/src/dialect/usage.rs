@@ -39,22 +39,25 @@ pub(super) fn chat(usage: Value<'_>) -> Option<Usage> {
     // Beside a prompt that is not told, what the total has more than the completion is no output.
     let total = count(usage.get("total_tokens")).filter(|_| prompt > 0);
 
-    let cached = of("prompt_tokens_details", "cached_tokens")
-        .or_else(|| of("input_tokens_details", "cached_tokens"))
-        .or_else(|| count(usage.get("prompt_cache_hit_tokens")))
-        .or_else(|| count(usage.get("cache_read_input_tokens")))
-        .or_else(|| count(usage.get("cached_tokens")))
-        .unwrap_or(0);
+    let cached = first([
+        of("prompt_tokens_details", "cached_tokens"),
+        of("input_tokens_details", "cached_tokens"),
+        count(usage.get("prompt_cache_hit_tokens")),
+        count(usage.get("cache_read_input_tokens")),
+        count(usage.get("cached_tokens")),
+    ]);
     let long = of("cache_creation", "ephemeral_1h_input_tokens").unwrap_or(0);
-    let written = of("prompt_tokens_details", "cache_write_tokens")
-        .or_else(|| of("prompt_tokens_details", "cache_creation_tokens"))
-        .or_else(|| count(usage.get("cache_creation_input_tokens")))
-        .unwrap_or(0)
-        .max(long);
-    let reasoning = of("completion_tokens_details", "reasoning_tokens")
-        .or_else(|| of("output_tokens_details", "reasoning_tokens"))
-        .or_else(|| count(usage.get("reasoning_tokens")))
-        .unwrap_or(0);
+    let written = first([
+        of("prompt_tokens_details", "cache_write_tokens"),
+        of("prompt_tokens_details", "cache_creation_tokens"),
+        count(usage.get("cache_creation_input_tokens")),
+    ])
+    .max(long);
+    let reasoning = first([
+        of("completion_tokens_details", "reasoning_tokens"),
+        of("output_tokens_details", "reasoning_tokens"),
+        count(usage.get("reasoning_tokens")),
+    ]);
 
     // What lies within the prompt's count is taken out of it; where the parts are more than the whole, or the total says
     // so, they lie beside it.
@@ -94,6 +97,11 @@ fn split_output(prompt: u64, completion: u64, reasoning: u64, total: Option<u64>
     }
 }
 
+/// The first of these names under which something was counted: a zero under one says nothing of the others.
+fn first<const N: usize>(counts: [Option<u64>; N]) -> u64 {
+    counts.into_iter().flatten().find(|it| *it > 0).unwrap_or(0)
+}
+
 /// What a provider of the messages shape has told so far; later counts take the place of earlier ones.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Told {
@@ -109,19 +117,26 @@ pub(super) struct Told {
 }
 
 impl Told {
-    /// Takes what one `usage` tells. A zero does not take back what was told before: some providers send them at the end.
+    /// Takes what one `usage` tells. A zero does not take back what was told before, as some providers send zeros at the end; beside as much
+    /// input of other kinds as was told in all it does: that is where the tokens have gone, and both would be charged.
     pub(super) fn add(&mut self, usage: Value<'_>) {
-        let keep = |old: &mut Option<u64>, new: Option<u64>| {
-            if let Some(new) = new.filter(|it| *it > 0 || old.is_none()) {
+        let of = |object: &str, name: &str| count(usage.get(object).and_then(|it| it.get(name)));
+        let input = ["input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens"];
+        let [plain, read, written] = input.map(|it| count(usage.get(it)));
+        let sum = |kinds: [Option<u64>; 3]| kinds.into_iter().flatten().fold(0, u64::saturating_add);
+        let told = sum([plain, read, written]);
+        let has_moved = told > 0 && told >= sum([self.input, self.read, self.written]);
+        let put = |old: &mut Option<u64>, new: Option<u64>, has_gone: bool| {
+            if let Some(new) = new.filter(|it| *it > 0 || old.is_none() || has_gone) {
                 *old = Some(new);
             }
         };
-        let of = |object: &str, name: &str| count(usage.get(object).and_then(|it| it.get(name)));
-        keep(&mut self.input, count(usage.get("input_tokens")));
-        keep(&mut self.read, count(usage.get("cache_read_input_tokens")));
-        keep(&mut self.written, count(usage.get("cache_creation_input_tokens")));
-        keep(&mut self.short, of("cache_creation", "ephemeral_5m_input_tokens"));
-        keep(&mut self.long, of("cache_creation", "ephemeral_1h_input_tokens"));
+        let keep = |old: &mut Option<u64>, new| put(old, new, false);
+        put(&mut self.input, plain, has_moved);
+        put(&mut self.read, read, has_moved);
+        put(&mut self.written, written, has_moved);
+        put(&mut self.short, of("cache_creation", "ephemeral_5m_input_tokens"), has_moved);
+        put(&mut self.long, of("cache_creation", "ephemeral_1h_input_tokens"), has_moved);
         keep(&mut self.output, count(usage.get("output_tokens")));
         let thinking = of("output_tokens_details", "thinking_tokens");
         keep(&mut self.thinking, thinking.or_else(|| of("output_tokens_details", "reasoning_tokens")));
@@ -281,6 +296,11 @@ mod tests {
                 Some([36, 64, 0, 0, 40, 0]),
             ),
             (
+                "zeros under one name, and the count under another",
+                r#"{"prompt_tokens":100,"completion_tokens":40,"prompt_cache_hit_tokens":64,"prompt_tokens_details":{"cached_tokens":0},"completion_tokens_details":{"reasoning_tokens":0},"reasoning_tokens":20}"#,
+                Some([36, 64, 0, 0, 20, 20]),
+            ),
+            (
                 "xAI: thinking beside the completion",
                 r#"{"prompt_tokens":32,"completion_tokens":9,"total_tokens":135,"prompt_tokens_details":{"cached_tokens":6},"completion_tokens_details":{"reasoning_tokens":94}}"#,
                 Some([26, 6, 0, 0, 9, 94]),
@@ -388,6 +408,60 @@ mod tests {
         assert_eq!(kinds(later(Some(last), Some(first))), Some([7, 0, 0, 0, 9, 0]));
     }
 
+    /// Of a stream the last word holds: where tokens have gone from one kind to another they count once, and zeros alone take nothing back.
+    #[test]
+    fn a_stream_of_the_messages_shape_is_read_to_its_end() {
+        for (who, told, kinds) in [
+            (
+                "a stream: the last output holds, the input of its start stays",
+                &[r#"{"input_tokens":472,"output_tokens":2}"#, r#"{"output_tokens":89}"#],
+                Some([472, 0, 0, 0, 89, 0]),
+            ),
+            (
+                "a stream that tells its input at the end",
+                &[
+                    r#"{"input_tokens":0,"output_tokens":0}"#,
+                    r#"{"input_tokens":12,"cache_read_input_tokens":4,"output_tokens":89}"#,
+                ],
+                Some([12, 4, 0, 0, 89, 0]),
+            ),
+            (
+                "a stream that ends with zeros",
+                &[
+                    r#"{"input_tokens":12,"cache_read_input_tokens":4,"output_tokens":1}"#,
+                    r#"{"input_tokens":0,"cache_read_input_tokens":0,"output_tokens":89}"#,
+                ],
+                Some([12, 4, 0, 0, 89, 0]),
+            ),
+            (
+                "a stream whose input was read from a cache after all",
+                &[
+                    r#"{"input_tokens":100,"output_tokens":1}"#,
+                    r#"{"input_tokens":0,"cache_read_input_tokens":100,"output_tokens":89}"#,
+                ],
+                Some([0, 100, 0, 0, 89, 0]),
+            ),
+            (
+                "a stream whose cache had nothing after all",
+                &[
+                    r#"{"input_tokens":40,"cache_read_input_tokens":60,"output_tokens":1}"#,
+                    r#"{"input_tokens":100,"cache_read_input_tokens":0,"output_tokens":89}"#,
+                ],
+                Some([100, 0, 0, 0, 89, 0]),
+            ),
+            (
+                "a stream that ends with zeros beside some of its input",
+                &[
+                    r#"{"input_tokens":12,"cache_read_input_tokens":4000,"output_tokens":1}"#,
+                    r#"{"input_tokens":12,"cache_read_input_tokens":0,"output_tokens":89}"#,
+                ],
+                Some([12, 4000, 0, 0, 89, 0]),
+            ),
+        ] {
+            assert_eq!(messages_of(told), kinds, "{who}");
+        }
+    }
+
     /// Input excludes what was read from a cache or written to it; later counts hold.
     #[test]
     fn the_messages_shape_is_read_as_each_provider_means_it() {
@@ -409,27 +483,6 @@ mod tests {
                 "kinds without their sum",
                 &[r#"{"input_tokens":21,"cache_creation":{"ephemeral_1h_input_tokens":7},"output_tokens":3}"#],
                 Some([21, 0, 0, 7, 3, 0]),
-            ),
-            (
-                "a stream: the last output holds, the input of its start stays",
-                &[r#"{"input_tokens":472,"output_tokens":2}"#, r#"{"output_tokens":89}"#],
-                Some([472, 0, 0, 0, 89, 0]),
-            ),
-            (
-                "a stream that tells its input at the end",
-                &[
-                    r#"{"input_tokens":0,"output_tokens":0}"#,
-                    r#"{"input_tokens":12,"cache_read_input_tokens":4,"output_tokens":89}"#,
-                ],
-                Some([12, 4, 0, 0, 89, 0]),
-            ),
-            (
-                "a stream that ends with zeros",
-                &[
-                    r#"{"input_tokens":12,"cache_read_input_tokens":4,"output_tokens":1}"#,
-                    r#"{"input_tokens":0,"cache_read_input_tokens":0,"output_tokens":89}"#,
-                ],
-                Some([12, 4, 0, 0, 89, 0]),
             ),
             (
                 "all from a cache",
