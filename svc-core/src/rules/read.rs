@@ -156,7 +156,9 @@ pub(in crate::rules) fn view_of(
         Some(approval) => approval.needed,
         None => 1,
     };
-    let client_may_ask = approval.is_some() && needed == 1 && may_answer(scope, workspace, action.principal)?;
+    // A client at the keyboard has nowhere to show a second factor again.
+    let one_word_is_enough = needed == 1 && !workspace.settings.needs_second_factor(payment);
+    let client_may_ask = approval.is_some() && one_word_is_enough && may_answer(scope, workspace, action.principal)?;
     let payload = if action.payload { scope.get::<Payload>(action.id)? } else { None };
     let hold = held_by(scope, workspace, agent.id)?;
     Ok(View { action, agent, hold, approval, needed, client_may_ask, payload, now: scope.now(), replayed: false })

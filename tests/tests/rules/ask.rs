@@ -9,7 +9,7 @@ use svc_core::rules::people::show;
 use svc_core::rules::read::views;
 use svc_core::state::gate::{Agent, ApprovalState, Code, DecidedBy, Effect, OutcomeStatus, Status, Tier, Verb};
 use svc_core::state::people::{MemberState, Principal, Role};
-use svc_core::testing::world::{World, payment, request, terms, tool_call};
+use svc_core::testing::world::{World, paying, payment, request, terms, tool_call};
 use svc_core::value::Span;
 use svc_core::value::text::{Email, Label, Note};
 
@@ -337,6 +337,20 @@ fn two_persons_above_the_line() {
         let view = asked.view();
         assert_eq!(view.approval.as_ref().unwrap().needed, needed, "{minor} {currency}");
         assert_eq!(view.client_may_ask, needed == 1);
+    }
+}
+
+/// Where a yes takes the second factor again, nobody at the keyboard is asked, whatever the action pays for: a client cannot look at one.
+#[test]
+fn who_must_show_a_factor_is_not_asked_at_the_keyboard() {
+    let mut settings = fast();
+    settings.step_up_above.insert("EUR".parse().unwrap(), 5_000);
+    let (mut world, agent) = super::with(settings, &[]);
+    for (minor, currency, may_ask) in [(5_000, "EUR", true), (5_001, "EUR", false), (1, "USD", false)] {
+        for kind in ["payment", "crm.read"] {
+            let asked = world.authorize(&agent, paying(kind, minor, currency, "a.example"));
+            assert_eq!((asked.status(), asked.view().client_may_ask), (Status::Pending, may_ask), "{minor} {currency}");
+        }
     }
 }
 
