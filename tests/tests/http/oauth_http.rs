@@ -471,21 +471,25 @@ async fn tokens_are_never_in_an_address() {
     assert!(refresh(&mut scene.client, &scene.id, &pair.refresh).await.status == 200, "none of it used the token up");
 }
 
-/// A used refresh token ends the connection, also after a restart of the client's memory; the words are RFC 6749's.
+/// A used refresh token ends the connection, whichever client shows it, also after a restart of the client's memory; the words are
+/// RFC 6749's.
 #[tokio::test]
 async fn a_used_refresh_token_ends_the_connection() {
-    let mut scene = Scene::new().await;
-    let first = scene.connect().await;
-    let other = public(&mut scene.client).await;
-    let got = refresh(&mut scene.client, &other, &first.refresh).await;
-    assert_eq!((flat(&got), works(&mut scene, &first.access).await), (refused(400, "invalid_grant"), 200));
-    let second = tokens(&refresh(&mut scene.client, &scene.id, &first.refresh).await);
-    let got = refresh(&mut scene.client, &scene.id, &first.refresh).await;
-    assert_eq!((flat(&got), works(&mut scene, &second.access).await), (refused(400, "invalid_grant"), 401));
-    assert_eq!(flat(&refresh(&mut scene.client, &scene.id, &second.refresh).await), refused(400, "invalid_grant"));
-    let found = connections(&mut scene).await;
-    assert_eq!(found[0]["endedBy"], "reuse");
-    assert!(found[0]["note"].as_str().unwrap().contains("connect again"));
+    for is_own in [true, false] {
+        let mut scene = Scene::new().await;
+        let first = scene.connect().await;
+        let other = public(&mut scene.client).await;
+        let got = refresh(&mut scene.client, &other, &first.refresh).await;
+        assert_eq!((flat(&got), works(&mut scene, &first.access).await), (refused(400, "invalid_grant"), 200));
+        let second = tokens(&refresh(&mut scene.client, &scene.id, &first.refresh).await);
+        let whose = if is_own { &scene.id } else { &other };
+        let got = refresh(&mut scene.client, whose, &first.refresh).await;
+        assert_eq!((flat(&got), works(&mut scene, &second.access).await), (refused(400, "invalid_grant"), 401));
+        assert_eq!(flat(&refresh(&mut scene.client, &scene.id, &second.refresh).await), refused(400, "invalid_grant"));
+        let found = connections(&mut scene).await;
+        assert_eq!(found[0]["endedBy"], "reuse");
+        assert!(found[0]["note"].as_str().unwrap().contains("connect again"));
+    }
 }
 
 /// Sixty-four renewals at once with one token: at most one succeeds, and the connection ends.

@@ -34,13 +34,15 @@ pub fn refresh_tokens(scope: &mut Scope<'_>, asked: &RefreshTokens) -> Result<Gr
     let found = scope.get::<RefreshToken>(RefreshToken::id_of(&asked.token))?.filter(|it| it.digest == asked.token);
     let Some(token) = found else { return Ok(invalid_grant("the refresh token is unknown")) };
     let connection = scope.get::<Connection>(token.connection)?.ok_or_else(Refusal::internal)?;
-    if connection.client != asked.client.id {
+    let is_used = connection.refresh != asked.token;
+    // One that was used has got about, whoever shows it; one that is good keeps its connection from a client that it is not for.
+    if connection.client != asked.client.id && (!is_used || connection.ended.is_some()) {
         return Ok(invalid_grant("the refresh token is another client's"));
     }
     if connection.ended.is_some() {
         return Ok(invalid_grant("the connection has ended; connect again"));
     }
-    if connection.refresh != asked.token {
+    if is_used {
         let why = "the refresh token was used before, so the connection has ended; connect again";
         return reused(scope, &connection, EndedBy::Reuse, why);
     }

@@ -42,7 +42,9 @@ impl Redirect {
             return Err(Invalid::new("must have no fragment"));
         }
         let parts = split(text).ok_or_else(|| {
-            Invalid::new("must be an absolute https URI with a host, or one that `oauth.allowRedirects` names")
+            Invalid::new(
+                "must be an absolute https URI whose scheme and host are in lower case, or one that `oauth.allowRedirects` names",
+            )
         })?;
         // What people are shown is where a browser goes: it takes `https://1.2/` for an address, and some names for none.
         if Url::parse(text).ok().is_none_or(|it| it.host_str() != Some(parts.host)) {
@@ -51,9 +53,9 @@ impl Redirect {
         match parts.scheme {
             "https" => Ok(Self(text.into())),
             "http" if LOOPBACK.contains(&parts.host) => Ok(Self(text.into())),
-            _ => {
-                Err(Invalid::new("must be https, http on a loopback address, or one that `oauth.allowRedirects` names"))
-            }
+            _ => Err(Invalid::new(
+                "must be https, http at `localhost`, `127.0.0.1` or `[::1]`, or one that `oauth.allowRedirects` names",
+            )),
         }
     }
 
