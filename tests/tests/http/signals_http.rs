@@ -21,6 +21,7 @@ use svc_core::value::id::{PrincipalId, WorkspaceId};
 use svc_core::value::text::{Email, Label, UrlText};
 use svc_http::upstream::Allowed;
 use svc_tests::client::{Client, Got};
+use svc_tests::oauth::{VERIFIER, challenge, open, public, wish};
 use svc_tests::people::Person;
 use svc_tests::receiver::{Receiver, Reply, connect_kind};
 use svc_tests::requests::{WIDE, payment};
@@ -173,6 +174,13 @@ async fn a_revoked_session_is_over_here_alone() {
         [json!(["other", "ignored"]), unknown.clone(), unknown, json!(["session-revoked", "sessions_ended"])]
     );
     assert_eq!(from.heard()[3]["principalId"], json!(ann.principal.to_string()));
+    // Whom no workspace takes any more is asked to sign in where they connect an agent, as one without a session.
+    assert_eq!(from.tell(REVOKED, &ben.email).await.status, 202);
+    let mut client = from.site.client().await;
+    let (id, challenge) = (public(&mut client).await, challenge(VERIFIER));
+    let shown = open(&mut client, Some(&ben), &wish(&id, &challenge)).await;
+    let without = open(&mut client, None, &wish(&id, &challenge)).await;
+    assert_eq!((shown.status, shown.text().contains("type=\"password\"")), (without.status, true), "{}", shown.text());
 }
 
 /// A provider tells of a person by their address as it writes it: whoever was invited by another writing of its host is shut out.

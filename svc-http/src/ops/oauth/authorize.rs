@@ -62,7 +62,11 @@ pub(super) async fn ask(service: &GateService, call: &Call) -> Result<Answer, Re
     let wish = Wish { client: client.into(), name: known.name, redirect, challenge, state };
     let question = call.uri.path_and_query().map(|it| it.as_str()).unwrap_or_default();
     match session(service, call)? {
-        Some(person) => show(service, &person, wish, question).await,
+        Some(person) => match show(service, &person, wish, question).await {
+            // No workspace takes the session any more, as after a signal that ended it there: a new one is the way on.
+            Err(refusal) if refusal.kind() == Kind::Unauthenticated => sign_in::ask(service, call, question),
+            shown => shown,
+        },
         None => sign_in::ask(service, call, question),
     }
 }
@@ -108,7 +112,7 @@ pub(super) fn session(service: &GateService, call: &Call) -> Result<Option<Signe
 
 async fn show(service: &GateService, person: &SignedIn, wish: Wish, question: &str) -> Result<Answer, Refusal> {
     let base = service.site.path();
-    if person.must_enroll() {
+    if person.must_enroll {
         return Ok(page::unready(base));
     }
     let gate = service.gate.clone();
