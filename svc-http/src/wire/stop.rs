@@ -19,6 +19,8 @@ use super::{Fields, integer, parse, text};
 
 /// Agents that a selector may name.
 const NAMED_MAX: usize = 1_000;
+/// Characters that a name's beginning may have: as many as a name.
+const PREFIX_MAX: usize = 100;
 /// The bits of an id that nothing has.
 const OF_NOTHING: u128 = 0;
 /// Conditions that a selector may have.
@@ -127,13 +129,24 @@ fn read_selector(fields: &mut Fields<'_>) -> Option<Selector> {
             team: fields.optional("teamId", |it| named(text(it)?, TeamId::parse)),
             template: fields.optional("template", |it| Ok(Label::parse(text(it)?)?.as_str().into())),
             action: fields.optional("action", |it| ActionKind::parse(text(it)?).map_err(Into::into)),
-            name_prefix: fields.optional("namePrefix", |it| Ok(Label::parse(text(it)?)?.as_str().into())),
+            name_prefix: fields.optional("namePrefix", |it| prefix(text(it)?)),
         };
         if sent == 0 && fields.is_sound() {
             fields.note(FieldError::new("selector", "must have at least one condition"));
         }
         Some(selector)
     })
+}
+
+/// What names begin with, as it was sent: without the space at its end, `bot ` would be the beginning of `bottle` too.
+fn prefix(text: &str) -> Result<Box<str>, Invalid> {
+    Label::parse(text)?;
+    if text.chars().count() > PREFIX_MAX || text.chars().any(char::is_control) {
+        return Err(Invalid::new(
+            "must be at most 100 characters, spaces at its ends included, without control characters",
+        ));
+    }
+    Ok(text.into())
 }
 
 /// The id that a text is. One that has its prefix and is none is that of nothing, as one that was never given out is: in a selector

@@ -10,6 +10,8 @@ use svc_core::rules::gate::authorize::Authorize;
 use svc_core::rules::gate::fleet::Fleet;
 use svc_core::rules::gate::freeze::FreezeAgent;
 use svc_core::rules::people::by::By;
+use svc_core::rules::people::keys::NewKey;
+use svc_core::rules::people::register_agent::RegisterAgent;
 use svc_core::state::evidence::Entry;
 use svc_core::state::gate::{Agent, Verb};
 use svc_core::state::people::{Role, Roster, Selector, TokenScope};
@@ -19,7 +21,7 @@ use svc_core::testing::world::request;
 use svc_core::value::Id as _;
 use svc_core::value::id::{AgentId, WorkspaceId};
 use svc_core::value::link::Index;
-use svc_core::value::text::Note;
+use svc_core::value::text::{Label, Note};
 use svc_store::{Backend as _, FleetRequest, SqliteStore};
 use svc_tests::client::{Client, Got, PATIENCE, bearer};
 use svc_tests::requests::{CRM, OFFICE, WIDE, payment, payment_to, text};
@@ -100,6 +102,33 @@ async fn a_machine_counts_confirms_and_freezes() {
     assert!(again["frozen"]["byId"].as_str().unwrap().starts_with("stk_"), "{again}");
     site.advance(svc_core::value::Span::seconds(1));
     site.audit();
+    site.stop().await;
+}
+
+/// A name's beginning counts as it was sent, the space at its end too: that is what tells `bot a` from `bottle`.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_beginning_of_names_is_taken_whole() {
+    let site = Site::start().await;
+    for (name, key) in [("bot a", "ask_of_a"), ("bot b", "ask_of_b"), ("bottle", "ask_of_bottle")] {
+        let named = RegisterAgent::new(site.workspace(), Label::parse(name).unwrap(), NewKey::of(key));
+        site.gate.execute(named).unwrap();
+    }
+    let (token, mut client) = (site.token(&[TokenScope::AgentsFreeze]), site.client().await);
+    for (prefix, count) in [("bot ", 2), ("bot", 3)] {
+        let body = json!({ "selector": { "namePrefix": prefix }, "dryRun": true });
+        let counted = machine(&mut client, &token, "/v1/admin/freeze", &body).await.ok();
+        assert_eq!(counted["count"], json!(count), "{prefix:?}");
+    }
+    for prefix in ["bot  ", " bot"] {
+        let body = json!({ "selector": { "namePrefix": prefix }, "reason": "x" });
+        let got = machine(&mut client, &token, "/v1/admin/freeze", &body).await;
+        assert_eq!((got.status, got.kind().as_str()), (400, "nothing_selected"), "{prefix:?}");
+    }
+    for prefix in [" ".to_owned(), format!("bot{}", " ".repeat(98)), "bot\n".to_owned()] {
+        let body = json!({ "selector": { "namePrefix": prefix }, "dryRun": true });
+        let got = machine(&mut client, &token, "/v1/admin/freeze", &body).await;
+        assert_eq!(got.refusal(), (400, "invalid_selector".into(), vec!["selector.namePrefix".into()]), "{prefix:?}");
+    }
     site.stop().await;
 }
 
