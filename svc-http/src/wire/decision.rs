@@ -125,7 +125,7 @@ fn answer<'a>(
         receipt_expires_at: receipt.map(|it| Told(it.1)),
         consumed_at: consumed.map(|it| Told(it.at)),
         consumed_amount: consumed.and_then(|it| it.amount),
-        approval: view.approval.as_deref().map(|it| approval(it, view, url.unwrap_or_default())),
+        approval: view.approval.as_deref().map(|it| approval(it, view, url.unwrap_or_default(), shown)),
         evidence_record: Told(action.evidence),
         outcome: allowed.and_then(|it| it.outcome.as_ref()).map(outcome),
         incident: action.incident.as_ref().map(incident),
@@ -223,7 +223,7 @@ fn released(released: &Released) -> ReleasedOut {
 }
 
 /// What a person was asked, as the approval itself reads.
-fn approval<'a>(approval: &'a Approval, view: &View, url: &'a str) -> ApprovalOut<'a> {
+fn approval<'a>(approval: &'a Approval, view: &View, url: &'a str, shown: Shown) -> ApprovalOut<'a> {
     let (stands, decided) = stands(approval, Some(view), view.now);
     let (at, by) = decided.unzip();
     ApprovalOut {
@@ -232,11 +232,21 @@ fn approval<'a>(approval: &'a Approval, view: &View, url: &'a str) -> ApprovalOu
         state: stands.as_str(),
         expires_at: approval.expires_at.to_string(),
         needed: view.needed,
-        approvals: approval.approvals.iter().map(consent).collect(),
+        approvals: approval.approvals.iter().map(consent).map(|it| it.shown(shown)).collect(),
         client_may_ask: view.client_may_ask,
         decided_by: by.map(decider),
         decided_at: at.map(Told),
-        note: approval.note().map(|it| it.as_str()),
+        note: approval.note().map(|it| it.as_str()).filter(|_| shown == Shown::Whole),
+    }
+}
+
+impl ConsentOut<'_> {
+    /// What a person writes may name whom the money goes to.
+    fn shown(mut self, shown: Shown) -> Self {
+        if shown == Shown::Outline {
+            self.note = None;
+        }
+        self
     }
 }
 

@@ -164,6 +164,15 @@ async fn everybody_sees_what_they_may() {
         let got = site.member(role).ask(&mut client, "GET", &path(&site, &format!("/{called}")), None).await.ok();
         assert_eq!((&got["tool"]["name"], &got["tool"]["inputDigest"]), (&given["name"], digest), "{role:?}");
     }
+    let asked = client.authorize(&own.key, &payment(30_000)).await.ok();
+    let deny = format!("/api/w/{}/approvals/{}/deny", site.workspace(), text(&asked["approval"]["id"]));
+    let note = json!({ "note": "nothing to shop.example.com" });
+    site.member(Role::Owner).ask(&mut client, "POST", &deny, Some(&note)).await.ok();
+    for (role, told) in [(Role::Auditor, &note["note"]), (Role::Analyst, &Value::Null)] {
+        let single = format!("/{}", text(&asked["id"]));
+        let got = site.member(role).ask(&mut client, "GET", &path(&site, &single), None).await.ok();
+        assert_eq!((&got["status"], &got["approval"]["note"]), (&json!("denied"), told), "{role:?}");
+    }
     let stranger = Site::start().await;
     let elsewhere = stranger.member(Role::Owner);
     assert_eq!(
