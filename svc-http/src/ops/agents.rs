@@ -340,8 +340,11 @@ async fn whole(service: &GateService, by: &By, agent: &Arc<Agent>, call: &Call) 
 
 /// An agent's record with what single rows say of what it did lately, and when the running month began.
 fn recent(service: &GateService, agent: &Arc<Agent>) -> Result<(Map<String, Value>, Timestamp), Refusal> {
-    let (view, lately) =
+    let (view, mut lately) =
         service.read(|scope| Ok((show::view(scope, Arc::clone(agent))?, show::lately(scope, agent)?)))?;
+    // Its lines know what it asked for; that it calls models, follows an answer or tries while it is stopped, this server remembers.
+    let keys = agent.keys.iter().map(|it| it.via.as_ref().map_or_else(|| it.id.bits(), |via| via.connection.bits()));
+    lately.seen_at = keys.filter_map(|it| service.seen.of(it)).chain(lately.seen_at).max();
     let mut shown = wire::write(&view, service.gate.now());
     wire::write_lately(&mut shown, &lately);
     Ok((shown, lately.month))

@@ -58,6 +58,33 @@ async fn an_agent_is_made_changed_and_removed() {
     assert_eq!(desk.ask("PATCH", &format!("agents/{id}"), json!({ "name": "x" })).await.status, 404);
 }
 
+/// An agent was last seen when it last showed a key, whatever for: to ask, to follow an answer, to list models, or while it is stopped.
+#[tokio::test]
+async fn an_agent_is_seen_whatever_it_does() {
+    let mut desk = Office::of(Role::Admin).await;
+    let made = desk.agent(&json!({ "mandates": [{ "name": "CRM", "actions": ["crm.*"] }] })).await;
+    let (path, key) = (format!("agents/{}", text(&made["id"])), text(&made["key"]).to_owned());
+    let mut client = desk.site.client().await;
+    assert_eq!(desk.read(&path).await["lastSeenAt"], Value::Null);
+    let freeze = format!("{path}/freeze");
+    for act in ["list", "ask", "follow", "stopped"] {
+        desk.site.shift(Span::seconds(90));
+        match act {
+            "list" => assert_eq!(client.get("/v1/models", &key).await.status, 200),
+            "ask" => {
+                drop(client.authorize(&key, &json!({ "type": "crm.read", "summary": "Read", "provenance": [] })).await)
+            }
+            "follow" => drop(client.get("/v1/actions/act_00000000000000000000000000", &key).await),
+            _ => {
+                desk.ask("POST", &freeze, json!({ "reason": "odd" })).await.ok();
+                desk.site.shift(Span::seconds(90));
+                drop(client.get("/v1/models", &key).await);
+            }
+        }
+        assert_eq!(desk.read(&path).await["lastSeenAt"], json!(desk.site.now().to_string()), "{act}");
+    }
+}
+
 /// Blueprints of persons name every fault, and one bad mandate leaves nothing behind.
 #[tokio::test]
 async fn one_bad_mandate_leaves_no_agent() {
