@@ -4,6 +4,7 @@ mod asked;
 mod counted;
 mod lists;
 mod metered;
+mod missed;
 mod noted;
 mod notes;
 mod passed;

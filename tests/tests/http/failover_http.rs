@@ -306,7 +306,8 @@ async fn streams_that_break_open_a_circuit() {
     assert_eq!(failing["lastError"], json!("the connection was closed before the answer was whole"), "{list}");
 }
 
-/// Each attempt is reserved before it is sent: a dearer one that no longer fits its budget is not sent, and says why.
+/// Each attempt is reserved before it is sent: a dearer one that no longer fits its budget is not sent, and says why. What has failed
+/// is told, and beside it which budget kept the call from the other.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn each_attempt_is_reserved() {
     let mut desk = Desk::bare(|_| {}).await;
@@ -316,13 +317,16 @@ async fn each_attempt_is_reserved() {
     desk.model(&id, "dear-1", 50, 100, 500).await;
     desk.enforce().await;
     let budget = desk.budget(2_000, json!([{ "at": 100, "step": "stop" }])).await;
-    let before = desk.mock.counts().requests;
-    let got = best(&mut desk, CHAT, &chat("auto")).await;
-    assert_eq!((got.status, got.kind().as_str()), (502, "upstream_failure"), "{}", got.text());
-    let error = got.json()["error"].clone();
-    let tried = &error["attemptedModels"];
-    assert_eq!((&tried[0]["status"], &tried[1]["error"]), (&json!(500), &json!("budget_exhausted")), "{error}");
-    assert_eq!(desk.mock.counts().requests, before + 1, "the dear one was not asked");
+    for (path, body) in [(CHAT, chat("auto")), (CHAT, streamed("auto")), (MESSAGES, chat("auto"))] {
+        let before = desk.mock.counts().requests;
+        let got = best(&mut desk, path, &body).await;
+        assert_eq!((got.status, got.kind().as_str()), (502, "upstream_failure"), "{}", got.text());
+        let tried = &got.json()["error"]["attemptedModels"];
+        assert_eq!((&tried[0]["status"], &tried[1]["error"]), (&json!(500), &json!("budget_exhausted")), "{tried}");
+        assert!(got.header("x-svc-budget-scope").is_some_and(|it| it.starts_with("workspace:wsp_")), "{got:?}");
+        assert_eq!(got.header("x-svc-advisory"), Some("a budget has no room for a call of chat/dear-1"));
+        assert_eq!(desk.mock.counts().requests, before + 1, "the dear one was not asked");
+    }
     let at = desk.budget_at(&budget).await;
     assert_eq!((&at["reservedMicros"], &at["spentMicros"]), (&json!(0), &json!(0)), "{at}");
 }
@@ -495,6 +499,7 @@ async fn who_was_not_asked_has_not_failed() {
     let got = best(&mut desk, CHAT, &chat("auto")).await;
     assert_eq!((got.status, got.kind().as_str()), (429, "rate_limited"), "{}", got.text());
     assert_eq!(got.header("retry-after"), Some("7"));
+    assert!(got.header("x-svc-budget-scope").is_some_and(|it| it.starts_with("workspace:wsp_")), "{got:?}");
 }
 
 /// A provider is tested by a person: whether it answers, how soon, and what is wrong where it does not, without its key.

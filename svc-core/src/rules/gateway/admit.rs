@@ -1,6 +1,7 @@
 //! A model call is admitted: who pays, for which work, to which models, within which budgets, in one commit.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::Arc;
 
 use super::payer::{CallKey, principal_of, stopped};
@@ -113,6 +114,13 @@ pub struct Notes {
     pub why: Vec<String>,
     /// What each budget said.
     pub budgets: Vec<OnBudget>,
+}
+
+impl Notes {
+    /// Tells that the call was kept from a model, a `provider/model`, by a budget alone.
+    pub fn has_no_room(&mut self, model: impl fmt::Display) {
+        self.asides.push(format!("a budget has no room for a call of {model}"));
+    }
 }
 
 impl Admitted {
@@ -267,7 +275,7 @@ impl Policy<'_> {
             Err(refusal) => return refuse(scope, asked, refusal),
         };
         let mut notes = self.notes(&choice, admissions, advisory);
-        notes.asides.extend(full.iter().map(|it| format!("a budget has no room for a call of {it}")));
+        full.iter().for_each(|it| notes.has_no_room(it));
         let places: Vec<Place> = targets.iter().filter_map(|it| place(self.routing, it)).collect();
         let first_place = *places.first().ok_or_else(Refusal::internal)?;
         show(&choice);

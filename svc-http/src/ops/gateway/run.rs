@@ -22,6 +22,7 @@ use svc_store::Gate;
 
 use super::asked::Asked;
 use super::metered::{Heard, Sink, note};
+use super::missed::{self, Missed};
 use super::noted::{Notebook, Noted, Notes, OwnTools};
 use super::running::Seat;
 use super::targets::Present;
@@ -56,6 +57,8 @@ pub(super) struct Run {
     /// When the client's request was whole.
     read: Instant,
     metrics: Arc<Metrics>,
+    /// The scope of the budget that had no room for the first place which a budget kept the call from.
+    no_room: Option<String>,
     /// The room of the request, until the call has its answer or has none.
     _room: Option<Arc<Kept>>,
 }
@@ -96,21 +99,6 @@ impl Answered {
     }
 }
 
-/// A place that gave no answer.
-struct Missed {
-    attempt: Attempt,
-    /// When its provider is to be asked again, in seconds, where it said so.
-    retry_after_s: Option<u64>,
-    /// Whether it was to be asked at all: one without a form for the request, without room in a budget, or whose circuit is open
-    /// has not failed.
-    was_tried: bool,
-    /// Whether this server had no place for a call to it, or could not look it up: it has not failed either.
-    is_busy: bool,
-    /// Whether it goes on giving none until somebody changes it: it may not be called, lets this server in no longer, or has no form for
-    /// the request.
-    stays: bool,
-}
-
 /// What comes after a failed try.
 enum Next {
     /// Another place is tried.
@@ -139,6 +127,7 @@ impl Run {
             passed_on: passed::headers(&call.headers),
             read: call.read,
             metrics: Arc::clone(&service.metrics),
+            no_room: None,
             _room: call.room.clone(),
         }
     }
@@ -204,11 +193,7 @@ impl Run {
                 let used = failed.may_have_used().then(|| sink.missed(place, &failed));
                 sink.failed.push(Tried { attempt: attempt.clone(), used });
             }
-            let is_busy = failed.is_for_now();
-            let was_tried = fits && !is_busy && !matches!(failed.reason, Reason::Circuit | Reason::Changed);
-            let is_barred = matches!(failed.reason, Reason::Address | Reason::Refused | Reason::Sealed);
-            let stays = is_barred || failed.status.is_some_and(is_denial);
-            tried.push(Missed { attempt, retry_after_s: failed.retry_after_s, was_tried, is_busy, stays });
+            tried.push(Missed::of(attempt, &failed, fits));
             match self.next(&mut ahead, &mut guard, &mut tried).await {
                 Next::Go(next) => place = next,
                 Next::Over => return self.over(guard, &tried, unfit).await,
@@ -264,14 +249,23 @@ impl Run {
                     if !refusal.kind().is_told_as(Kind::BudgetExhausted) {
                         return Next::Refused(recorded(&self.gate, &self.caller, refusal).await);
                     }
+                    self.passed_over(&to, &refusal);
                     refusal.type_().into()
                 }
             };
             let attempt = Attempt { error: Some(barred), ..self.named(&to) };
             sink.failed.push(Tried { attempt: attempt.clone(), used: None });
-            tried.push(Missed { attempt, retry_after_s: None, was_tried: false, is_busy: false, stays: false });
+            tried.push(Missed::not_asked(attempt));
         }
         Next::Over
+    }
+
+    /// Notes that a budget has no room for a call at a place, as it is told where a call begins.
+    fn passed_over(&mut self, place: &Place, refusal: &Refusal) {
+        let named = self.admitted.at(place).map(|(upstream, model)| format!("{}/{}", upstream.name, model.name));
+        named.into_iter().for_each(|it| self.admitted.notes.has_no_room(it));
+        let budget = refusal.call().and_then(|it| it.budget.as_ref());
+        self.no_room = self.no_room.take().or_else(|| budget.map(|it| it.scope.to_string()));
     }
 
     /// What is sent to a place after these were tried.
@@ -421,15 +415,19 @@ impl Run {
             sink.end = Some(CallEnd::Refused);
             sink.failed.push(Tried { attempt: attempt.clone(), used });
         }
-        let attempted = tried.iter().map(|it| &it.attempt).chain([&attempt]).map(told).collect();
+        let attempted = tried.iter().map(|it| &it.attempt).chain([&attempt]).map(missed::told).collect();
         self.refused(guard, rejection(failed, attempted)).await
     }
 
-    /// Nobody answered.
-    async fn over(&self, mut guard: Guard<Sink>, missed: &[Missed], unfit: Option<Refusal>) -> Answer {
+    /// Nobody answered. Where a budget kept the call from somebody who might have, that is not why the others failed, and asking again may
+    /// find them well: their failure is told, and beside it which budget.
+    async fn over(&mut self, mut guard: Guard<Sink>, missed: &[Missed], unfit: Option<Refusal>) -> Answer {
         let tried: Vec<&Missed> = missed.iter().filter(|it| it.was_tried).collect();
         let is_busy = tried.is_empty() && missed.iter().any(|it| it.is_busy);
         let unfit = unfit.filter(|_| tried.is_empty() && !is_busy);
+        if let Some(scope) = self.no_room.take() {
+            self.admitted.notes.budget_scope = Some(scope);
+        }
         if let Some(sink) = guard.sink() {
             sink.end = Some(if unfit.is_some() { CallEnd::Refused } else { CallEnd::Failed });
         }
@@ -439,7 +437,7 @@ impl Run {
         if is_busy {
             return self.refused(guard, Refusal::not_ready()).await;
         }
-        let attempted: Vec<AttemptedModel> = missed.iter().map(|it| told(&it.attempt)).collect();
+        let attempted: Vec<AttemptedModel> = missed.iter().map(|it| missed::told(&it.attempt)).collect();
         if !tried.is_empty() && tried.iter().all(|it| it.attempt.status == Some(429)) {
             let soonest = tried.iter().filter_map(|it| it.retry_after_s).min().unwrap_or(1);
             let soonest = u32::try_from(soonest.max(1)).unwrap_or(u32::MAX);
@@ -447,7 +445,7 @@ impl Run {
         }
         // Whoever was not asked this time may answer the next.
         let in_vain = !tried.is_empty() && missed.iter().all(|it| it.stays);
-        let is_denied = in_vain && tried.iter().all(|it| it.attempt.status.is_some_and(is_denial));
+        let is_denied = in_vain && tried.iter().all(|it| it.is_denied());
         let told = if is_denied { Refusal::upstreams_denied } else { Refusal::upstream_failure };
         let answer = self.refused(guard, told(attempted)).await;
         if in_vain { answer.without_retry() } else { answer }
@@ -550,12 +548,6 @@ impl Run {
     }
 }
 
-/// Whether a provider says by this status that it lets this server in no longer, or has no such model or address: it says so
-/// until somebody changes that.
-const fn is_denial(status: u16) -> bool {
-    matches!(status, 301 | 308 | 401..=404)
-}
-
 /// The answer with what the call came to, where that is known.
 fn costing(answer: Answer, charged: Option<Charged>) -> Answer {
     match charged {
@@ -579,13 +571,4 @@ pub(super) fn rejection(failed: &Failed, attempted: Vec<AttemptedModel>) -> Refu
     let refusal = Refusal::upstream_rejected(failed.fault().unwrap_or(400), said, attempted)
         .blaming(code.as_deref(), field.as_deref());
     if dialect::is_too_long(code.as_deref(), said) { refusal.told_too_long(said) } else { refusal }
-}
-
-fn told(attempt: &Attempt) -> AttemptedModel {
-    AttemptedModel {
-        model: attempt.model.as_str().into(),
-        provider: attempt.provider.as_str().into(),
-        status: attempt.status,
-        error: attempt.error.clone().unwrap_or_default(),
-    }
 }
