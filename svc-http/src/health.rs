@@ -2,7 +2,8 @@
 //!
 //! A model's circuit opens after so many failures in a row. While it is open its model is ranked last; when its time is up
 //! it is ranked again as any other, and the first call that asks [`Health::admits`] is the probe: others go elsewhere until
-//! that came back. A probe that fails opens the circuit again, for twice as long.
+//! that came back. A probe that fails opens the circuit again, for twice as long. A provider that says when it is to be asked again has
+//! its word: the circuit is open until then at once, and for no longer than any other.
 
 mod waits;
 
@@ -44,6 +45,8 @@ pub enum Outcome {
     Begun,
     /// The provider failed, or did not answer in time.
     Failed,
+    /// The provider has no room for a call, and is not to be asked again for so long, as it says.
+    Limited(Span),
     /// The provider refused for a reason that lies with the request, or the client went away: it says nothing of health.
     Neither,
 }
@@ -116,7 +119,7 @@ impl Health {
         now: Timestamp,
     ) -> Option<Span> {
         let mut inner = self.lock();
-        if let (Outcome::Failed, Some(error)) = (outcome, error) {
+        if let (Outcome::Failed | Outcome::Limited(_), Some(error)) = (outcome, error) {
             inner.errors.insert(upstream, error.chars().take(ERROR_CHARS_MAX).collect::<String>().into());
         }
         let key = (upstream, model.clone());
@@ -130,7 +133,9 @@ impl Health {
         if before.is_some() || after.is_some() {
             inner.picture = None;
         }
-        let opened = after.filter(|it| before.is_none_or(|before| before.until != it.until));
+        // One that is open already may be told a later time by each call that was under way: that is no news to anybody.
+        let is_news = |it: &Open| before.is_none_or(|before| before.probed_at.is_some() && before.until != it.until);
+        let opened = after.filter(is_news);
         opened.map(|it| it.lasts)
     }
 
@@ -265,28 +270,35 @@ impl Model {
                 self.open = None;
             }
             Outcome::Begun => self.open = None,
-            Outcome::Failed => {
-                self.failed = self.failed.saturating_add(1);
-                self.in_a_row = self.in_a_row.saturating_add(1);
-                self.open = match self.open {
-                    // What was sent before the circuit opened says nothing new.
-                    Some(open) if open.probed_at.is_none() => Some(open),
-                    Some(open) => {
-                        let lasts = Span::millis(open.lasts.as_millis().saturating_mul(2).min(OPEN.1.as_millis()));
-                        Some(Open { until: now.plus(lasts), lasts, probed_at: None })
-                    }
-                    None if self.in_a_row >= FAILURES_MAX => {
-                        Some(Open { until: now.plus(OPEN.0), lasts: OPEN.0, probed_at: None })
-                    }
-                    None => None,
-                };
-            }
+            Outcome::Failed => self.note_failed(None, now),
+            Outcome::Limited(rest) => self.note_failed(Some(rest), now),
             Outcome::Neither => {
                 if let Some(open) = &mut self.open {
                     open.probed_at = None;
                 }
             }
         }
+    }
+
+    /// Notes a failure; `rest` is for how long its provider wants to be left alone.
+    fn note_failed(&mut self, rest: Option<Span>, now: Timestamp) {
+        self.failed = self.failed.saturating_add(1);
+        self.in_a_row = self.in_a_row.saturating_add(1);
+        let open_for = |lasts: Span| Open { until: now.plus(lasts), lasts, probed_at: None };
+        let by_failures = match self.open {
+            // What was sent before the circuit opened says nothing new.
+            Some(open) if open.probed_at.is_none() => Some(open),
+            Some(open) => {
+                Some(open_for(Span::millis(open.lasts.as_millis().saturating_mul(2).min(OPEN.1.as_millis()))))
+            }
+            None if self.in_a_row >= FAILURES_MAX => Some(open_for(OPEN.0)),
+            None => None,
+        };
+        let by_its_word = rest.map(|it| open_for(it.min(OPEN.1)));
+        self.open = match (by_failures, by_its_word) {
+            (Some(open), Some(asked)) if open.until < asked.until => Some(asked),
+            (open, asked) => open.or(asked),
+        };
     }
 
     fn standing(&self, now: Timestamp) -> Standing {
@@ -409,6 +421,35 @@ mod tests {
         assert!(health.admits(upstream, &model, at(now + 120_000)));
         health.record(upstream, &model, Outcome::Neither, None, at(now + 120_001));
         assert!(health.admits(upstream, &model, at(now + 120_002)), "a probe that says nothing is no probe");
+    }
+
+    /// A provider that says when it is to be asked again is left alone until then, after one call, for five minutes at most; what it says
+    /// later to calls that were under way counts too, and is told once. Then one call probes.
+    #[test]
+    fn a_provider_that_names_a_time_is_left_alone_until_then() {
+        let (upstream, model) = names();
+        for (said, lasts) in [(1, 1_000), (30, 30_000), (86_400, 300_000)] {
+            let health = Health::default();
+            let limited = Outcome::Limited(Span::seconds(said));
+            let opened = health.record(upstream, &model, limited, Some("busy"), at(0));
+            assert_eq!(opened, Some(Span::millis(lasts)));
+            assert!(!health.admits(upstream, &model, at(lasts - 1)), "{said}");
+            assert_eq!(circuit(&health, upstream, &model, lasts - 1), Circuit::Open);
+            assert_eq!(health.record(upstream, &model, limited, None, at(500)), None, "it is known already");
+            assert!(!health.admits(upstream, &model, at(lasts)), "{said}");
+            assert!(health.admits(upstream, &model, at(lasts + 500)), "a probe");
+            assert!(!health.admits(upstream, &model, at(lasts + 500)), "and no second one");
+            health.record(upstream, &model, Outcome::Answered, None, at(lasts + 600));
+            assert_eq!(circuit(&health, upstream, &model, lasts + 600), Circuit::Ok);
+            assert_eq!(
+                (health.last_error(upstream).as_deref(), health.counts(upstream, &model)),
+                (Some("busy"), (1, 2))
+            );
+        }
+        // A time that is sooner than what failures in a row come to makes it no sooner.
+        let (health, upstream, model) = opened();
+        health.record(upstream, &model, Outcome::Limited(Span::seconds(1)), None, at(0));
+        assert!(!health.admits(upstream, &model, at(9_999)));
     }
 
     /// What was sent before the circuit opened and fails later keeps it open no longer.

@@ -4,11 +4,15 @@ use std::fmt;
 
 use svc_core::dialect::ProviderError;
 use svc_core::state::gateway::Usage;
+use svc_core::value::Span;
 
 use crate::log::scrub;
 
 /// Characters of what a provider said that are kept.
 const SAID_CHARS_MAX: usize = 500;
+
+/// Seconds of the longest rest that is told of.
+const REST_S_MAX: i64 = 86_400;
 
 /// A call without an answer. Nothing in it holds a key, a prompt, or more of an address than its host.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -283,6 +287,13 @@ impl Failed {
     #[must_use]
     pub const fn is_nothing_of_the_models(&self) -> bool {
         self.is_the_clients() || self.is_for_now() || matches!(self.reason, Reason::Sealed)
+    }
+
+    /// For how long its provider has no room for calls, as it says where it refuses one for that.
+    #[must_use]
+    pub fn rest(&self) -> Option<Span> {
+        let told = self.retry_after_s.filter(|it| *it > 0 && matches!(self.status, Some(429 | 503)))?;
+        Some(Span::seconds(i64::try_from(told).unwrap_or(REST_S_MAX).min(REST_S_MAX)))
     }
 
     /// Whether this server had no place for the call, or could not look up where it goes: it may have a moment later.

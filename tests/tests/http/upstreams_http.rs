@@ -8,6 +8,7 @@ use svc_core::state::gateway::{Routing, UpstreamKey};
 use svc_core::state::people::{KeyScope, Role};
 use svc_core::store::{Row as _, Store as _};
 use svc_core::testing::people;
+use svc_core::value::Span;
 use svc_tests::client::chunked;
 use svc_tests::desk::{CHAT, Desk, MESSAGES, chat, header_of, streamed};
 use svc_tests::receiver::Names;
@@ -479,4 +480,35 @@ async fn an_address_that_may_not_be_called_is_not_tried_again() {
     desk.model(&id, "m-3--status-500", 40, 2, 10).await;
     let got = desk.send(CHAT, &[], chat("auto").to_string().as_bytes()).await;
     assert_eq!((got.status, got.header("x-should-retry")), (502, None), "{}", got.text());
+}
+
+/// A provider that says when it is to be asked again is left alone until then by every call that another can serve, and for five minutes
+/// at most; then one call tries it. Where nobody else can serve, it is asked all the same.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_provider_that_names_a_time_is_left_alone_until_then() {
+    for (knobs, rest_s) in [("status-429--retry-after-60", 60), ("status-503--retry-after-86400", 300)] {
+        let mut desk = Desk::bare(|_| {}).await;
+        let (chat_url, messages_url) = (desk.mock.chat_url(), desk.mock.messages_url());
+        let busy = desk.upstream("chat", "chat", &chat_url).await;
+        desk.model(&busy, &format!("busy-1--{knobs}"), 90, 3, 15).await;
+        let id = desk.upstream("messages", "messages", &messages_url).await;
+        desk.model(&id, "good-1", 50, 2, 10).await;
+        desk.enforce().await;
+        let best = [("x-svc-objective", "quality")];
+        for (path, later_s, tried) in
+            [(CHAT, 0, 2), (MESSAGES, 0, 1), (CHAT, rest_s - 1, 1), (MESSAGES, 1, 2), (CHAT, 0, 1)]
+        {
+            desk.site.advance(Span::seconds(later_s));
+            let got = desk.send(path, &best, chat("auto").to_string().as_bytes()).await;
+            assert_eq!(got.status, 200, "{}", got.text());
+            let attempts = desk.call_of(&got).await["attempts"].clone();
+            assert_eq!(attempts.as_array().map(Vec::len), Some(tried), "{knobs} {later_s}: {attempts}");
+        }
+        assert_eq!(desk.read(&format!("upstreams/{busy}")).await["health"], json!("open"));
+        desk.api("PATCH", "models/messages/good-1", Some(&json!({ "enabled": false }))).await.ok();
+        let before = desk.mock.counts().requests;
+        let got = desk.send(CHAT, &best, chat("auto").to_string().as_bytes()).await;
+        assert_eq!(got.status, if rest_s == 60 { 429 } else { 502 }, "{}", got.text());
+        assert_eq!(desk.mock.counts().requests, before + 1);
+    }
 }

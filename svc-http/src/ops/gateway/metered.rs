@@ -367,7 +367,7 @@ pub(super) fn note(
 ) {
     let Some(lasts) = health.record(upstream.id, &model.name, outcome, error, now) else { return };
     let (provider, model, seconds) = (upstream.name.as_str(), model.name.as_str(), lasts.as_millis() / 1_000);
-    tracing::warn!(upstream = %upstream.id, provider, model, seconds, "a model fails again and again, and is passed over for a while");
+    tracing::warn!(upstream = %upstream.id, provider, model, seconds, "a model fails again and again, or its provider asks for a rest: it is passed over for a while");
 }
 
 impl Sink {

@@ -509,7 +509,11 @@ impl Run {
     fn note_failed(&self, place: &Place, failed: &Failed) {
         let Some((upstream, model)) = self.admitted.at(place) else { return };
         let now = self.gate.now();
-        let outcome = if failed.is_nothing_of_the_models() { Outcome::Neither } else { Outcome::Failed };
+        let outcome = match failed.rest() {
+            _ if failed.is_nothing_of_the_models() => Outcome::Neither,
+            Some(rest) => Outcome::Limited(rest),
+            None => Outcome::Failed,
+        };
         note(&self.health, (upstream, model), outcome, Some(&failed.error()), now);
         if failed.reason == Reason::FirstToken {
             self.health.record_given_up(upstream.id, &model.name, failed.ms, now);
