@@ -29,6 +29,6 @@ pub use answer::{Answer, Unreadable};
 pub use error::{ProviderError, Said, is_too_long, said};
 pub use finish::Finish;
 pub use names::ClientNames;
-pub use request::{Body, Target};
+pub use request::{Body, Target, takes};
 pub use sse::{Broken, EVENT_MAX};
 pub use stream::{CALLS_MAX, Ending, HELD_MAX, NAME_MAX, Received, SERVER_TOOLS_MAX, Stream, StreamOptions};

@@ -3,6 +3,7 @@
 mod bound;
 mod interjection;
 mod makers;
+mod particulars;
 mod schema;
 #[cfg(test)]
 mod tests;
@@ -12,9 +13,10 @@ mod to_messages;
 mod transcript;
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::fmt;
 
-use self::makers::BesideTools;
+pub use self::particulars::takes;
 use super::check::{self, FAULTS_MAX};
 use super::doc::{Form, Tape, Value};
 use super::names::{ClientNames, taken};
@@ -22,7 +24,7 @@ use super::write::{Out, quoted};
 use super::{survey, texts};
 use crate::refusal::{FieldError, Refusal};
 use crate::state::gateway::route::{AUTO, is_named};
-use crate::state::gateway::{Call, Capability, Demand, Dialect, Host, Mode, Model, Upstream, output_room};
+use crate::state::gateway::{Call, Capability, Demand, Dialect, Host, Mode, Model, Particular, Upstream, output_room};
 
 /// What the names of models have that refuse to think in the midst of a turn which began without; a deployment may have any name.
 const STRICT: &str = "claude";
@@ -111,14 +113,14 @@ impl<'a> Target<'a> {
     /// chose the model its client speaks to whichever is chosen.
     #[must_use]
     pub fn of_call(upstream: &'a Upstream, model: &'a Model, call: &Call, demand: &Demand, is_held: bool) -> Self {
+        Self { bound: is_held.then(|| output_room(model, demand)), ..Self::asked(upstream, model, demand, call.mode) }
+    }
+
+    /// The same for a request, before there is a call.
+    fn asked(upstream: &'a Upstream, model: &'a Model, demand: &Demand, mode: Mode) -> Self {
         // Where policy acts this word names no model, be it one's alias.
-        let is_named =
-            (call.mode == Mode::Shadow || &*call.requested != AUTO) && is_named(&call.requested, model, upstream);
-        Self {
-            is_its_own: is_named && demand.dialect == upstream.dialect,
-            bound: is_held.then(|| output_room(model, demand)),
-            ..Self::of(upstream, model)
-        }
+        let is_named = (mode == Mode::Shadow || &*demand.model != AUTO) && is_named(&demand.model, model, upstream);
+        Self { is_its_own: is_named && demand.dialect == upstream.dialect, ..Self::of(upstream, model) }
     }
 }
 
@@ -218,22 +220,33 @@ impl Body {
     /// What deciding on it takes.
     #[must_use]
     pub fn demand(&self) -> Demand {
-        let no_form_in = self.no_form_in();
-        Demand { no_form_in, ..survey::demand(self.dialect, &self.model, self.stream, self.root()) }
+        let (no_form_in, particulars) = self.form();
+        Demand { no_form_in, particulars, ..survey::demand(self.dialect, &self.model, self.stream, self.root()) }
     }
 
-    /// The shape that it has no form in, whatever the model: it is translated for one of which nothing is known, and nothing of that
-    /// is kept.
-    fn no_form_in(&self) -> Option<Dialect> {
+    /// The shape that it has no form in, whatever the model, and what single models of either refuse of it: it is made ready for some of
+    /// which nothing is known, and nothing of that is kept.
+    fn form(&self) -> (Option<Dialect>, BTreeSet<Particular>) {
         let other = match self.dialect {
             Dialect::Chat => Dialect::Messages,
             Dialect::Messages => Dialect::Chat,
         };
-        let mut faults = Faults::default();
+        let mut faults = Faults::trial();
         self.translate(&mut Out::trial(), Target::unknown(other), &mut faults);
-        // What of chance is beyond that shape is left out where a model draws by chances of its own.
-        let has_none = faults.0.iter().any(|it| it.field.as_deref() != Some("temperature"));
-        has_none.then_some(other)
+        let no_form_in = (!faults.all.is_empty()).then_some(other);
+        self.refused(Target::unknown(self.dialect), &mut faults);
+        (no_form_in, faults.particulars.unwrap_or_default())
+    }
+
+    /// Says what of it single models of its own shape refuse.
+    fn refused(&self, target: Target<'_>, faults: &mut Faults) {
+        match self.dialect {
+            Dialect::Chat => makers::refused(self.root(), target, faults),
+            Dialect::Messages => {
+                thinking::refuse_beginning(Dialect::Messages, self.root(), target, faults);
+                interjection::refused(self.root(), target, faults);
+            }
+        }
     }
 
     /// The request in the other shape.
@@ -290,13 +303,14 @@ impl Body {
     pub fn to_upstream(&self, target: Target<'_>) -> Result<Vec<u8>, Refusal> {
         let mut faults = Faults::default();
         let bytes = if self.dialect == target.dialect {
+            self.refused(target, &mut faults);
             self.renamed(target, &mut faults)
         } else {
             let mut out = Out::default();
             self.translate(&mut out, target, &mut faults);
             out.into_bytes()
         };
-        if faults.0.is_empty() { Ok(bytes) } else { Err(Refusal::invalid_request(faults.0)) }
+        if faults.all.is_empty() { Ok(bytes) } else { Err(Refusal::invalid_request(faults.all)) }
     }
 
     /// What of the request is told otherwise to this model than its client said, in lines for people.
@@ -305,7 +319,7 @@ impl Body {
         let (root, model) = (self.root(), target.model);
         let mut lines = Vec::new();
         let is_told = || root.get("reasoning_effort").is_some_and(|it| it.is("none"));
-        if makers::beside_tools(root, target) == BesideTools::Unthinking {
+        if makers::is_unthinking(root, target) {
             if !is_told() {
                 lines.push(format!("{model} takes tools without thinking alone: it was told not to think"));
             }
@@ -335,7 +349,7 @@ impl Body {
     fn renamed(&self, target: Target<'_>, faults: &mut Faults) -> Vec<u8> {
         let root = self.root();
         let mut names = makers::left_out(root, target);
-        let thinking = thinking::told(root, target, &mut names, faults);
+        let thinking = thinking::told(root, target, &mut names);
         let mut first = left_out(root, &names);
         first.extend(thinking);
         if self.dialect == Dialect::Chat {
@@ -343,7 +357,7 @@ impl Body {
             first.extend(makers::renamed(root, target));
             first.extend(makers::forced(root, target));
         } else {
-            first.extend(interjection::told(root, target, faults));
+            first.extend(interjection::told(root, target));
         }
         if first.is_empty() {
             return self.spoken(target, faults);
@@ -369,7 +383,7 @@ impl Body {
         }
         if self.dialect == Dialect::Chat {
             splices.extend(bound::spoken_as(root, target));
-            splices.extend(makers::told_otherwise(root, target, faults));
+            splices.extend(makers::told_otherwise(root, target));
             splices.extend(transcript::told(root, target));
         }
         if self.dialect == Dialect::Messages {
@@ -392,15 +406,42 @@ impl fmt::Debug for Body {
     }
 }
 
-/// What of a request has no place in the other shape.
+/// What of a request has no place where it goes.
 #[derive(Debug, Default)]
-struct Faults(Vec<FieldError>);
+struct Faults {
+    all: Vec<FieldError>,
+    /// Where it goes to no model yet: what single models refuse of it.
+    particulars: Option<BTreeSet<Particular>>,
+}
 
 impl Faults {
+    /// Where a request goes to no model yet.
+    fn trial() -> Self {
+        Self { particulars: Some(BTreeSet::new()), ..Self::default() }
+    }
+
     fn add(&mut self, field: impl Into<Box<str>>, clause: &str) {
-        if self.0.len() < FAULTS_MAX {
-            self.0.push(FieldError::new(field, clause));
+        if self.all.len() < FAULTS_MAX {
+            self.all.push(FieldError::new(field, clause));
         }
+    }
+
+    /// Whether it is worth a look whether a request has this.
+    fn looks_for(&self, what: Particular, target: Target<'_>) -> bool {
+        self.particulars.is_some() || target.refuses(what)
+    }
+
+    /// Says that a request has this, which single models refuse: whether this one does.
+    fn has(&mut self, what: Particular, target: Target<'_>, field: impl Into<Box<str>>, clause: &str) -> bool {
+        if let Some(known) = &mut self.particulars {
+            known.insert(what);
+            return false;
+        }
+        let is_refused = target.refuses(what);
+        if is_refused {
+            self.add(field, clause);
+        }
+        is_refused
     }
 
     fn lost(&mut self, path: &str) {

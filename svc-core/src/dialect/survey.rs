@@ -99,6 +99,7 @@ pub(super) fn demand(dialect: Dialect, model: &str, stream: bool, root: Value<'_
         inference_geo: root.text_of("inference_geo").map(|it| it.to_ascii_lowercase().into()),
         // Who has the whole request tells.
         no_form_in: None,
+        particulars: BTreeSet::new(),
         tool_results: tool_results(dialect, root),
         digest: digest(root),
     }

@@ -393,6 +393,7 @@ impl Place<'_> {
             objective: asked.objective,
             oversight: asked.oversight,
             downgrade,
+            takes: svc_core::dialect::takes,
             health: &health,
             yields: &yields,
         };

@@ -508,24 +508,27 @@ async fn a_dry_run_knows_the_forms_of_a_request() {
     assert_eq!((said.header("x-svc-routed-to"), got.status), (Some("chat/small-1"), 200), "{}", got.text());
     assert_eq!(said.header("x-svc-routed-to"), got.header("x-svc-routed-to"));
     let (said, call) = (said.ok(), desk.call_of(&got).await);
+    assert_eq!(call["attempts"].as_array().map(Vec::len), Some(1), "it is known before one is chosen: {call}");
     assert_eq!((&said["provider"], &said["model"]), (&json!("chat"), &json!("small-1")), "{said}");
     assert_eq!(said["estimatedCostMicros"], call["reservedMicros"], "{said}");
     let why = said["why"].to_string();
-    assert!(why.contains("the request has no form in the API of messages/large-1"), "{why}");
-    // Where the one that it goes on to does not fit its budget, the call hears of the form.
+    assert!(why.contains("refused for what stands in the request: messages/large-1, messages/small-1"), "{why}");
+    // One that refuses it is none to go on from: where the other does not fit its budget, that is said.
     desk.post("task-classes", json!({ "id": "dear", "models": ["messages/small-1", "chat/large-1"] })).await.made();
     desk.budget(1_000, json!([{ "at": 100, "step": "stop" }])).await;
     for dry in ["true", "false"] {
-        let got = desk.chat_with(&[("x-svc-dry-run", dry), ("x-svc-task-class", "dear")], &body).await;
-        let field = got.json()["error"]["errors"][0]["field"].clone();
-        assert_eq!((got.status, field), (400, json!("temperature")), "{}", got.text());
-    }
-    // What no provider of that shape has a place for is known before: such a model is none to go on from.
-    body["n"] = json!(2);
-    for dry in ["true", "false"] {
+        body["n"] = json!(if dry == "true" { 1 } else { 2 });
         let got = desk.chat_with(&[("x-svc-dry-run", dry), ("x-svc-task-class", "dear")], &body).await;
         assert_eq!((got.status, got.kind().as_str()), (429, "budget_exhausted"), "{}", got.text());
     }
+    // In shadow a call goes to whatever has the name, and on from the one that has no form for it; the dry run says which that is.
+    desk.routing(json!({ "mode": "shadow" })).await;
+    let mut body = chat("large-1");
+    body["top_k"] = json!(4);
+    let said = desk.send(MESSAGES, &dry, body.to_string().as_bytes()).await.ok();
+    assert!(said["why"].to_string().contains("the request has no form in the API of chat/large-1"), "{said}");
+    let got = desk.send(MESSAGES, &[], body.to_string().as_bytes()).await;
+    assert_eq!(desk.call_of(&got).await["attempts"].as_array().map(Vec::len), Some(2), "{}", got.text());
 }
 
 /// What the gateway saw enter an agent's context counts where the action declares better, with no session as well.

@@ -231,12 +231,15 @@ async fn who_could_not_be_reached_was_not_limited() {
 /// A model in whose API the request has no form has not failed: where the only one that was asked is limited, that is said.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_has_no_form_has_not_failed() {
-    let mut desk = between("messages", "chat", "words-1").await;
-    let id = desk.upstreams["chat"].clone();
-    desk.api("PATCH", "models/chat/good-1", Some(&json!({ "enabled": false }))).await.ok();
-    desk.model(&id, "busy-1--status-429--retry-after-7", 40, 2, 10).await;
-    let mut body = chat("auto");
-    body["temperature"] = json!(1.5);
+    let mut desk = Desk::bare(|_| {}).await;
+    let (messages, busy) = (desk.mock.messages_url(), "pair-1--status-429--retry-after-7");
+    for (kind, url, name) in [("messages", messages, "pair-1"), ("chat", desk.mock.chat_url(), busy)] {
+        let id = desk.upstream(kind, kind, &url).await;
+        desk.model_with(&id, name, json!({ "aliases": ["pair"] })).await;
+    }
+    // In shadow a call goes to whatever has the name.
+    let mut body = chat("pair");
+    body["n"] = json!(2);
     let got = best(&mut desk, CHAT, &body).await;
     assert_eq!((got.status, got.kind().as_str()), (429, "rate_limited"), "{}", got.text());
     let tried = got.json()["error"]["attemptedModels"].clone();

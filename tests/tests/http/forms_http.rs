@@ -108,3 +108,63 @@ async fn shadow_names_the_model_that_enforcing_calls() {
         assert_eq!((none.status, none.kind().as_str()), (400, "invalid_request"), "{member}: {}", none.text());
     }
 }
+
+/// Where each is sent, a model that refuses it, though its API has a place for it, one that takes it, and what stands in it.
+fn refused() -> [(&'static str, [&'static str; 2], &'static str, Value); 6] {
+    let tool = json!([{ "type": "function", "function": { "name": "look" } }]);
+    let begun = json!([{ "role": "user", "content": "Hello" }, { "role": "assistant", "content": "Well" }]);
+    [
+        (CHAT, ["messages/form-1", "chat/form-1"], "temperature", json!(1.5)),
+        (CHAT, ["maker/o3", "chat/form-1"], "stop", json!("x")),
+        (CHAT, ["maker/o3", "chat/form-1"], "logit_bias", json!({ "1": 1 })),
+        (CHAT, ["maker/gpt-6-astra", "chat/form-1"], "tools", tool),
+        (MESSAGES, ["maker/gpt-4.1", "messages/form-1"], "stop_sequences", json!(["a", "b", "c", "d", "e"])),
+        (MESSAGES, ["messages/claude-opus-4-7", "messages/form-1"], "messages", begun),
+    ]
+}
+
+/// What a model refuses by itself is known before one is chosen: neither a relaxation nor shadow names it, no call goes there first, and
+/// where such a model is all that is left, the client hears what of its request is at fault.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn no_model_is_named_that_refuses_the_request() {
+    for (path, [lacks, has], member, value) in refused() {
+        let mut desk = desk_with("").await;
+        // Nothing ever goes there.
+        desk.upstream("maker", "chat", "https://api.openai.com/v1").await;
+        let (provider, name) = lacks.split_once('/').unwrap();
+        let id = desk.upstreams[provider].clone();
+        let prices = json!({ "prices": { "input": 4_000_000, "output": 4_000_000 } });
+        if name == "form-1" {
+            desk.api("PATCH", &format!("models/{lacks}"), Some(&prices)).await.ok();
+        } else {
+            desk.model_with(&id, name, prices).await;
+        }
+        for (class, models) in [("alone", json!([lacks])), ("both", json!([lacks, has]))] {
+            for (law, far) in [("eu", ""), ("fr", ".far")] {
+                let id = format!("{class}{far}");
+                let class = json!({ "id": id, "models": models, "jurisdictions": [law], "objective": "cost" });
+                desk.post("task-classes", class).await.made();
+            }
+        }
+        let mut body = chat(has);
+        let would = |got: &Got| {
+            assert_eq!(got.status, 200, "{member}: {}", got.text());
+            got.header("x-svc-would-route-to").map(str::to_owned)
+        };
+        let plain = sent(&mut desk, path, "both", &body).await;
+        assert_eq!(would(&plain).as_deref(), Some(lacks), "it is the cheaper one");
+        body[member] = value;
+        assert_eq!(would(&sent(&mut desk, path, "both", &body).await).as_deref(), Some(has), "{member}");
+        assert_eq!(would(&sent(&mut desk, path, "alone", &body).await), None, "{member}");
+        desk.routing(json!({ "mode": "enforce" })).await;
+        assert_eq!(admitted(&sent(&mut desk, path, "alone.far", &body).await), [""; 0], "{member}");
+        assert_eq!(admitted(&sent(&mut desk, path, "both.far", &body).await), [has], "{member}");
+        let did = sent(&mut desk, path, "both", &body).await;
+        assert_eq!((did.status, did.header("x-svc-routed-to")), (200, Some(has)), "{member}: {}", did.text());
+        assert_eq!(desk.call_of(&did).await["attempts"].as_array().map(Vec::len), Some(1), "{member}");
+        let none = sent(&mut desk, path, "alone", &body).await;
+        assert_eq!((none.status, none.kind().as_str()), (400, "invalid_request"), "{member}: {}", none.text());
+        let field = none.json()["error"]["errors"][0]["field"].clone();
+        assert!(field.as_str().unwrap().starts_with(member), "{field}");
+    }
+}

@@ -2,11 +2,13 @@
 //! Opus 4.8 and the fifth line on, and those of before refuse all that holds it. To them it is told as the user's, in a frame by which
 //! they know what it is.
 
+use std::borrow::Cow;
+
 use super::super::doc::Value;
 use super::super::write::Out;
 use super::thinking::{hyphened, takes_budget};
 use super::{Faults, Splice, Target};
-use crate::state::gateway::Dialect;
+use crate::state::gateway::{Dialect, Particular};
 
 /// What stands around it, as coding clients frame such texts themselves where they write them into a user's turn.
 const FRAME: [&str; 2] = ["<system-reminder>\n", "\n</system-reminder>"];
@@ -14,12 +16,12 @@ const FRAME: [&str; 2] = ["<system-reminder>\n", "\n</system-reminder>"];
 const REFUSE: [&str; 2] = ["-4-6", "-4-7"];
 
 /// What tells it so, in a request of the messages shape that stays in it.
-pub(super) fn told(root: Value<'_>, target: Target<'_>, faults: &mut Faults) -> Option<Splice> {
+pub(super) fn told(root: Value<'_>, target: Target<'_>) -> Option<Splice> {
     let whole = root.get("messages").filter(|_| is_refused(root, target))?;
     let mut out = Out::default();
     out.list(|out| {
-        for (at, message) in whole.items().enumerate() {
-            if is_such(message) { framed(out, message, at, faults) } else { out.raw(message.raw()) }
+        for message in whole.items() {
+            if is_such(message) { framed(out, message) } else { out.raw(message.raw()) }
         }
     });
     Some(Splice::over(whole, String::from_utf8(out.into_bytes()).unwrap_or_default()))
@@ -33,10 +35,33 @@ pub(super) fn changed(dialect: Dialect, root: Value<'_>, target: Target<'_>) -> 
 }
 
 fn is_refused(root: Value<'_>, target: Target<'_>) -> bool {
-    !target.is_its_own
-        && target.dialect == Dialect::Messages
-        && is_before(target.model)
-        && root.get("messages").into_iter().flat_map(|it| it.items()).any(is_such)
+    takes_none(target) && root.get("messages").into_iter().flat_map(|it| it.items()).any(is_such)
+}
+
+/// Whether a model is one of those that refuse it, and of such is told it otherwise.
+pub(super) fn takes_none(target: Target<'_>) -> bool {
+    !target.is_its_own && target.dialect == Dialect::Messages && is_before(target.model)
+}
+
+/// Says what of it has no frame, which none of those takes.
+pub(super) fn refused(root: Value<'_>, target: Target<'_>, faults: &mut Faults) {
+    if !faults.looks_for(Particular::Interjection, target) {
+        return;
+    }
+    let messages = root.get("messages").into_iter().flat_map(|it| it.items());
+    for (at, message) in messages.enumerate().filter(|(_, it)| is_such(*it)) {
+        let blocks = message.given("content").into_iter().flat_map(|it| it.items());
+        for (index, _) in blocks.enumerate().filter(|(_, it)| said(*it).is_none()) {
+            let field = format!("messages.{at}.content.{index}");
+            let clause = "is taken between turns by newer models alone: name another model";
+            faults.has(Particular::Interjection, target, field, clause);
+        }
+    }
+}
+
+/// What a block of text says.
+fn said<'a>(block: Value<'a>) -> Option<Cow<'a, str>> {
+    block.text_of("text").filter(|_| block.has("type", "text"))
 }
 
 /// Whether a model is one of those that refuse it; one whose name does not tell is asked as its client asks.
@@ -50,17 +75,12 @@ fn is_such(message: Value<'_>) -> bool {
 }
 
 /// One of them as the user's; such as has no content, and sets an effort alone, is left out.
-fn framed(out: &mut Out, message: Value<'_>, at: usize, faults: &mut Faults) {
+fn framed(out: &mut Out, message: Value<'_>) {
     let Some(content) = message.given("content") else { return };
     let [before, behind] = FRAME;
     let frame = |text: &str| format!("{before}{text}{behind}");
-    let mut text = |out: &mut Out, index: usize, block: Value<'_>| {
-        let Some(said) = block.text_of("text").filter(|_| block.has("type", "text")) else {
-            return faults.add(
-                format!("messages.{at}.content.{index}"),
-                "is taken between turns by newer models alone: name another model",
-            );
-        };
+    let text = |out: &mut Out, block: Value<'_>| {
+        let Some(said) = said(block) else { return out.raw(block.raw()) };
         out.object(|out| {
             for (name, value) in block.members() {
                 let member = out.name(&name.text().unwrap_or_default());
@@ -72,9 +92,7 @@ fn framed(out: &mut Out, message: Value<'_>, at: usize, faults: &mut Faults) {
         out.name("role").text("user");
         match content.text() {
             Some(said) => out.name("content").text(&frame(&said)),
-            None => out.name("content").list(|out| {
-                content.items().enumerate().for_each(|(index, block)| text(out, index, block));
-            }),
+            None => out.name("content").list(|out| content.items().for_each(|block| text(out, block))),
         }
     });
 }

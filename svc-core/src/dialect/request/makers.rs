@@ -6,7 +6,7 @@
 use super::super::doc::Value;
 use super::super::own::names_some;
 use super::{Faults, Splice, Target, is_one, is_zero};
-use crate::state::gateway::{Dialect, Host, Upstream, is_default_service};
+use crate::state::gateway::{Dialect, Host, Particular, Upstream, is_default_service};
 
 /// From this number on the chat shape's maker has tools called beside no thinking alone.
 const TOOLS_UNTHINKING: (u32, u32) = (5, 4);
@@ -59,34 +59,38 @@ pub(super) fn host(upstream: &Upstream, model: &str) -> Host {
     }
 }
 
-/// What is told beside tools of how much to think.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum BesideTools {
-    /// As the request says.
-    AsAsked,
-    /// Nothing is to be thought.
-    Unthinking,
-    /// Tools are not taken.
-    Unfit,
+/// Whether a request goes out with its tools and told not to think: beside thinking these models take none.
+pub(super) fn is_unthinking(root: Value<'_>, target: Target<'_>) -> bool {
+    let is_new = || numbered(target.model).is_some_and(|it| it >= TOOLS_UNTHINKING);
+    has_tools(root) && is_makers(target, Dialect::Chat) && !always_thinks(target.model) && is_new()
 }
 
-/// How a request with tools goes out.
-pub(super) fn beside_tools(root: Value<'_>, target: Target<'_>) -> BesideTools {
-    let has_tools = ["tools", "functions"].iter().any(|it| names_some(root, it));
-    if !has_tools || !is_makers(target, Dialect::Chat) {
-        BesideTools::AsAsked
-    } else if always_thinks(target.model) {
-        BesideTools::Unfit
-    } else if numbered(target.model).is_some_and(|it| it >= TOOLS_UNTHINKING) {
-        BesideTools::Unthinking
-    } else {
-        BesideTools::AsAsked
+/// Whether a model takes no tools, as it always thinks.
+pub(super) fn takes_no_tools(target: Target<'_>) -> bool {
+    is_makers(target, Dialect::Chat) && always_thinks(target.model)
+}
+
+fn has_tools(root: Value<'_>) -> bool {
+    ["tools", "functions"].iter().any(|it| names_some(root, it))
+}
+
+/// Says what of a request of the chat shape that stays in it single models refuse.
+pub(super) fn refused(root: Value<'_>, target: Target<'_>, faults: &mut Faults) {
+    if names_some(root, "stop") {
+        faults.has(Particular::Stop, target, "stop", UNTELLABLE);
     }
+    for (name, _) in odds(root).into_iter().filter(|(_, is_said)| *is_said) {
+        faults.has(Particular::Odds, target, name, UNTELLABLE);
+    }
+    refuse_tools(root, target, faults);
 }
 
-/// Says that tools are not taken.
-pub(super) fn refuse_tools(faults: &mut Faults) {
-    faults.add("tools", "are taken by this model in no request of the chat shape: name another model, or send none");
+/// Says that it has tools, where single models take none.
+pub(super) fn refuse_tools(root: Value<'_>, target: Target<'_>, faults: &mut Faults) {
+    if has_tools(root) {
+        let clause = "are taken by this model in no request of the chat shape: name another model, or send none";
+        faults.has(Particular::Tools, target, "tools", clause);
+    }
 }
 
 /// Whether a model can be told not to think.
@@ -254,27 +258,15 @@ pub(super) fn least_effort(target: Target<'_>) -> &'static str {
 }
 
 /// What is told otherwise of a request of the chat shape that stays in it.
-pub(super) fn told_otherwise(root: Value<'_>, target: Target<'_>, faults: &mut Faults) -> Option<Splice> {
-    if takes_no_stop(target) && names_some(root, "stop") {
-        faults.add("stop", UNTELLABLE);
+pub(super) fn told_otherwise(root: Value<'_>, target: Target<'_>) -> Option<Splice> {
+    if !is_unthinking(root, target) {
+        let (effort, known) = root.get(EFFORT).zip(effort_known(root, target))?;
+        return Some(Splice::over(effort, format!("\"{known}\"")));
     }
-    if takes_no_odds(target) {
-        odds(root).into_iter().filter(|(_, is_said)| *is_said).for_each(|(name, _)| faults.add(name, UNTELLABLE));
-    }
-    match beside_tools(root, target) {
-        BesideTools::AsAsked => {
-            let (effort, known) = root.get(EFFORT).zip(effort_known(root, target))?;
-            Some(Splice::over(effort, format!("\"{known}\"")))
-        }
-        BesideTools::Unfit => {
-            refuse_tools(faults);
-            None
-        }
-        BesideTools::Unthinking => match root.get(EFFORT) {
-            Some(effort) if effort.is("none") => None,
-            Some(effort) => Some(Splice::over(effort, "\"none\"".to_owned())),
-            None => Some(Splice::first(root, "\"reasoning_effort\":\"none\"")),
-        },
+    match root.get(EFFORT) {
+        Some(effort) if effort.is("none") => None,
+        Some(effort) => Some(Splice::over(effort, "\"none\"".to_owned())),
+        None => Some(Splice::first(root, "\"reasoning_effort\":\"none\"")),
     }
 }
 

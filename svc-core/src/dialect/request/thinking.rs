@@ -9,7 +9,7 @@ use super::super::doc::{Form, Value};
 use super::super::marks::{is_unsigned, unmarked_block};
 use super::super::write::Out;
 use super::{Faults, Splice, Target, makers};
-use crate::state::gateway::Dialect;
+use crate::state::gateway::{Dialect, Particular};
 
 /// Tokens of thinking for a little effort, a middling one and a great one, for models that are told a budget.
 const BUDGETS: [u64; 3] = [2_048, 8_192, 16_384];
@@ -190,9 +190,14 @@ fn always_thinks(model: &str) -> bool {
     ALWAYS_THINK.iter().any(|it| model.contains(it))
 }
 
+/// Whether a model does not go on with an answer that its client has begun.
+pub(super) fn takes_no_beginning(target: Target<'_>) -> bool {
+    !target.is_its_own && matches!(Way::of(target), Way::Either | Way::Itself)
+}
+
 /// Says that a conversation ends with what the model is to go on with, where it refuses to; left out it would be another answer.
 pub(super) fn refuse_beginning(dialect: Dialect, root: Value<'_>, target: Target<'_>, faults: &mut Faults) {
-    if target.is_its_own || !matches!(Way::of(target), Way::Either | Way::Itself) {
+    if !faults.looks_for(Particular::Beginning, target) {
         return;
     }
     let is_system = |it: &Value<'_>| it.has("role", "system") || it.has("role", "developer");
@@ -211,22 +216,17 @@ pub(super) fn refuse_beginning(dialect: Dialect, root: Value<'_>, target: Target
         Dialect::Chat => last.given("tool_calls").is_none() && blocks(last).any(is_text),
     };
     if begins || content.is_some_and(is_said) {
-        faults.add("messages", "must not end with an assistant's message, which this model does not go on with");
+        let clause = "must not end with an assistant's message, which this model does not go on with";
+        faults.has(Particular::Beginning, target, "messages", clause);
     }
 }
 
 /// What tells this model, where its client could not mean it, how much to think. Members that are left out whole are put into `names`.
-pub(super) fn told(
-    root: Value<'_>,
-    target: Target<'_>,
-    names: &mut Vec<&'static str>,
-    faults: &mut Faults,
-) -> Vec<Splice> {
+pub(super) fn told(root: Value<'_>, target: Target<'_>, names: &mut Vec<&'static str>) -> Vec<Splice> {
     let mut splices = Vec::new();
     if target.is_its_own || target.dialect != Dialect::Messages {
         return splices;
     }
-    refuse_beginning(Dialect::Messages, root, target, faults);
     let wish = Wish::of(root);
     let Told { thinking, effort } = wish.told(target);
     match (thinking, wish.thinking) {

@@ -8,9 +8,8 @@ use super::super::files::{is_text, utf8};
 use super::super::marks::{is_of, marked_call};
 use super::super::names::{shortened, taken, unpacked};
 use super::super::write::{Out, quoted};
-use super::makers::{self, BesideTools};
-use super::{Faults, Target, bound, joined, raw_or};
-use crate::state::gateway::{Dialect, Host};
+use super::{Faults, Target, bound, joined, makers, raw_or};
+use crate::state::gateway::{Dialect, Host, Particular};
 use crate::value::digest::Digest;
 
 /// Up to so many tokens of thinking, a little effort is asked for; up to the second, a middling one.
@@ -55,13 +54,18 @@ fn member(out: &mut Out, root: Value<'_>, (name, value): (&str, Value<'_>), targ
         bound::OLD => out.name(bound::name(target)).raw(value.raw()),
         _ if makers::draws_itself(target) && makers::chances(Dialect::Chat).contains(&name) => {}
         "temperature" | "top_p" => out.name(name).raw(value.raw()),
-        "stop_sequences" if makers::takes_no_stop(target) && value.items().next().is_some() => {
-            faults.add(name, makers::UNTELLABLE);
+        "stop_sequences" if value.items().next().is_some() => {
+            let takes_none = faults.has(Particular::Stop, target, name, makers::UNTELLABLE);
+            if !takes_none && value.items().nth(STOPS_MAX).is_some() {
+                faults.has(
+                    Particular::Stops,
+                    target,
+                    name,
+                    "must have at most 4 texts for a model of the chat shape's maker",
+                );
+            }
+            out.name("stop").raw(value.raw());
         }
-        "stop_sequences" if target.host == Host::Maker && value.items().nth(STOPS_MAX).is_some() => {
-            faults.add(name, "must have at most 4 texts for a model of the chat shape's maker");
-        }
-        "stop_sequences" if value.items().next().is_some() => out.name("stop").raw(value.raw()),
         "tools" if value.items().next().is_some() => out.name("tools").list(|out| tools(out, value, faults)),
         // Providers refuse it beside no tools.
         "tool_choice" if root.given("tools").is_some_and(|it| it.items().next().is_some()) => {
@@ -83,21 +87,20 @@ fn member(out: &mut Out, root: Value<'_>, (name, value): (&str, Value<'_>), targ
         "top_k" | "container" | "mcp_servers" => faults.lost(name),
         "frequency_penalty" | "prompt_cache_key" | "verbosity" if makers::unknown(target).contains(&name) => {}
         "verbosity" if makers::takes_no_verbosity(target) => {}
-        "logit_bias" if makers::takes_no_odds(target) => refuse_odds(name, value, faults),
+        "logit_bias" if value.members().next().is_none() && makers::takes_no_odds(target) => {}
         "seed" if target.host == Host::Mistral => out.name(makers::MISTRAL_SEED).raw(value.raw()),
         // Members of the chat shape that a client of the other shape sends all the same are meant for such a model.
-        "seed" | "n" | "frequency_penalty" | "presence_penalty" | "logit_bias" | "prompt_cache_key" | "verbosity" => {
+        "logit_bias" => {
+            if value.members().next().is_some() {
+                faults.has(Particular::Odds, target, name, makers::UNTELLABLE);
+            }
+            out.name(name).raw(value.raw());
+        }
+        "seed" | "n" | "frequency_penalty" | "presence_penalty" | "prompt_cache_key" | "verbosity" => {
             out.name(name).raw(value.raw());
         }
         // Hints, labels, and what caches go by.
         _ => {}
-    }
-}
-
-/// Says that odds cannot be told, where there are any.
-fn refuse_odds(name: &str, odds: Value<'_>, faults: &mut Faults) {
-    if odds.members().next().is_some() {
-        faults.add(name, makers::UNTELLABLE);
     }
 }
 
@@ -112,10 +115,9 @@ fn user_name(out: &mut Out, name: &str) {
 
 /// How much thinking is wished for.
 fn effort(out: &mut Out, root: Value<'_>, target: Target<'_>, faults: &mut Faults) {
-    match makers::beside_tools(root, target) {
-        BesideTools::AsAsked => {}
-        BesideTools::Unthinking => return out.name("reasoning_effort").text("none"),
-        BesideTools::Unfit => makers::refuse_tools(faults),
+    makers::refuse_tools(root, target, faults);
+    if makers::is_unthinking(root, target) {
+        return out.name("reasoning_effort").text("none");
     }
     if !target.reasoning {
         return;

@@ -10,7 +10,7 @@ use super::super::own::switched_on;
 use super::super::write::Out;
 use super::thinking::{self, Tell, Wish, takes_budget};
 use super::{Faults, Target, is_one, joined, makers, raw_or, schema};
-use crate::state::gateway::Dialect;
+use crate::state::gateway::{Dialect, Particular};
 
 /// Members of the messages shape that a client of the chat shape sends all the same: they are meant for such a model.
 const OWN: &[&str] = &["top_k", "container", "mcp_servers", "context_management", "cache_control"];
@@ -62,10 +62,9 @@ fn member(out: &mut Out, root: Value<'_>, (name, value): (&str, Value<'_>), targ
         "temperature" => {
             // The other shape ends at 1; a little less chance is another answer, so it is not cut silently.
             if value.raw().parse::<f64>().is_ok_and(|it| it > 1.0) {
-                faults.add(name, "must be at most 1 for a model of the messages shape");
-            } else {
-                out.name(name).raw(value.raw());
+                faults.has(Particular::Heat, target, name, "must be at most 1 for a model of the messages shape");
             }
+            out.name(name).raw(value.raw());
         }
         "top_p" => out.name(name).raw(value.raw()),
         "stop" => stops(out, value, faults),
@@ -214,7 +213,7 @@ fn messages(out: &mut Out, root: Value<'_>, target: Target<'_>, faults: &mut Fau
         }
     }
     flush(out, side, blocks);
-    if is_empty && faults.0.is_empty() {
+    if is_empty && faults.all.is_empty() {
         faults.add("messages", "must have more than system texts and empty ones for a model of the messages shape");
     }
 }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use super::payer::{CallKey, principal_of, stopped};
 use super::refuse::with_record;
 use super::{budgeting, observe};
+use crate::dialect;
 use crate::refusal::Refusal;
 use crate::state::gateway::route::{self, Ask, Candidate, Choice, Health};
 use crate::state::gateway::{
@@ -247,6 +248,7 @@ impl Policy<'_> {
             objective: asked.objective,
             oversight: asked.oversight,
             downgrade: budgeting::prefers_cheaper(&budgets),
+            takes: dialect::takes,
             health: &asked.health,
             yields: &yields,
         })

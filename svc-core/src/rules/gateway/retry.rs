@@ -10,6 +10,7 @@ use super::budgeting;
 use super::finish::{Tried, missed};
 use super::payer::{CallKey, may_call};
 use super::refuse::with_record;
+use crate::dialect;
 use crate::refusal::{BudgetDetail, Refusal};
 use crate::state::gateway::route::{self, Ask, Health, Yields};
 use crate::state::gateway::{Admission, Call, Demand, Mode, Model, Routing, Step, Upstream, strictest};
@@ -139,6 +140,7 @@ fn provider_now(
         objective: None,
         oversight: asked.oversight,
         downgrade: false,
+        takes: dialect::takes,
         health: &health,
         yields: &yields,
     };

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 
 use super::catalogue::Capability;
+use super::particular::Particular;
 use crate::value::digest::Digest;
 use crate::value::words::words;
 
@@ -77,6 +78,8 @@ pub struct Demand {
     pub needs: BTreeSet<Capability>,
     /// The shape that has no place for what it asks for: no provider of that shape is sent it.
     pub no_form_in: Option<Dialect>,
+    /// What it has that single models refuse, of either shape that it has a form in.
+    pub particulars: BTreeSet<Particular>,
     /// What tools of the client brought into the context, in the order of the messages.
     pub tool_results: Vec<ToolResult>,
     /// A digest of all that decides the answer: equal for identical calls.
@@ -209,6 +212,7 @@ impl Demand {
             inference_geo: None,
             needs: BTreeSet::new(),
             no_form_in: None,
+            particulars: BTreeSet::new(),
             tool_results: Vec::new(),
             digest: Digest::of(model),
         }

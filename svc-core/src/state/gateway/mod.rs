@@ -11,6 +11,7 @@ mod held;
 pub mod listing;
 mod month;
 mod note;
+mod particular;
 mod price;
 pub mod route;
 mod routing;
@@ -32,6 +33,7 @@ pub use demand::{CacheWrites, Demand, Dialect, OutputBound, ToolResult};
 pub use held::{BoundKey, BoundKeys, UpstreamKey};
 pub use month::{Month, MonthId, PlanLimit, grace_advisory, until_next_month};
 pub use note::{REFUSAL_KEPT, RefusalNote};
+pub use particular::Particular;
 pub(crate) use price::is_default_service;
 pub use price::{
     Fees, Percent, PriceTier, Prices, Received, ServicePrices, TokenPrices, Unpriced, charged_input, estimate,

@@ -43,9 +43,60 @@ fn what_is_told_of_a_form_is_what_sending_comes_to() {
         assert_eq!(body.to_upstream(target(other, "m")).is_ok(), has_form, "{members}");
         assert_eq!((demand.has_form_in(other), demand.has_form_in(shape)), (has_form, true), "{members}");
     }
-    // A model that draws by chances of its own is not told of them, whatever they are.
-    let hot = read(CHAT, &format!(r#"{{"model":"m","temperature":1.5,{said}}}"#));
-    assert!(hot.demand().has_form_in(MESSAGES) && hot.to_upstream(target(MESSAGES, "m")).is_err());
-    let own = Target { is_its_own: false, ..target(MESSAGES, "claude-opus-4-7") };
-    assert!(hot.to_upstream(own).is_ok());
+}
+
+/// What single models refuse is known of a request before it is sent to one, whatever the model: those that are told to take it are sent
+/// it, and no others.
+#[test]
+fn what_single_models_refuse_is_what_sending_comes_to() {
+    let said = r#""messages":[{"role":"user","content":"x"}]"#;
+    let with = |members: &str| format!("{said},{members}");
+    let begun = r#""messages":[{"role":"user","content":"x"},{"role":"assistant","content":"y"}]"#;
+    let between = |block: &str| {
+        format!(
+            r#""messages":[{{"role":"user","content":"x"}},{{"role":"system","content":[{block}]}},{{"role":"user","content":"z"}}]"#
+        )
+    };
+    let stops = |name: &str, count: usize| with(&format!(r#""{name}":[{}]"#, vec![r#""x""#; count].join(",")));
+    let (chat, maker, messages) = ([Host::Other, Host::Mistral], [Host::Maker], [Host::Maker, Host::Other]);
+    let models = [
+        (CHAT, &chat[..], &["m", "o3", "gpt-5"][..]),
+        (CHAT, &maker, &["gpt-4.1", "o1", "o3", "gpt-5", "gpt-5.6", "gpt-6-astra"]),
+        (MESSAGES, &messages, &["m", "claude-3-5-haiku", "claude-opus-4-6", "claude-opus-4-7", "claude-sonnet-5"]),
+    ];
+    let mut refused = std::collections::BTreeSet::new();
+    for (shape, members) in [
+        (CHAT, with(r#""temperature":1.5"#)),
+        (CHAT, with(r#""temperature":1.0,"top_p":0.5"#)),
+        (CHAT, stops("stop", 1)),
+        (CHAT, stops("stop", 0)),
+        (CHAT, with(r#""stop":"x""#)),
+        (CHAT, with(r#""logit_bias":{"1":1}"#)),
+        (CHAT, with(r#""logprobs":true"#)),
+        (CHAT, with(r#""logprobs":false,"logit_bias":{}"#)),
+        (CHAT, with(r#""tools":[{"type":"function","function":{"name":"f"}}]"#)),
+        (CHAT, begun.to_owned()),
+        (MESSAGES, stops("stop_sequences", 1)),
+        (MESSAGES, stops("stop_sequences", 5)),
+        (MESSAGES, with(r#""logit_bias":{"1":1}"#)),
+        (MESSAGES, with(r#""tools":[{"name":"f","input_schema":{"type":"object"}}]"#)),
+        (MESSAGES, begun.to_owned()),
+        (MESSAGES, between(r#"{"type":"text","text":"y"}"#)),
+        (MESSAGES, between(r#"{"type":"new"}"#)),
+    ] {
+        let body = read(shape, &format!(r#"{{"model":"m","max_tokens":9,{members}}}"#));
+        let demand = body.demand();
+        for (dialect, hosts, names) in models {
+            for (host, model, is_its_own) in
+                hosts.iter().flat_map(|host| names.iter().flat_map(|it| [(*host, *it, false), (*host, *it, true)]))
+            {
+                let to = Target { host, is_its_own: is_its_own && dialect == shape, ..target(dialect, model) };
+                let is_sent = body.to_upstream(to).is_ok();
+                let is_told = demand.has_form_in(dialect) && to.takes(&demand);
+                assert_eq!(is_told, is_sent, "{to:?} {members}");
+                refused.extend(demand.particulars.iter().copied().filter(|it| to.refuses(*it)));
+            }
+        }
+    }
+    assert_eq!(refused.len(), 7, "each is refused by some: {refused:?}");
 }

@@ -75,7 +75,10 @@ fn of_request(ask: &Ask<'_>, candidate: &mut Candidate<'_>) {
     let needs = &ask.demand.needs;
     breaks(!needs.is_subset(&model.capabilities), Constraint::Capabilities, Holder::Request);
     // What stands in the request may have no place in the provider's API, which nothing set here changes.
-    breaks(!ask.demand.has_form_in(upstream.dialect), Constraint::Capabilities, Holder::Upstream);
+    let has_form = ask.demand.has_form_in(upstream.dialect);
+    breaks(!has_form, Constraint::Capabilities, Holder::Upstream);
+    let is_taken = || (ask.takes)(ask.demand, ask.mode, upstream, model);
+    breaks(has_form && !is_taken(), Constraint::Capabilities, Holder::Model);
     breaks(!fits(ask, model), Constraint::Context, Holder::Request);
     let sides = [ask.class.map(|it| &it.constraints), ask.profile.map(|it| &it.constraints)];
     let any_side = |asks: fn(&Constraints) -> bool| sides.into_iter().flatten().any(asks);

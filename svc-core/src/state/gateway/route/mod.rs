@@ -55,6 +55,8 @@ pub struct Ask<'a> {
     pub oversight: bool,
     /// Whether a budget asks for the cheapest.
     pub downgrade: bool,
+    /// Whether a model takes what single models refuse of the request: whoever sends it knows.
+    pub takes: fn(&Demand, Mode, &Upstream, &Model) -> bool,
     /// How the providers fare, as this node sees it.
     pub health: &'a Health,
     /// What came of tasks, by class and model.
@@ -181,6 +183,16 @@ impl Broken {
         self.0 & Self::bit(Constraint::Capabilities, Holder::Upstream) != 0
     }
 
+    /// Whether the model refuses what the request has.
+    const fn is_refused(self) -> bool {
+        self.0 & Self::bit(Constraint::Capabilities, Holder::Model) != 0
+    }
+
+    /// Whether the request alone keeps it from this model: nothing that is set anywhere does.
+    const fn is_formless_alone(self) -> bool {
+        self.0.is_power_of_two() && (self.has_no_form() || self.is_refused())
+    }
+
     /// The one constraint that it breaks, if it is one.
     fn only_constraint(self) -> Option<Constraint> {
         let mut all = self.constraints();
@@ -269,7 +281,8 @@ pub struct Choice<'a> {
     pub ranked: Vec<Candidate<'a>>,
     /// The others, in the order of the workspace.
     pub rejected: Vec<Candidate<'a>>,
-    /// Without a ranked model: those that would be ranked if the request had a form in their provider's API, the best first.
+    /// Without a ranked model: those that would be ranked if the request had a form in their provider's API, and nothing that they refuse,
+    /// the best first.
     pub formless: Vec<Candidate<'a>>,
     /// Without a ranked model: the constraint whose removal would admit the most.
     pub binding: Option<Constraint>,
@@ -315,8 +328,7 @@ pub fn choose<'a>(ask: &Ask<'a>) -> Result<Choice<'a>, NotServed> {
     score::rank(&mut ranked, objective);
     let mut formless = Vec::new();
     let (binding, relaxations) = if ranked.is_empty() {
-        let alone = Some((Constraint::Capabilities, Holder::Upstream));
-        formless.extend(rejected.iter().filter(|it| it.broken.only() == alone).copied());
+        formless.extend(rejected.iter().filter(|it| it.broken.is_formless_alone()).copied());
         score::rank(&mut formless, objective);
         (relax::binding(&rejected), relax::relaxations(ask, &rejected))
     } else {

@@ -160,7 +160,7 @@ fn changes<'a>(ask: &Ask<'a>, constraint: Constraint, at: Holder, models: &[Cand
         }
         Constraint::Retention => whole(Change::AllowRetention(at)),
         // The client is told of its own members where such a model is all that is left.
-        Constraint::Capabilities if at == Holder::Upstream => Vec::new(),
+        Constraint::Capabilities if matches!(at, Holder::Upstream | Holder::Model) => Vec::new(),
         Constraint::Capabilities => capabilities(ask, at, models),
         Constraint::Context => shorter(ask, models),
         Constraint::Quality => {

@@ -13,6 +13,7 @@ use proptest::sample::{select, subsequence};
 use super::*;
 use crate::state::gateway::catalogue::{Capability, Figures, ModelTimeouts, Quality, Retention};
 use crate::state::gateway::demand::{Dialect, OutputBound};
+use crate::state::gateway::particular::Particular;
 use crate::state::gateway::price::{Percent, Prices, TokenPrices};
 use crate::state::gateway::routing::Constraints;
 use crate::value::Timestamp;
@@ -69,6 +70,7 @@ impl Case {
             objective: self.objective,
             oversight: self.oversight,
             downgrade: self.downgrade,
+            takes: |demand, _, _, model| demand.particulars.is_empty() || !is_picky(model),
             health: &self.health,
             yields: &self.yields,
         }
@@ -273,6 +275,11 @@ prop_compose! {
     }
 }
 
+/// Whether it refuses what single models refuse.
+fn is_picky(model: &Model) -> bool {
+    model.name.as_str() == "d"
+}
+
 prop_compose! {
     fn any_case()(
         models in prop::collection::vec(any_model(), 0..10),
@@ -283,7 +290,7 @@ prop_compose! {
         needs in some(&Capability::ALL),
         (searches, dialect) in (prop::bool::weighted(0.2), select(vec![Dialect::Chat, Dialect::Messages])),
         (kept, named) in (prop::bool::weighted(0.2), prop::bool::weighted(0.2)),
-        (mixed, formless) in (any::<bool>(), prop::bool::weighted(0.3)),
+        (mixed, formless, picked) in (any::<bool>(), prop::bool::weighted(0.3), prop::bool::weighted(0.3)),
         (others, geo) in (prop::bool::weighted(0.2), prop::option::weighted(0.3, select(vec!["us", "de", "eu", "global"]))),
         input_tokens in prop::option::of(0_u64..4_000),
         (mode, objective) in (select(vec![Mode::Shadow, Mode::Enforce]), prop::option::of(select(&Objective::ALL[..]))),
@@ -322,6 +329,7 @@ prop_compose! {
             kept_by: kept.then_some("store").into_iter().collect(),
             names_providers: named.then_some("provider"),
             no_form_in: formless.then_some(if dialect == Dialect::Chat { Dialect::Messages } else { Dialect::Chat }),
+            particulars: picked.then_some(Particular::Stop).into_iter().collect(),
             inference_geo: geo.map(Into::into),
             ..demand()
         };
@@ -366,6 +374,7 @@ fn satisfies(case: &Case, it: &Candidate<'_>) -> bool {
         && output.unwrap_or(1) <= it.model.max_output
         && cost.is_some()
         && (same_shape || case.demand.no_form_in.is_none())
+        && (case.demand.particulars.is_empty() || !is_picky(it.model))
         && !(same_shape && case.demand.other_models.is_some())
         // Whoever then serves it, what that costs and under which law it is, nobody here knows.
         && !(same_shape && case.demand.names_providers.is_some())
@@ -408,6 +417,8 @@ proptest! {
                 // Nor is it refused once it is to be sent.
                 let has_form = case.demand.no_form_in.is_none() || model.upstream.dialect == case.demand.dialect;
                 prop_assert!(has_form, "{} leaves {model} without a form", relaxation.change);
+                let is_taken = case.demand.particulars.is_empty() || !is_picky(model.model);
+                prop_assert!(is_taken, "{} leaves {model} refusing it", relaxation.change);
             }
         }
         if let Some(first) = choice.relaxations.first() {

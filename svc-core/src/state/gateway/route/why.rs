@@ -6,6 +6,9 @@ use super::{Candidate, Change, Choice, Constraint, NotServed, Size, yields};
 use crate::refusal::{Refusal, RelaxationText};
 use crate::state::gateway::routing::Objective;
 
+/// Models that are told of which refuse a request.
+const REFUSING_MAX: usize = 20;
+
 impl Objective {
     /// Every objective.
     pub const ALL: [Self; 5] = [Self::Balanced, Self::Cost, Self::Quality, Self::Latency, Self::Sovereign];
@@ -53,6 +56,11 @@ impl Choice<'_> {
         let formless = self.rejected.iter().filter(|it| it.broken.has_no_form());
         let formless: BTreeSet<_> = formless.map(|it| it.upstream.name.as_str()).collect();
         why.extend(formless.into_iter().map(|it| format!("the request has no form in the API of {it}")));
+        let refusing = self.rejected.iter().filter(|it| it.broken.is_refused()).take(REFUSING_MAX);
+        let refusing: Vec<_> = refusing.map(ToString::to_string).collect();
+        if !refusing.is_empty() {
+            why.push(format!("refused for what stands in the request: {}", refusing.join(", ")));
+        }
         why
     }
 
