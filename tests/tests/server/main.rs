@@ -16,6 +16,7 @@ mod bad_input;
 mod bodies;
 mod callbacks_crash;
 mod callbacks_example;
+mod calls_crash;
 mod coverage;
 mod crash;
 mod ledger;
