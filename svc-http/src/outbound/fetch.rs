@@ -1,7 +1,7 @@
 //! Reading a small document from an address that a stranger named.
 
 use bytes::Bytes;
-use http::header::{ACCEPT, AGE, AUTHORIZATION, CACHE_CONTROL, CONTENT_TYPE, HOST, USER_AGENT};
+use http::header::{ACCEPT, AGE, AUTHORIZATION, CACHE_CONTROL, CONTENT_TYPE, DATE, EXPIRES, HOST, USER_AGENT};
 use http_body_util::{BodyExt as _, Empty, Full, Limited};
 use svc_core::state::edge::outbound::OutboundUrl;
 use svc_core::value::secret::Secret;
@@ -11,6 +11,7 @@ use url::Url;
 use super::call::{AGENT, ANSWER_MAX, CALL_TIME, Caller, exchange};
 use super::dial::Io;
 use super::resolve::Asker;
+use crate::clock::{http_date_s, now_s};
 use svc_core::state::edge::Trouble;
 
 /// A document as it came.
@@ -20,6 +21,8 @@ pub(crate) struct Fetched {
     pub(crate) status: u16,
     /// How it may be kept, as its sender says in however many lines.
     pub(crate) cache: String,
+    /// For how many seconds from when it was given out it is good, by its `expires`; none where it has none.
+    pub(crate) expires_s: Option<u64>,
     /// For how many seconds caches on the way have kept it already.
     pub(crate) age_s: u64,
     /// Its bytes.
@@ -90,13 +93,22 @@ async fn whole(answer: http::Response<hyper::body::Incoming>, max: usize) -> Res
     // Several lines are one list (RFC 9110 part 5.3): whichever says that nobody keeps it, nobody does.
     let lines = answer.headers().get_all(CACHE_CONTROL).iter().map(|it| String::from_utf8_lossy(it.as_bytes()));
     let cache = lines.collect::<Vec<_>>().join(",");
+    let dates = answer.headers().get_all(EXPIRES).iter().map(|it| it.to_str().unwrap_or_default());
+    let given = answer.headers().get(DATE).and_then(|it| it.to_str().ok());
+    let expires_s = dates.map(|it| expires(it, given.unwrap_or_default())).min();
     let age_s = answer.headers().get(AGE).and_then(|it| it.to_str().ok()).map_or(0, age);
     let body = Limited::new(answer.into_body(), max.min(ANSWER_MAX))
         .collect()
         .await
         .map_err(|_| Trouble::Protocol)?
         .to_bytes();
-    Ok(Fetched { status, cache, age_s, body })
+    Ok(Fetched { status, cache, expires_s, age_s, body })
+}
+
+/// The seconds to an `expires` from the answer's own `date` where it has one, as its sender's clock need not be this one. What is no
+/// date, above all `0`, is one that has passed (RFC 9111 part 5.3).
+fn expires(text: &str, date: &str) -> u64 {
+    http_date_s(text.trim()).map_or(0, |it| it.saturating_sub(http_date_s(date.trim()).unwrap_or_else(now_s)))
 }
 
 /// The seconds of an `age`: of several the first, and none where it is no number (RFC 9111 part 5.1). More than can be counted are as
@@ -116,5 +128,17 @@ mod tests {
     fn an_age_is_a_number_of_seconds() {
         let all = ["0", " 60 ", "60, 5", "99999999999999999999", "", "-1", "+1", "1.5", "x"];
         assert_eq!(all.map(age), [0, 60, 60, u64::MAX, 0, 0, 0, 0, 0]);
+    }
+
+    /// An answer expires so long after it was given out, by its sender's clock; by ours where it does not tell its own.
+    #[test]
+    fn what_expires_is_counted_from_when_it_was_given_out() {
+        let (given, later) = ("Sun, 06 Nov 1994 08:49:37 GMT", "Sun, 06 Nov 1994 08:51:37 GMT");
+        assert_eq!(expires(later, given), 120);
+        for past in [given, "0", "-1", "", "120", "tomorrow", "Sun, 06 Nov 1994 08:51:37"] {
+            assert_eq!(expires(past, given), 0, "{past}");
+        }
+        assert_eq!(expires(later, ""), 0, "years ago");
+        assert!(expires("Fri, 01 Jan 2100 00:00:00 GMT", "x") > 1_000_000);
     }
 }

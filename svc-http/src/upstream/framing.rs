@@ -2,11 +2,10 @@
 //!
 //! **Invariant:** a body whose end is in doubt is no whole answer, and its connection is not used again.
 
-use std::time::UNIX_EPOCH;
-
 use svc_core::value::secret::Secret;
 
 use super::failed::Reason;
+use crate::clock::{http_date_s, now_s};
 
 /// Headers of an answer that are read.
 const HEADERS_MAX: usize = 128;
@@ -200,8 +199,7 @@ fn retry_after_s(value: &str, date: &str) -> Option<u64> {
     if let Some(seconds) = whole(value) {
         return Some(seconds);
     }
-    let now = || u64::try_from(crate::clock::now().as_millis() / 1_000).unwrap_or(0);
-    Some(http_date_s(value)?.saturating_sub(http_date_s(date).unwrap_or_else(now)))
+    Some(http_date_s(value)?.saturating_sub(http_date_s(date).unwrap_or_else(now_s)))
 }
 
 /// A number of no sign, a fraction counted as a whole one.
@@ -209,11 +207,6 @@ fn whole(value: &str) -> Option<u64> {
     let (number, fraction) = value.split_once('.').unwrap_or((value, ""));
     let number = number.parse::<u64>().ok().filter(|_| fraction.bytes().all(|it| it.is_ascii_digit()))?;
     Some(number.saturating_add(u64::from(fraction.bytes().any(|it| it != b'0'))))
-}
-
-/// A date of HTTP, in seconds since 1970.
-fn http_date_s(text: &str) -> Option<u64> {
-    Some(httpdate::parse_http_date(text).ok()?.duration_since(UNIX_EPOCH).ok()?.as_secs())
 }
 
 fn content_type(value: &str) -> Type {

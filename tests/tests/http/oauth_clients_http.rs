@@ -220,8 +220,7 @@ async fn a_client_is_known_by_its_document() {
     let got = exchange(&mut client, &id, &code, &[("client_secret", "x")]).await;
     assert_eq!(flat(&got), refused(401, "invalid_client"));
     assert_eq!(flat(&exchange(&mut client, &other, &code, &[]).await), refused(400, "invalid_grant"));
-    let kept = Reply::Document("no-store", document(&other).to_string());
-    desk.answer([kept.clone(), kept]);
+    desk.answer(["public\r\nexpires: 0", "no-store"].map(|it| Reply::Document(it, document(&other).to_string())));
     for _ in 0..2 {
         assert_eq!(page(&mut client, None, &other, REDIRECT).await.status, 200);
         desk.next().await;

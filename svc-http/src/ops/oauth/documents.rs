@@ -77,7 +77,7 @@ impl Documents {
             return Err(no_client("its metadata could not be read"));
         }
         let known = metadata(id, &fetched.body, named)?;
-        let kept = life(&fetched.cache, fetched.age_s);
+        let kept = life(&fetched.cache, fetched.expires_s, fetched.age_s);
         if !kept.is_zero() {
             let mut all = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
             all.keep(address.into(), id.to_owned(), (Instant::now() + kept, known.clone()));
@@ -91,8 +91,9 @@ impl Documents {
     }
 }
 
-/// How long a document is kept that its sender gave out `age_s` ago. Of two words on how long that may be, the shorter one holds.
-fn life(cache: &str, age_s: u64) -> Duration {
+/// How long a document is kept that its sender gave out `age_s` ago. Of two words on how long that may be, the shorter one holds;
+/// `expires_s` speaks where none of them does (RFC 9111 part 5.3).
+fn life(cache: &str, expires_s: Option<u64>, age_s: u64) -> Duration {
     let mut life = None;
     for part in cache.split(',').map(|it| it.trim().to_ascii_lowercase()) {
         if part == "no-store" || part == "no-cache" {
@@ -103,7 +104,8 @@ fn life(cache: &str, age_s: u64) -> Duration {
             life = Some(life.map_or(said, |it: Duration| it.min(said)));
         }
     }
-    life.unwrap_or(KEPT).saturating_sub(Duration::from_secs(age_s)).min(KEPT_LONGEST)
+    let life = life.or_else(|| expires_s.map(Duration::from_secs)).unwrap_or(KEPT);
+    life.saturating_sub(Duration::from_secs(age_s)).min(KEPT_LONGEST)
 }
 
 #[cfg(test)]
@@ -130,7 +132,24 @@ mod tests {
             ("max-age=600", u64::MAX, 0),
             ("", 100, 200),
         ] {
-            assert_eq!(life(cache, age_s).as_secs(), seconds, "{cache:?} {age_s}");
+            assert_eq!(life(cache, None, age_s).as_secs(), seconds, "{cache:?} {age_s}");
+        }
+    }
+
+    /// The time that a document expires at counts where `cache-control` names none, within the same bounds.
+    #[test]
+    fn documents_expire_where_nothing_else_is_said() {
+        for (cache, expires_s, age_s, seconds) in [
+            ("", 60, 0, 60),
+            ("public", 0, 0, 0),
+            ("", 600, 540, 60),
+            ("", u64::MAX, 0, 86_400),
+            ("max-age=x", 60, 0, 60),
+            ("max-age=600", 60, 0, 600),
+            ("max-age=0", 60, 0, 0),
+            ("no-cache", 60, 0, 0),
+        ] {
+            assert_eq!(life(cache, Some(expires_s), age_s).as_secs(), seconds, "{cache:?} {expires_s} {age_s}");
         }
     }
 }
