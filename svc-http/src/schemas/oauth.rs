@@ -217,6 +217,8 @@ fn registered() -> Value {
             "policy_uri": { "type": "string" },
             "software_id": { "type": "string" },
             "software_version": { "type": "string" },
+            "contacts": { "type": "array", "items": { "type": "string" } },
+            "jwks_uri": { "type": "string" },
             "token_endpoint_auth_method": auth(),
             "client_secret": { "type": "string" },
             "client_secret_expires_at": { "type": "integer", "minimum": 0, "description": "0: never." },

@@ -12,7 +12,7 @@ use svc_core::state::connect::{ClientAuth, OAuthClient, REDIRECTS_MAX, Redirect}
 use svc_core::value::digest::Digest;
 use svc_core::value::json::Json;
 use svc_core::value::secret::Secret;
-use svc_core::value::text::Label;
+use svc_core::value::text::{Label, UrlText};
 
 use crate::headers::single;
 
@@ -29,6 +29,9 @@ const MEMBERS_MAX: usize = 64;
 /// Members of a registration that are told back as they were sent.
 const ECHOED: [&str; 7] =
     ["application_type", "client_uri", "logo_uri", "tos_uri", "policy_uri", "software_id", "software_version"];
+/// Ways to reach a client's people that a registration may name, and the characters of each.
+const CONTACTS_MAX: usize = 10;
+const CONTACT_MAX: usize = 254;
 
 /// Members of a form or query, each at most once and not empty.
 pub struct Form(Vec<(String, String)>);
@@ -250,8 +253,31 @@ pub fn registration(body: &[u8], named: &[Box<str>]) -> Result<Registration, Ref
     };
     let name = name.map_err(|_| bad("client_name must be 1 to 100 characters without control characters"))?;
     let text = |name: &str| member(name).and_then(Json::as_str).map(|it| (name.to_owned(), json!(it)));
-    let echoed = ECHOED.into_iter().filter_map(text).collect();
+    let mut echoed: Map<String, Value> = ECHOED.into_iter().filter_map(text).collect();
+    // One that is not of its form is not registered, as if it had not been understood: no client is turned away for it.
+    if let Some(told) = member("contacts").and_then(contacts) {
+        echoed.insert("contacts".to_owned(), told);
+    }
+    // The two are not sent together (RFC 7591 part 2).
+    if let Some(told) = member("jwks_uri").filter(|_| member("jwks").is_none()).and_then(keys_address) {
+        echoed.insert("jwks_uri".to_owned(), told);
+    }
     Ok(Registration { name, redirects, auth, echoed })
+}
+
+/// Ways to reach whoever answers for a client, mostly addresses of mail (RFC 7591 part 2).
+fn contacts(sent: &Json) -> Option<Value> {
+    let list = sent.as_list().filter(|it| it.len() <= CONTACTS_MAX)?;
+    let is_plain = |it: &&str| (1..=CONTACT_MAX).contains(&it.chars().count()) && !it.contains(char::is_control);
+    let all: Option<Vec<&str>> = list.iter().map(|it| it.as_str().filter(is_plain)).collect();
+    all.map(|it| json!(it))
+}
+
+/// Where a client's keys are. No way there is to say who a client is needs them, so they are never read.
+fn keys_address(sent: &Json) -> Option<Value> {
+    let text = sent.as_str().filter(|it| UrlText::parse(it).is_ok_and(|read| read.as_str() == *it))?;
+    let url = url::Url::parse(text).ok().filter(|it| it.scheme() == "https" && it.fragment().is_none())?;
+    (url.username().is_empty() && url.password().is_none()).then(|| json!(text))
 }
 
 fn redirects(sent: Option<&Json>, named: &[Box<str>]) -> Result<Vec<Redirect>, Refusal> {

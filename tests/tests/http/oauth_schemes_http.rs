@@ -1,4 +1,4 @@
-//! Clients that are sent back to by a scheme of their own.
+//! What clients register beside a name and https: schemes of their own, and what they say of themselves.
 
 use serde_json::json;
 use svc_tests::oauth::{flat, refused, register};
@@ -32,4 +32,39 @@ async fn a_scheme_is_admitted_by_the_setting_that_the_refusal_names() {
     let made = register(&mut site.client().await, &wish).await.made();
     assert_eq!(made["redirect_uris"], wish["redirect_uris"]);
     site.stop().await;
+}
+
+/// What a client says of itself is told back where it is of its form (RFC 7591 part 3.2.1); what is not is left out, and turns no
+/// client away.
+#[tokio::test]
+async fn registration_tells_back_what_it_registered() {
+    let site = Site::start().await;
+    let mut client = site.client().await;
+    let keys = "https://app.example/keys.json";
+    let people = json!(["desk@app.example", "https://app.example/contact"]);
+    for (name, sent, kept) in [
+        ("contacts", people, true),
+        ("contacts", json!([]), true),
+        ("contacts", json!("desk@app.example"), false),
+        ("contacts", json!(["desk@app.example", 7]), false),
+        ("contacts", json!(["a\u{7}b"]), false),
+        ("contacts", json!([""]), false),
+        ("contacts", json!(["x".repeat(255)]), false),
+        ("contacts", json!(vec!["desk@app.example"; 11]), false),
+        ("jwks_uri", json!(keys), true),
+        ("jwks_uri", json!("http://app.example/keys.json"), false),
+        ("jwks_uri", json!("https://user@app.example/keys.json"), false),
+        ("jwks_uri", json!("https://app.example/keys.json#x"), false),
+        ("jwks_uri", json!(format!("{keys}?{}", "x".repeat(2_048))), false),
+        ("jwks_uri", json!([keys]), false),
+        ("policy_uri", json!("https://app.example/policy"), true),
+    ] {
+        let mut body = json!({ "redirect_uris": ["https://app.example/cb"] });
+        body[name] = sent.clone();
+        let made = register(&mut client, &body).await.made();
+        assert_eq!(made.get(name), kept.then_some(&sent), "{name} {sent}");
+    }
+    let both = json!({ "redirect_uris": ["https://app.example/cb"], "jwks_uri": keys, "jwks": { "keys": [] } });
+    let made = register(&mut client, &both).await.made();
+    assert_eq!((made.get("jwks_uri"), made.get("jwks")), (None, None));
 }
