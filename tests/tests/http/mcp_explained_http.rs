@@ -3,11 +3,13 @@
 use serde_json::{Value, json};
 use svc_core::state::people::Role;
 use svc_core::value::Span;
-use svc_tests::client::{Client, bearer};
+use svc_tests::client::{Client, bearer, until};
 use svc_tests::oauth::HOST;
 use svc_tests::play::freeze;
 use svc_tests::requests::{OFFICE, charge, payment, payment_to};
 use svc_tests::site::Site;
+use svc_tests::tool_desk::{ToolDesk, calling, text};
+use svc_tests::tool_server::{Reply, Speaks};
 
 /// What the agent with this key is told of its own action.
 async fn explained(client: &mut Client, key: &str, action: &Value) -> Value {
@@ -214,4 +216,45 @@ async fn a_no_is_told_with_what_is_left_to_do() {
     assert_eq!(decision, "deny");
     assert!(step.contains("only a person can start it again"), "{step}");
     site.stop().await;
+}
+
+/// Of a call that came through the proxy nobody is told to make it beside svc, which made it: not while it is under way, nor once nobody
+/// knows what became of it, nor once it failed. What a person has approved is called again, and then made.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_proxied_call_is_told_to_be_done_by_nobody_else() {
+    const THREE: &str =
+        r#"{"name":"Three","actions":["mcp.call"],"limits":{"count":{"max":3,"period":"day"},"onLimit":"ask"}}"#;
+    let mut desk = ToolDesk::with(Speaks::Modern, THREE).await;
+    desk.server(json!({})).await;
+    let (mut other, key) = (desk.site.client().await, desk.agent.key.clone());
+    let mut step = async |desk: &mut ToolDesk| {
+        desk.site.shift(Span::millis(1));
+        let newest = desk.actions().await.remove(0);
+        let told = explained(&mut other, &key, &newest).await;
+        (newest["status"].as_str().unwrap().to_owned(), told["nextStep"].as_str().unwrap().to_owned(), newest)
+    };
+    desk.server.reply(Reply::Stalled(vec![]));
+    let mut under_way = desk.begin(&desk.agent.key.clone(), &calling("read_one", json!({ "id": "1" }))).await;
+    until(&mut under_way, "\r\n\r\n").await;
+    let (status, said, _) = step(&mut desk).await;
+    assert!(status == "allowed" && said.starts_with("Do not do it yourself: svc makes this call"), "{status} {said}");
+    desk.server.reply(Reply::Closed);
+    assert_eq!(desk.call("read_one", json!({ "id": "2" })).await["isError"], true);
+    let (status, said, _) = step(&mut desk).await;
+    assert!(status == "allowed" && said.starts_with("Do not do it yourself: svc makes this call"), "{status} {said}");
+    desk.server.reply(Reply::Result(json!({ "content": [], "isError": true })));
+    desk.call("read_one", json!({ "id": "3" })).await;
+    let (status, said, _) = step(&mut desk).await;
+    assert!(status == "failed" && said.ends_with("if it is still to be done, call the tool anew."), "{status} {said}");
+
+    desk.server.reply(Reply::Text("done".to_owned()));
+    assert!(text(&desk.call("read_one", json!({ "id": "4" })).await).contains("approval_required"));
+    let (status, said, asked) = step(&mut desk).await;
+    assert!(status == "pending" && said.starts_with("Wait: "), "{status} {said}");
+    let path = format!("approvals/{}/approve", asked["approval"]["id"].as_str().unwrap());
+    desk.api("POST", &path, Some(&json!({}))).await.ok();
+    let (status, said, _) = step(&mut desk).await;
+    assert!(status == "allowed" && said.starts_with("Call the tool again with the same arguments"), "{status} {said}");
+    assert_eq!(text(&desk.call("read_one", json!({ "id": "4" })).await), "done");
+    assert_eq!(step(&mut desk).await.1, "Nothing is left to do.");
 }

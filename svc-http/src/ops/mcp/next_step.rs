@@ -4,11 +4,16 @@
 //! here does nothing twice, and nothing that is no longer allowed.
 
 use svc_core::answer::Decided;
-use svc_core::state::gate::{Code, Consumed, Status, Verb};
+use svc_core::state::gate::{Account, Code, Consumed, DecidedBy, Status, Verb};
 
 const DO: &str = "Do it, show the receipt where one is asked for, and report it with `settle_action`.";
 const USED: &str = "Do not begin it again: its receipt was used up, so that it may have been done. Find out, and report what came of it with `settle_action`.";
 const BY_GATE: &str = "Do not do it yourself: svc makes this call, and reports what came of it. Where nobody learns that, it counts as done.";
+const CALL_AGAIN: &str =
+    "Call the tool again with the same arguments: a person has approved that one call, and svc then makes it.";
+const CALL_ANEW: &str = "Nothing is left to do about this action; if it is still to be done, call the tool anew.";
+const CUT: &str = "Do not make this call: the agent was stopped, and what was under way may have run. Call the tool anew only once a person has started the agent again.";
+const NOBODY_DECIDED: &str = "Nobody decided in time, and the call was not made. If it is still to be done, call the tool anew, and tell the person that somebody has to decide.";
 const TOO_LATE: &str = "Do not do it any more: its receipt has expired. Report what came of it with `settle_action`, as `cancelled` where it was not done; if it is still to be done, ask anew with `authorize_action`, under another `idempotencyKey`.";
 const LAPSED: &str = "Do not do it any more: its receipt has expired, and until you report what came of it with `settle_action`, late as that is, it counts as done in full.";
 const NOT_DONE: &str = "Nothing is left to do about this action; if it is still to be done, ask anew with `authorize_action`, under another `idempotencyKey`.";
@@ -29,13 +34,16 @@ pub(super) fn next_step(decided: &Decided, has_way: bool) -> String {
         }
         Status::Allowed => of_allowed(decided),
         Status::Denied => of_denied(decided, has_way),
+        Status::Expired if is_of_proxy(decided) => NOBODY_DECIDED,
         Status::Expired => UNDECIDED,
+        Status::Revoked if is_of_proxy(decided) => CUT,
         Status::Revoked => REVOKED,
         Status::Lapsed if is_made_here(decided) => OVER,
         Status::Lapsed => LAPSED,
         Status::Completed => OVER,
         // Of an agent that was stopped meanwhile, a person starts it again first.
         Status::Failed | Status::Cancelled if decided.verb() == Verb::Deny => OVER,
+        Status::Failed | Status::Cancelled if is_of_proxy(decided) => CALL_ANEW,
         Status::Failed | Status::Cancelled => NOT_DONE,
     };
     step.to_owned()
@@ -47,10 +55,13 @@ fn of_allowed(decided: &Decided) -> &'static str {
         BY_GATE
     } else if decided.receipt_used_at().is_some() {
         USED
-    } else if decided.receipt().is_some() {
-        DO
     } else {
-        TOO_LATE
+        match (decided.receipt().is_some(), is_of_proxy(decided)) {
+            (true, false) => DO,
+            (false, false) => TOO_LATE,
+            (true, true) => CALL_AGAIN,
+            (false, true) => CALL_ANEW,
+        }
     }
 }
 
@@ -68,7 +79,15 @@ fn of_denied(decided: &Decided, has_way: bool) -> &'static str {
     }
 }
 
-/// Whether the gate itself does it in the agent's place, and alone may say what came of it.
+/// Whether it is a call of a tool that came through the proxy, which nobody makes but the gate.
+fn is_of_proxy(decided: &Decided) -> bool {
+    decided.action().provenance.account == Account::Gate
+}
+
+/// Whether the gate itself does it in the agent's place: what the rules allow at once, and what a person has approved once that is
+/// called again.
 fn is_made_here(decided: &Decided) -> bool {
-    decided.action().allowed().and_then(|it| it.consumed.as_ref()).is_some_and(Consumed::is_by_gate)
+    let Some(allowed) = decided.action().allowed() else { return false };
+    let waits_for_call = matches!(allowed.by, DecidedBy::Person(_));
+    allowed.consumed.as_ref().is_some_and(Consumed::is_by_gate) || (is_of_proxy(decided) && !waits_for_call)
 }
