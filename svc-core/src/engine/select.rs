@@ -7,12 +7,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::rules::gate::fleet::Everyone;
-use crate::state::gate::{Agent, Mandate, Standing};
-use crate::state::people::{Candidate, Principal, Roster, Selector, selection_digest};
+use crate::state::gate::{Agent, Mandate};
+use crate::state::people::{Candidate, Hold, MemberPart, Principal, Roster, Selector, Workspace, selection_digest};
 use crate::store::{Found, Key, Loaded, PAGE_MAX, Range, Record, Row, Store};
 use crate::value::digest::Digest;
-use crate::value::id::{AgentId, PrincipalId, TeamId, WorkspaceId};
+use crate::value::id::{AgentId, HoldId, PrincipalId, TeamId, WorkspaceId};
 use crate::value::link::Index;
+use crate::value::text::Label;
 use crate::value::{Id, Timestamp};
 
 /// Agents that are shown of a selection.
@@ -57,12 +58,23 @@ pub struct Selected {
     pub epoch: u64,
     /// Their ids, sorted.
     pub agents: Vec<AgentId>,
-    /// How many of them are frozen.
+    /// How many of them are frozen, by their own rows or by a freeze that these have not followed yet.
     pub frozen: u32,
     /// The first of them, by id: at most [`SHOWN_MAX`].
-    pub shown: Vec<Arc<Agent>>,
+    pub shown: Vec<Shown>,
     /// What names the selection in the interface.
     pub digest: Digest,
+}
+
+/// One of them.
+#[derive(Clone, Debug)]
+pub struct Shown {
+    /// Its id.
+    pub id: AgentId,
+    /// Its name.
+    pub name: Label,
+    /// The word for how it stands.
+    pub standing: &'static str,
 }
 
 impl Selected {
@@ -93,15 +105,19 @@ pub fn select<L: Look>(
     let epoch = roster.map_or(0, |it| it.epoch);
     let mut selected =
         Selected { epoch, agents: Vec::new(), frozen: 0, shown: Vec::new(), digest: selection_digest(&[]) };
+    // Before the agents: one whose row follows meanwhile is frozen either way.
+    let followed = being_frozen(rows, workspace)?;
     let mut range = Range::all(Index::AgentsOf, workspace.bits(), PAGE);
     loop {
         let page = rows.scan(&range)?;
         let agents: Vec<Arc<Agent>> = page.iter().filter_map(|it| peel::<Agent>(&it.row)).collect();
         for agent in meant(rows, agents, selector, now)? {
-            selected.frozen = selected.frozen.saturating_add(u32::from(matches!(agent.standing, Standing::Frozen(_))));
+            let is_frozen = agent.frozen().is_some() || (agent.is_active() && followed.contains(&agent.id));
+            selected.frozen = selected.frozen.saturating_add(u32::from(is_frozen));
             selected.agents.push(agent.id);
             if selected.shown.len() < SHOWN_MAX {
-                selected.shown.push(agent);
+                let standing = if is_frozen { "frozen" } else { agent.standing.as_str() };
+                selected.shown.push(Shown { id: agent.id, name: agent.name.clone(), standing });
             }
         }
         let Some(last) = page.last().filter(|_| page.len() == range.limit) else { break };
@@ -110,6 +126,18 @@ pub fn select<L: Look>(
     selected.agents.sort_unstable();
     selected.digest = selection_digest(&selected.agents);
     Ok(selected)
+}
+
+/// The agents whose freeze stands while their own rows follow it.
+fn being_frozen<L: Look>(rows: &mut L, workspace: WorkspaceId) -> Result<BTreeSet<AgentId>, L::Error> {
+    let Some(workspace) = load::<Workspace, L>(rows, &[workspace])?.into_iter().next() else {
+        return Ok(BTreeSet::new());
+    };
+    let ids: Vec<HoldId> = workspace.holds.iter().map(|it| it.id).collect();
+    let holds = load::<Hold, L>(rows, &ids)?;
+    let lists = holds.iter().flat_map(|it| it.freezing()).map(|it| it.members);
+    let parts: Vec<_> = lists.flat_map(|it| (0..).map_while(|number| it.part(number))).collect();
+    Ok(load::<MemberPart, L>(rows, &parts)?.iter().flat_map(|it| it.agents.iter().copied()).collect())
 }
 
 /// Those of a page that are meant, with what the selector asks beside their own rows.

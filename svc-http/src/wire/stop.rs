@@ -167,11 +167,8 @@ fn known(agents: Vec<AgentId>) -> BTreeSet<AgentId> {
 /// What a dry run tells.
 #[must_use]
 pub fn write_dry_run(selected: &Selected) -> Value {
-    let agents: Vec<Value> = selected
-        .shown
-        .iter()
-        .map(|it| json!({ "id": it.id, "name": it.name, "standing": it.standing.as_str() }))
-        .collect();
+    let agents: Vec<Value> =
+        selected.shown.iter().map(|it| json!({ "id": it.id, "name": it.name, "standing": it.standing })).collect();
     json!({
         "dryRun": true,
         "count": selected.count(),

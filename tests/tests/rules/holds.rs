@@ -10,6 +10,7 @@ use svc_core::rules::gate::fleet::{FREEZE_MAX, Fleet, FreezeFleet, Halted};
 use svc_core::rules::gate::lift::{Lift, LiftHold};
 use svc_core::rules::gate::restart::RestartAgent;
 use svc_core::rules::people::by::{By, Person};
+use svc_core::rules::people::show;
 use svc_core::rules::read::View;
 use svc_core::state::gate::{Agent, Approval, Code, DecidedBy, FrozenBy, OutcomeStatus, Status, Verb};
 use svc_core::state::people::{Hold, HoldScope, Principal, Role, Roster, Selector, Workspace};
@@ -470,4 +471,41 @@ fn a_selection_too_large_for_a_commit_is_held_first() {
     assert_eq!(world.read(&held, receipt.id()).status(), Status::Revoked);
     assert_eq!(world.read(&held, waiting.id()).view().decided().unwrap().0, over.at);
     world.audit();
+}
+
+/// Whom a freeze has stopped whose own row does not say it yet counts and is shown as frozen, in the words of that freeze: whoever freezes
+/// them again freezes nobody, and a person who reads them is told no active agent.
+#[test]
+fn whom_a_hold_has_stopped_reads_as_frozen() {
+    for all in [false, true] {
+        let (mut world, agents) = fleet(1);
+        let ids = crowd(&mut world, agents[0].agent, FREEZE_MAX + 1);
+        let selection = Selector { agents: Some(ids.iter().copied().collect()), ..Selector::default() };
+        let selector = if all { Selector::everyone() } else { selection.clone() };
+        let hold = halted(&mut world, &By::Program, &selector).hold.unwrap();
+        let later = world.agent().register();
+        assert!(world.row::<Agent>(ids[0]).is_active(), "its own row is still to be written");
+        let counted = |world: &mut World, selector: &Selector| {
+            let found = look(world, selector);
+            (found.count() - found.frozen, found.shown.iter().all(|it| it.standing == "frozen"))
+        };
+        assert_eq!(counted(&mut world, &selection), (0, true));
+        assert_eq!(counted(&mut world, &Selector::everyone()).0, if all { 1 } else { 2 }, "who came later is not");
+        let shown = |world: &mut World, id: AgentId| {
+            let (workspace, by) = (world.workspace(), By::Program);
+            let view = world.engine().read(|scope| show::seen(scope, &by, workspace, id)).unwrap();
+            view.agent.frozen().map(|it| (it.hold, it.by.clone(), it.reason.as_str().to_owned()))
+        };
+        let words = Some((Some(hold), FrozenBy::Policy, "a leak".to_owned()));
+        assert_eq!((shown(&mut world, ids[FREEZE_MAX]), shown(&mut world, later.agent)), (words.clone(), None));
+        if !all {
+            let few = Selector { agents: Some(ids[..10].iter().copied().collect()), ..Selector::default() };
+            let again = halted(&mut world, &By::Program, &few);
+            assert_eq!((again.count, again.frozen), (10, 0), "they were stopped before");
+        }
+        world.advance(Span::seconds(1));
+        assert!(!world.row::<Agent>(ids[FREEZE_MAX]).is_active());
+        assert_eq!((shown(&mut world, ids[FREEZE_MAX]), shown(&mut world, later.agent)), (words, None));
+        world.audit();
+    }
 }

@@ -302,9 +302,11 @@ impl Stop<'_> {
         }
         let hold = sets.then(|| scope.fresh::<HoldId>());
         let newly = if whole { self.freeze(scope, self.agents, hold)? } else { 0 };
+        // Whom an earlier freeze has stopped whose rows do not say it yet is none of this one's.
         let frozen = match self.frozen {
-            Some(before) if !whole => Some(count.saturating_sub(before)),
-            _ => whole.then_some(newly),
+            Some(before) if whole => Some(newly.min(count.saturating_sub(before))),
+            Some(before) => Some(count.saturating_sub(before)),
+            None => whole.then_some(newly),
         };
         let evidence = self.record(scope, hold, frozen)?;
         if let Some(id) = hold {

@@ -7,7 +7,7 @@ use super::by::{By, entitled, member, reaches};
 use super::keys::{self, EndedAbove};
 use super::mandates::{Held, first_version, is_held};
 use crate::refusal::Refusal;
-use crate::rules::gate::hold::held_by;
+use crate::rules::gate::hold::{as_frozen, held_by};
 use crate::rules::gate::holds;
 use crate::rules::gate::velocity::{self, Used};
 use crate::state::gate::{ActionPattern, Activity, Agent, Grant, Mandate, Standing};
@@ -79,13 +79,14 @@ pub fn agents(
         let seen = agent.map(|it| (reaches(by, reach, &it).is_ok(), it));
         found.push(seen.filter(|(whole, it)| *whole || stops_as_kill_owner(by, it)));
     }
-    let mut keys = Vec::new();
+    let mut keys = vec![Workspace::key(workspace)];
     for (_, agent) in found.iter().flatten().filter(|(whole, _)| *whole) {
         keys.push(Principal::key(agent.principal));
         keys.extend(agent.mandates.iter().map(|it| Mandate::key(version(it))));
     }
     scope.want(&keys)?;
-    let mut shown = |(whole, agent)| if whole { view(scope, agent) } else { Ok(AgentView::brief(agent)) };
+    let mut shown =
+        |(whole, agent)| if whole { view(scope, agent) } else { Ok(AgentView::brief(as_frozen(scope, agent)?)) };
     found.into_iter().map(|it| it.map(&mut shown).transpose()).collect()
 }
 
@@ -124,8 +125,9 @@ impl AgentView {
 /// An agent's record, for whoever has been given the agent already.
 ///
 /// # Errors
-/// [`Halt::Load`] alone.
+/// [`Halt::Load`], or `internal` where a row that is always there is not.
 pub fn view(scope: &mut Scope<'_>, agent: Arc<Agent>) -> Result<AgentView, Halt> {
+    let agent = as_frozen(scope, agent)?;
     let mut mandates = Vec::with_capacity(agent.mandates.len());
     for grant in &agent.mandates {
         if let Some(mandate) = scope.get::<Mandate>(version(grant))? {

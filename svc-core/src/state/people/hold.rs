@@ -113,6 +113,15 @@ impl Hold {
         work.left.as_ref().or(later).unwrap_or(&self.members)
     }
 
+    /// Those whose freeze stands while their own rows follow it.
+    pub fn freezing(&self) -> impl Iterator<Item = Freezing<'_>> {
+        self.work.iter().chain(&self.then).filter(|it| it.task == HoldTask::Freeze).map(|it| {
+            let own = (&self.by, &self.reason, self.at);
+            let (by, reason, at) = it.of.as_ref().map_or(own, |of| (&of.by, &of.reason, of.at));
+            Freezing { members: self.members_of(it), by, reason, at }
+        })
+    }
+
     /// Has `work` done, after what is being done already.
     pub fn begin(&mut self, work: HoldWork) {
         if self.work.is_none() {
@@ -145,6 +154,19 @@ impl Hold {
         self.then.push(HoldWork { task: work.task, parts: 0, since: again, of: None, left: Some(left) });
         self.step(HoldWork { since, ..work });
     }
+}
+
+/// A freeze that stands, and that its members' own rows do not all say yet.
+#[derive(Clone, Copy, Debug)]
+pub struct Freezing<'a> {
+    /// Whom it concerns.
+    pub members: &'a Members,
+    /// Who stopped them.
+    pub by: &'a FrozenBy,
+    /// Why.
+    pub reason: &'a Note,
+    /// When.
+    pub at: Timestamp,
 }
 
 /// Rows of a list that one commit works through.

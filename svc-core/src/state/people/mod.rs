@@ -26,7 +26,7 @@ pub use application::{
     RaiseWish, RoleWish, SecondOwner, Target, Wish,
 };
 pub use credential::{Binding, Credential, KeyScope, Prefix};
-pub use hold::{Hold, HoldScope, HoldTask, HoldWork, LaterStop, Lifted, STEP_PARTS, StandingHold};
+pub use hold::{Freezing, Hold, HoldScope, HoldTask, HoldWork, LaterStop, Lifted, STEP_PARTS, StandingHold};
 pub use maker::Maker;
 pub use plan::{Allowance, Plan, Plans};
 pub use principal::{APPLICATIONS_WAITING_MAX, EmailUse, Member, MemberState, Principal};
