@@ -4,16 +4,19 @@
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
+use svc_core::rules::gate::fleet::Fleet;
 use svc_core::rules::gate::freeze::FreezeAgent;
 use svc_core::rules::people::by::By;
 use svc_core::state::gate::{Action, Drill, Standing};
 use svc_core::state::gate::{Agent as AgentRow, Approval, ApprovalState, DecidedBy, Mandate, State, Tier};
-use svc_core::state::people::{KeyScope, Role, TokenScope};
+use svc_core::state::people::{Application, ApplicationState, Hold, KeyScope, Role, Selector, TokenScope};
 use svc_core::store::Row;
 use svc_core::testing::world::BASE_URL;
 use svc_core::value::id::AgentId;
 use svc_core::value::text::Note;
 use svc_http::routes::{self, Content, Route};
+use svc_store::FleetRequest;
+use svc_tests::oauth::{connect, public};
 use svc_tests::requests::{OFFICE, payment, text};
 use svc_tests::site::Site;
 
@@ -30,7 +33,27 @@ fn each<R: Row + Clone>(site: &Site) -> Vec<R> {
     site.memory().dump().iter().filter_map(|(_, _, record)| R::peel(record)).map(|it| R::clone(it)).collect()
 }
 
-async fn stage() -> Stage {
+/// An application that waits.
+async fn application(site: &Site) -> String {
+    let (mut client, member) = (site.client().await, site.member(Role::Member));
+    let body = json!({ "kind": "role", "change": { "role": "admin" }, "reason": "more" });
+    let path = format!("/api/w/{}/applications", site.workspace());
+    text(&member.ask(&mut client, "POST", &path, Some(&body)).await.made()["id"]).to_owned()
+}
+
+/// A hold over every agent.
+fn hold(site: &Site, agents: i64) -> String {
+    let (workspace, selector) = (site.workspace(), Selector::everyone());
+    let reason = Note::parse("a leak").unwrap();
+    let asked = FleetRequest { workspace, by: By::Program, selector, reason, confirm: Some(agents), seen: None };
+    match site.gate.freeze_fleet(&asked).unwrap() {
+        Fleet::Frozen(halted) => halted.hold.unwrap().to_string(),
+        other => panic!("{other:?}"),
+    }
+}
+
+/// What stands, with a hold over every agent or without.
+async fn stage(is_held: bool) -> Stage {
     let site = Site::with(|plan| {
         let limits = &mut plan.config.limits;
         for limit in [
@@ -39,6 +62,7 @@ async fn stage() -> Stage {
             &mut limits.gateway_per_minute,
             &mut limits.token_per_minute,
             &mut limits.sign_in_per_minute,
+            &mut limits.oauth_per_minute,
         ] {
             *limit = 1_000_000;
         }
@@ -51,17 +75,30 @@ async fn stage() -> Stage {
     let workspace = site.workspace();
     site.gate.execute(FreezeAgent { workspace, agent: stopped.id, by: By::Program, reason }).unwrap();
     let mandate = each::<Mandate>(&site).iter().find(|it| it.agent == agent.id).unwrap().id.mandate;
-    let ids = BTreeMap::from([
+    let mut ids = BTreeMap::from([
         ("wid", workspace.to_string()),
         ("id", text(&asked["id"]).to_owned()),
         ("act", text(&asked["id"]).to_owned()),
         ("apv", text(&asked["approval"]["id"]).to_owned()),
         ("aid", stopped.id.to_string()),
         ("mnd", mandate.to_string()),
+        ("app", application(&site).await),
     ]);
+    let mut client = site.client().await;
+    let desk = public(&mut client).await;
+    let token = connect(&mut client, &owner, &desk, &agent.id.to_string()).await.access;
+    if is_held {
+        ids.insert("hld", hold(&site, 2));
+    }
     let mut credentials = vec![agent.key, stopped.key, site.key(KeyScope::Inference), site.key(KeyScope::Admin)];
     credentials.extend(TokenScope::ALL.iter().map(|it| site.token(&[*it])));
     credentials.push(site.token(&TokenScope::ALL));
+    credentials.push(token);
+    if is_held {
+        // What each of the others may do besides is tried without the hold.
+        let most = [0, 3, credentials.len() - 2, credentials.len() - 1];
+        credentials = most.map(|it| credentials[it].clone()).to_vec();
+    }
     let wide =
         json!({ "name": "Wide", "actions": ["payment"], "limits": { "currency": "EUR", "perAction": 9_000_000 } });
     let mut wishes = json!({
@@ -118,8 +155,22 @@ impl Stage {
         }
     }
 
+    /// That the connection's token has been good all the while; under the hold it ended, as everything of a stopped agent does.
+    async fn check_token(&self, is_held: bool) {
+        let token = self.credentials.last().unwrap();
+        assert!(token.starts_with("aat_"));
+        let got = self.site.client().await.authorize(token, &payment(100)).await;
+        assert_eq!(got.status, if is_held { 401 } else { 200 }, "{}", got.text());
+    }
+
     /// That nothing is as only a person can make it.
     fn check(&self) {
+        let applications = each::<Application>(&self.site);
+        let waits = |it: &Application| matches!(it.state, ApplicationState::Waiting);
+        assert!(applications.len() == 1 && applications.iter().all(waits), "{applications:?}");
+        let holds = each::<Hold>(&self.site);
+        assert_eq!(holds.len(), usize::from(self.ids.contains_key("hld")));
+        assert!(holds.iter().all(|it| it.lifted.is_none() && it.asked.is_none()), "{holds:?}");
         for approval in each::<Approval>(&self.site) {
             let person = match &approval.state {
                 ApprovalState::Approved { .. } => true,
@@ -163,15 +214,18 @@ impl Stage {
 /// a tier, sponsor or kill owner: on no route, shown in no place, with no body.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_machine_can_never() {
-    let stage = stage().await;
-    let mut tried = 0;
-    for credential in &stage.credentials {
-        for route in routes::all().filter(|it| it.content != Content::Events) {
-            stage.show(route, credential).await;
-            tried += 1;
+    for is_held in [false, true] {
+        let stage = stage(is_held).await;
+        let mut tried = 0;
+        for credential in &stage.credentials {
+            for route in routes::all().filter(|it| it.content != Content::Events && (!is_held || it.is_write())) {
+                stage.show(route, credential).await;
+                tried += 1;
+            }
+            stage.check();
         }
-        stage.check();
+        assert!(tried >= 10 * stage.credentials.len(), "{tried}");
+        stage.check_token(is_held).await;
+        stage.site.stop().await;
     }
-    assert!(tried >= 10 * stage.credentials.len(), "{tried}");
-    stage.site.stop().await;
 }
