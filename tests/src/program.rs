@@ -17,6 +17,8 @@ use crate::client::PATIENCE;
 pub struct Program {
     /// Where it listens.
     pub address: SocketAddr,
+    /// What it logged until then, where it is `svc serve`.
+    pub said: String,
     child: Child,
     log: JoinHandle<()>,
 }
@@ -42,12 +44,12 @@ impl Program {
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).kill_on_drop(true);
         let mut child = command.spawn().expect("the program starts");
         let mut lines = BufReader::new(child.stderr.take().expect("its log"));
-        let address = timeout(PATIENCE, listening(&mut lines)).await.expect("it listens in time");
+        let (address, said) = timeout(PATIENCE, listening(&mut lines)).await.expect("it listens in time");
         // Nobody reads the rest, but somebody has to take it, or the program would wait.
         let log = tokio::spawn(async move {
             let _ = tokio::io::copy(&mut lines, &mut tokio::io::sink()).await;
         });
-        Self { address, child, log }
+        Self { address, said, child, log }
     }
 
     /// Starts `svc dev` over `data` on a free port, and waits until it has said what there is: its JSON.
@@ -76,7 +78,7 @@ impl Program {
         let log = tokio::spawn(async move {
             let _ = tokio::io::copy(&mut lines, &mut tokio::io::sink()).await;
         });
-        (Self { address, child, log }, said)
+        (Self { address, said: String::new(), child, log }, said)
     }
 
     /// Kills it as a loss of power would, and waits until it is gone.
@@ -121,8 +123,8 @@ fn free_address() -> SocketAddr {
     probe.local_addr().expect("an address")
 }
 
-/// The address in the line that says that it listens.
-async fn listening(lines: &mut BufReader<ChildStderr>) -> SocketAddr {
+/// The address in the line that says that it listens, and all that was said until then.
+async fn listening(lines: &mut BufReader<ChildStderr>) -> (SocketAddr, String) {
     let mut heard = String::new();
     loop {
         let from = heard.len();
@@ -130,7 +132,7 @@ async fn listening(lines: &mut BufReader<ChildStderr>) -> SocketAddr {
         assert!(read > 0, "it ended: {heard}");
         let line: Value = serde_json::from_str(&heard[from..]).unwrap_or_default();
         if line["message"] == "listening" {
-            return line["address"].as_str().and_then(|it| it.parse().ok()).expect("an address");
+            return (line["address"].as_str().and_then(|it| it.parse().ok()).expect("an address"), heard);
         }
     }
 }

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use svc_core::store::Store;
 use svc_core::value::Timestamp;
-use svc_http::config::Config;
+use svc_http::config::{BaseUrl, Config};
 #[cfg(feature = "postgres")]
 use svc_store::postgres::{self, PostgresStore, Terms};
 use svc_store::sqlite::OF_A_BACKUP;
@@ -69,6 +69,17 @@ impl Database {
         SqliteStore::open_to_serve(config.database_directory()).map(Self::Sqlite)
     }
 
+    /// The same, which says from now on to whoever shares it that a server with this base address works on it.
+    #[cfg_attr(not(feature = "postgres"), expect(unused_variables, reason = "nobody shares a file"))]
+    #[must_use]
+    pub(crate) fn serving(self, base_url: &BaseUrl) -> Self {
+        match self {
+            Self::Sqlite(store) => Self::Sqlite(store),
+            #[cfg(feature = "postgres")]
+            Self::Postgres(store) => Self::Postgres(store.serving(base_url.as_str())),
+        }
+    }
+
     /// Opens it, and makes nothing.
     ///
     /// # Errors
@@ -131,6 +142,20 @@ pub(crate) fn schema_of(config: &Config) -> Result<i64, StoreError> {
         return postgres::schema_of(address, terms(config));
     }
     sqlite::schema_of(config.database_directory())
+}
+
+/// The base addresses other than this one of the servers that work on it, where it is a server's that several may share.
+///
+/// # Errors
+/// The database does not answer.
+#[cfg_attr(not(feature = "postgres"), expect(clippy::unnecessary_wraps, reason = "it fails with the feature"))]
+pub(crate) fn served_elsewhere(config: &Config, base_url: &BaseUrl) -> Result<Vec<String>, StoreError> {
+    #[cfg(feature = "postgres")]
+    if let Some(address) = address(config) {
+        return postgres::served_elsewhere(address, terms(config), base_url.as_str());
+    }
+    let _ = (config, base_url);
+    Ok(Vec::new())
 }
 
 /// Whether it is a backup that nobody has served yet.

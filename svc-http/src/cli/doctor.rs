@@ -15,6 +15,7 @@ use std::process::ExitCode;
 use serde_json::{Value, json};
 use svc_http::config::{Config, ConfigError, Loaded};
 
+use super::database::{is_current, served_elsewhere};
 use super::output::{Problem, named_data, print, print_json};
 use super::{handles, reached, serve};
 
@@ -69,6 +70,7 @@ fn everything(loaded: &Loaded) -> Vec<Check> {
         check("listen address", net::listen(config)),
         check("base address", base(config)),
     ];
+    checks.extend(servers(config).map(|it| check("other servers", it)));
     checks.extend(data::backup(config).map(|it| check("backup", it)));
     checks.extend(data::pages(config).map(|it| check("database", it)));
     checks.extend(data::ledger(config).map(|it| check("ledger", it)));
@@ -128,6 +130,26 @@ fn base(config: &Config) -> Finding {
         );
     }
     Well(url.to_string())
+}
+
+/// Whether the servers that share a database are reached at one address.
+fn servers(config: &Config) -> Option<Finding> {
+    let url = reached::base_url(config);
+    if config.postgres.is_none() || !is_current(config) {
+        return None;
+    }
+    let elsewhere = match served_elsewhere(config, &url) {
+        Ok(elsewhere) => elsewhere,
+        Err(error) => return Some(broken(error.into())),
+    };
+    Some(match serve::other_addresses(&elsewhere, &url) {
+        None => Well(format!("none that runs on this database has another base address than {url}")),
+        Some(seen) => Odd(
+            seen,
+            "Give all servers one `baseUrl`; while it is changed, one server after the other, nothing is to be done."
+                .to_owned(),
+        ),
+    })
 }
 
 /// Whether it can be told whose address a request comes from.

@@ -10,7 +10,7 @@ use svc_store::{Gate, StoreError, sqlite};
 use tokio::time::timeout;
 
 use super::barred::barred;
-use super::database::{place, schema_of, unopened};
+use super::database::{place, schema_of, served_elsewhere, unopened};
 use super::listen::{Begun, Bound, bind, try_metrics};
 use super::occupancy::Occupancy;
 use super::output::{Problem, named_data};
@@ -31,7 +31,7 @@ pub(crate) fn serve(loaded: Loaded) -> Result<ExitCode, Problem> {
     let address = base_url.clone();
     let opening = begun.unless_stopped(move || (opened(&config, &address), config)).map_err(no_runtime)?;
     let Some((opened, config)) = opening else { return Ok(ExitCode::SUCCESS) };
-    let Opened { gate, is_new, is_empty, _alone } = opened?;
+    let Opened { gate, is_new, is_empty, elsewhere, _alone } = opened?;
     if config.may_lose && config.postgres.is_some() {
         tracing::warn!(
             "`store.mayLose` is set: the database may lose what it has confirmed, and single use and ceilings with it; it is for tests alone"
@@ -55,6 +55,11 @@ pub(crate) fn serve(loaded: Loaded) -> Result<ExitCode, Problem> {
             bound.address
         );
     }
+    if let Some(seen) = other_addresses(&elsewhere, &base_url) {
+        tracing::warn!(
+            "{seen}: give all of them one `baseUrl`; while it is changed, one server after the other, this is said until the last"
+        );
+    }
     if let Some(seen) = unknown_clients(&config, &base_url) {
         tracing::warn!("{seen}: set `trustedProxies` to the address of the proxy, if it sends `x-forwarded-for`");
     }
@@ -68,6 +73,8 @@ struct Opened {
     is_new: bool,
     /// Whether no workspace is in it.
     is_empty: bool,
+    /// Other base addresses that servers on the same database have.
+    elsewhere: Vec<String>,
     _alone: Option<Occupancy>,
 }
 
@@ -78,7 +85,17 @@ fn opened(config: &Config, base_url: &BaseUrl) -> Result<Opened, Problem> {
         found => matches!(found, Ok(0) | Err(StoreError::NoData { .. })),
     };
     let (gate, _alone) = open_alone(config, base_url, Use::Server)?;
-    Ok(Opened { is_empty: setup::is_empty(&gate)?, gate, is_new, _alone })
+    // It has just answered; whether others are there is no reason not to serve.
+    let elsewhere = served_elsewhere(config, base_url).unwrap_or_default();
+    Ok(Opened { is_empty: setup::is_empty(&gate)?, gate, is_new, elsewhere, _alone })
+}
+
+/// What it means that servers on the same database have other base addresses; nothing where none has.
+pub(crate) fn other_addresses(elsewhere: &[String], base_url: &BaseUrl) -> Option<String> {
+    let others = elsewhere.join(" and ");
+    (!elsewhere.is_empty()).then(|| {
+        format!("servers on the same database are reached at {others}, and this one at {base_url}: each refuses receipts that carry another's address, and links lead to whichever made them")
+    })
 }
 
 /// What it means that a proxy must be in front, as https is named and not spoken here, and none is trusted; nothing where it can be told

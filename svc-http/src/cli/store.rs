@@ -99,7 +99,7 @@ pub(crate) fn open(config: &Config, base_url: &BaseUrl, missing: Missing, purpos
             make_place_of_key(config, purpose)?;
             match purpose {
                 Use::Command => Database::make(config),
-                Use::Dev | Use::Server => Database::make_to_serve(config),
+                Use::Dev | Use::Server => Database::make_to_serve(config).map(|it| it.serving(base_url)),
             }
         }
         Missing::Refuse => Database::existing(config),

@@ -14,6 +14,8 @@ use tokio_postgres::config::{Host, SslMode, TargetSessionAttrs};
 use super::io::CONNECT;
 use crate::error::StoreError;
 
+/// What connections are called whose address does not name them.
+pub(super) const PLAIN_NAME: &str = "svc";
 /// After how long without an answer to what was sent a connection counts as lost.
 const SILENCE: Duration = Duration::from_secs(15);
 
@@ -86,7 +88,7 @@ impl Address {
         }
         config.connect_timeout(CONNECT).tcp_user_timeout(SILENCE);
         if config.get_application_name().is_none() {
-            config.application_name("svc");
+            config.application_name(PLAIN_NAME);
         }
         let tls = (mode == Mode::Checked).then(|| file.map_or(Roots::System, Roots::File));
         Ok(Self { config, tls })

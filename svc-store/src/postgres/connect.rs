@@ -5,12 +5,13 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use tokio_postgres::error::Severity;
-use tokio_postgres::{AsyncMessage, Client, Connection, NoTls, Row, Socket, Statement};
+use tokio_postgres::{AsyncMessage, Client, Config, Connection, NoTls, Row, Socket, Statement};
 
-use super::address::{Address, Roots};
+use super::address::{Address, PLAIN_NAME, Roots};
 use super::errors::{POOLED, database, silent};
 use super::io::{CONNECT_ALL, LOCK, STATEMENT};
 use super::schema;
+use super::served::SERVES;
 use super::statements;
 use super::tls::Tls;
 use crate::error::StoreError;
@@ -55,6 +56,8 @@ pub(super) struct Door {
     /// Whom connections trust: read once, as they are made where the bytes of others are moved.
     tls: OnceLock<Tls>,
     waits: Mutex<Waits>,
+    /// What its connections are called, where a server says by it where it is reached.
+    called: OnceLock<String>,
 }
 
 /// After a failure nobody knocks for a while: a server that comes up is not run over by all who wait for it.
@@ -120,7 +123,23 @@ pub(super) struct Statements {
 
 impl Door {
     pub(super) fn new(address: Address, may_lose: bool) -> Self {
-        Self { address, may_lose, tls: OnceLock::new(), waits: Mutex::default() }
+        Self { address, may_lose, tls: OnceLock::new(), waits: Mutex::default(), called: OnceLock::new() }
+    }
+
+    /// Has its connections from now on say that they are of a server at this base address. A name that the address of the database gives
+    /// them is kept.
+    pub(super) fn announce(&self, base_url: &str) {
+        if self.address.config.get_application_name() == Some(PLAIN_NAME) {
+            drop(self.called.set(format!("{SERVES}{base_url}")));
+        }
+    }
+
+    fn config(&self) -> Config {
+        let mut config = self.address.config.clone();
+        if let Some(name) = self.called.get() {
+            config.application_name(name);
+        }
+        config
     }
 
     /// A connection for rows, of whichever use; the database has this release's schema.
@@ -182,7 +201,7 @@ impl Door {
     /// The same, where it is noted that the server warns, and when the server began.
     async fn enter(&self) -> Result<(Client, Arc<AtomicBool>, i64), StoreError> {
         let (client, warned) = match &self.address.tls {
-            None => drive(self.address.config.connect(NoTls).await),
+            None => drive(self.config().connect(NoTls).await),
             Some(roots) => self.secured(roots).await,
         }?;
         let about = client.query_one(ABOUT, &[]).await.map_err(|cause| database(&cause))?;
@@ -192,7 +211,7 @@ impl Door {
     }
 
     async fn secured(&self, roots: &Roots) -> Result<(Client, Arc<AtomicBool>), StoreError> {
-        drive(self.address.config.connect(self.tls(roots)?).await)
+        drive(self.config().connect(self.tls(roots)?).await)
     }
 
     fn tls(&self, roots: &Roots) -> Result<Tls, StoreError> {
@@ -205,8 +224,8 @@ impl Door {
     /// A connection that listens, and where what it hears goes.
     pub(super) async fn listen(&self, heard: tokio::sync::mpsc::Sender<Option<String>>) -> Result<Client, StoreError> {
         let client = match &self.address.tls {
-            None => forward(self.address.config.connect(NoTls).await, heard),
-            Some(roots) => forward(self.address.config.connect(self.tls(roots)?).await, heard),
+            None => forward(self.config().connect(NoTls).await, heard),
+            Some(roots) => forward(self.config().connect(self.tls(roots)?).await, heard),
         }?;
         // By itself, so that whoever looks at the database's sessions finds what this one is for.
         for asked in [KEPT_ALIVE, statements::LISTEN] {

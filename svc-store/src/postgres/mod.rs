@@ -13,6 +13,7 @@ mod io;
 mod listen;
 mod plan;
 mod schema;
+mod served;
 mod session;
 mod statements;
 #[cfg(feature = "sqlite")]
@@ -33,6 +34,7 @@ use crate::backend::{Backend, Others};
 use crate::error::StoreError;
 
 pub use self::schema::SCHEMA;
+pub use self::served::served_elsewhere;
 pub use self::session::PostgresSession;
 
 /// Commits of one server that are under way at once. While one waits for the disk, others are decided; more would meet on the same

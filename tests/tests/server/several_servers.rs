@@ -366,3 +366,41 @@ async fn a_start_says_what_is_wrong_with_the_database() {
         assert!(!well && said.contains("synchronous_commit"), "{said}");
     }
 }
+
+/// A server that starts while another on the same database has another base address says so and names both, and so does `svc doctor`;
+/// it serves all the same, and nothing is said once the other is gone.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn servers_of_two_addresses_are_told_of() {
+    const OTHER: &str = "https://old.example.com";
+    let home = Home::start().await;
+    let serve = async |base: &str| {
+        Program::serve_with(home.data.path(), base, |command| {
+            command.env("SVC_STORE_URL", home.database.address()).env("SVC_MASTER_KEY", MASTER);
+        })
+        .await
+    };
+    let doctor = async || {
+        let mut command = command(home.data.path());
+        command.args(["doctor"]).env("SVC_STORE_URL", home.database.address()).env("SVC_MASTER_KEY", MASTER);
+        let told = command.env("SVC_BASE_URL", BASE_URL).output().await.unwrap();
+        let told = String::from_utf8(told.stdout).unwrap();
+        told.lines().find(|it| it.contains(" other servers: ")).unwrap_or_else(|| panic!("{told}")).to_owned()
+    };
+    let names_both = |told: &str| {
+        told.contains(&format!("servers on the same database are reached at {OTHER}, and this one at {BASE_URL}"))
+    };
+    let old = serve(OTHER).await;
+    assert!(!old.said.contains("on the same database"), "{}", old.said);
+    let new = serve(BASE_URL).await;
+    assert!(names_both(&new.said), "{}", new.said);
+    assert_eq!(Client::connect(new.address).await.ask("GET", "/readyz", &[], b"").await.status, 200);
+    let told = doctor().await;
+    assert!(told.starts_with("look ") && names_both(&told), "{told}");
+    old.stop().await;
+    let told = doctor().await;
+    assert!(told.starts_with("ok ") && told.contains(BASE_URL), "{told}");
+    let same = serve(BASE_URL).await;
+    assert!(!same.said.contains("on the same database"), "{}", same.said);
+    same.stop().await;
+    new.stop().await;
+}
