@@ -3,7 +3,7 @@
 //!
 //! **Invariant:** by the mandates that this gives, a decision has the effect that it has by those whose lists are whole.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::iter::once;
 use std::sync::Arc;
 
@@ -23,11 +23,15 @@ pub(super) struct Lists<'a> {
     hosts: BTreeMap<&'a str, Vec<(Spot, &'a DomainPattern)>>,
     /// By each tool's whole name, the entries that can mean no other.
     tools: BTreeMap<String, Vec<(Spot, &'a ToolGlob)>>,
-    /// The entries that can mean several tools.
-    patterns: Vec<(Spot, &'a ToolGlob)>,
+    /// By each tool that they were compared with, those of the entries that can mean several tools which mean it: of each list one, as more
+    /// say no more.
+    meant: BTreeMap<Tool<'a>, BTreeMap<Spot, &'a ToolGlob>>,
     /// By each field, the mandates that let it be shared.
     fields: BTreeMap<&'a str, Allowing>,
 }
+
+/// How often a tool is compared at most with an entry that can mean several: beyond that, nothing is said of the other tools.
+const COMPARED_MAX: usize = 500_000;
 
 /// Whose list an entry is in, by the mandate's place, and whether it denies.
 type Spot = (usize, bool);
@@ -49,19 +53,27 @@ struct Said {
 impl<'a> Lists<'a> {
     /// Goes through the lists for what these questions were about.
     pub(super) fn of(mandates: &'a [Arc<Mandate>], asked: impl Iterator<Item = &'a Asked>) -> Self {
-        let (mut hosts, mut tools) = (BTreeMap::new(), BTreeMap::new());
+        let (mut hosts, mut tools, mut about) = (BTreeMap::new(), BTreeMap::new(), BTreeSet::new());
         for it in asked {
             hosts.extend(it.domain().into_iter().flat_map(names_of).map(|name| (name, Vec::new())));
             tools.extend(it.tool().map(|tool| (full(tool), Vec::new())));
+            about.extend(it.tool());
         }
-        let mut lists = Self { mandates, hosts, tools, patterns: Vec::new(), fields: BTreeMap::new() };
+        let mut lists = Self { mandates, hosts, tools, meant: BTreeMap::new(), fields: BTreeMap::new() };
+        let mut patterns = Vec::new();
         for (place, mandate) in mandates.iter().enumerate() {
-            lists.look_at(place, mandate);
+            lists.look_at(place, mandate, &mut patterns);
+        }
+        let reach = COMPARED_MAX.checked_div(patterns.len()).unwrap_or(usize::MAX);
+        for tool in about.into_iter().take(reach) {
+            let means = |((_, denies), entry): &&(Spot, &ToolGlob)| means(entry, *denies, tool);
+            // The first of each list comes last, and stays.
+            lists.meant.insert(tool, patterns.iter().rev().filter(means).copied().collect());
         }
         lists
     }
 
-    fn look_at(&mut self, place: usize, mandate: &'a Mandate) {
+    fn look_at(&mut self, place: usize, mandate: &'a Mandate, patterns: &mut Vec<(Spot, &'a ToolGlob)>) {
         let allowed = mandate.merchants_allowed().unwrap_or_default().iter().map(|it| (false, it));
         for (denies, entry) in allowed.chain(mandate.merchants_denied().iter().map(|it| (true, it))) {
             let (DomainPattern::Exact(host) | DomainPattern::Under(host)) = entry;
@@ -73,7 +85,7 @@ impl<'a> Lists<'a> {
         for (denies, entry) in allowed.chain(mandate.tools_denied().iter().map(|it| (true, it))) {
             let text = entry.as_str();
             if text.contains('*') || known_by(text) != text {
-                self.patterns.push(((place, denies), entry));
+                patterns.push(((place, denies), entry));
             } else if let Some(found) = self.tools.get_mut(&*composed(text)) {
                 found.push(((place, denies), entry));
             }
@@ -90,13 +102,13 @@ impl<'a> Lists<'a> {
     }
 
     /// The mandates with what in their lists speaks of a question about this merchant, this tool and fields that these mandates let be
-    /// shared.
+    /// shared; nothing where the tool is one beyond those that the lists were compared with.
     pub(super) fn about(
         &self,
         host: Option<&Domain>,
         tool: Option<Tool<'_>>,
         allowing: Allowing,
-    ) -> Arc<[Arc<Mandate>]> {
+    ) -> Option<Arc<[Arc<Mandate>]>> {
         let mut said: BTreeMap<usize, Said> = BTreeMap::new();
         for (host, name) in host.into_iter().flat_map(|host| names_of(host).map(move |name| (host, name))) {
             for ((place, denies), entry) in self.hosts.get(name).into_iter().flatten().filter(|it| it.1.covers(host)) {
@@ -105,20 +117,25 @@ impl<'a> Lists<'a> {
                 list.get_or_insert_default().push((*entry).clone());
             }
         }
-        if let Some((server, name)) = tool {
-            let exact = self.tools.get(&full((server, name)));
-            for ((place, denies), entry) in exact.into_iter().flatten().chain(&self.patterns) {
-                let lists = &mut said.entry(*place).or_default().tools;
-                if *denies && entry.denies(server, name) {
-                    lists.deny.get_or_insert_default().push((*entry).clone());
-                } else if !*denies && entry.covers(server, name) {
-                    lists.allow.get_or_insert_default().push((*entry).clone());
+        if let Some(tool) = tool {
+            let (exact, several) = (self.tools.get(&full(tool)), self.meant.get(&tool)?);
+            let several = several.iter().map(|(spot, entry)| (*spot, *entry));
+            for ((place, denies), entry) in exact.into_iter().flatten().copied().chain(several) {
+                let lists = &mut said.entry(place).or_default().tools;
+                let list = if denies { &mut lists.deny } else { &mut lists.allow };
+                if list.is_none() && means(entry, denies, tool) {
+                    *list = Some(vec![entry.clone()]);
                 }
             }
         }
         let one = |(place, mandate)| abridged(mandate, said.remove(&place).unwrap_or_default(), allowing & bit(place));
-        self.mandates.iter().enumerate().map(one).collect()
+        Some(self.mandates.iter().enumerate().map(one).collect())
     }
+}
+
+/// Whether an entry of a list means a tool.
+fn means(entry: &ToolGlob, denies: bool, (server, name): Tool<'_>) -> bool {
+    if denies { entry.denies(server, name) } else { entry.covers(server, name) }
 }
 
 /// The mandate with what its lists say. An empty list that allows is one on which nothing is.
@@ -276,8 +293,28 @@ mod tests {
             let names: Vec<&str> = request.details.iter().flat_map(|it| &it.names).map(|it| &**it).collect();
             let allowing = lists.allowing(names.into_iter());
             let host = request.payment.as_ref().map(|it| &it.domain);
-            let abridged = lists.about(host, tool_of(&request), allowing);
+            let abridged = lists.about(host, tool_of(&request), allowing).unwrap();
             prop_assert_eq!(effect(&bare, &abridged), effect(&request, &mandates));
         }
+    }
+
+    /// However many entries there are that can mean several tools, they are compared so often and no more: of the tools beyond that nothing
+    /// is said, and of the others all.
+    #[test]
+    fn patterns_are_compared_so_often() {
+        let pattern = |number: usize| ToolGlob::parse(&format!("{number}*")).unwrap();
+        let tools = Tools { allow: None, deny: Some((0..COMPARED_MAX / 4).map(pattern).collect()) };
+        let terms = Terms { tools: Some(tools), ..terms(r#"{"name":"M","actions":["tool.call"]}"#) };
+        let id = MandateVersionId { mandate: MandateId::from_bits(1), version: 1 };
+        let mandates = [Arc::new(Mandate::new(id, AgentId::from_bits(1), None, terms, (None, Timestamp::default())))];
+        let asked: Vec<Asked> = (0..10).map(|number| Asked::testing(tool_call(&format!("{number}9_read")))).collect();
+        let lists = Lists::of(&mandates, asked.iter());
+        let denied = |it: &Asked| {
+            let said = lists.about(None, it.tool(), 0)?;
+            Some(said[0].tools_denied().iter().map(|it| it.as_str().to_owned()).collect::<Vec<_>>())
+        };
+        let heard: Vec<_> = asked.iter().map(denied).collect();
+        let first = |number: usize| Some(vec![format!("{number}*")]);
+        assert_eq!(heard, [first(0), first(1), first(2), first(3), None, None, None, None, None, None]);
     }
 }

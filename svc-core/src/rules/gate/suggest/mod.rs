@@ -288,7 +288,7 @@ impl Weighing<'_> {
             let (tool, allowing) = (asked.tool(), both.unwrap_or_default());
             let mandates =
                 known.entry((tool, allowing)).or_insert_with(|| self.lists.about(asked.domain(), tool, allowing));
-            cases.push(Case { asked, mandates: Arc::clone(mandates) });
+            cases.push(Case { asked, mandates: Arc::clone(mandates.as_ref()?) });
         }
         let made = match subject.kind {
             SuggestionKind::Allow => self.allow(&subject.about, cases),
