@@ -288,8 +288,8 @@ fn one_takes_back_ones_own() {
     withdraw(&mut office, member).unwrap();
     assert!(matches!(office.state(application), ApplicationState::Withdrawn { .. }));
     assert_eq!(office.actors("application.withdrawn").len(), 1);
-    let again = withdraw(&mut office, member).unwrap_err();
-    assert_eq!((again.kind(), again.reason()), (Kind::NotAllowed, Some("withdrawn")));
+    withdraw(&mut office, member).unwrap();
+    assert_eq!(office.actors("application.withdrawn").len(), 1, "once");
     assert_eq!(office.approve(office.admin, application).unwrap_err().reason(), Some("withdrawn"));
 }
 

@@ -213,7 +213,8 @@ impl Stops {
             if self.epochs.get(&agent.id).is_some_and(|told| agent.epoch < *told) {
                 faults.push(format!("{} is of an earlier epoch than was told", agent.id));
             }
-            for grant in &agent.mandates {
+            // Those of a removed agent ended with it.
+            for grant in agent.mandates.iter().filter(|_| !agent.is_removed()) {
                 let is_old = self.versions.get(&grant.id).is_some_and(|told| grant.version < *told);
                 if is_old || self.ended.contains(&grant.id) || self.paused.contains(&grant.id) && !grant.paused {
                     faults.push(format!("{} is in force otherwise than was told", grant.id));

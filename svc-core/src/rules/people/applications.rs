@@ -404,7 +404,7 @@ pub struct WithdrawApplication {
     pub application: ApplicationId,
 }
 
-/// Ends an application in the word of whoever made it.
+/// Ends an application in the word of whoever made it; one that has been taken back stays so.
 ///
 /// # Errors
 /// Those of [`entitled`]; `not_found` where they may not read it, `forbidden` where it is another's; `not_allowed` with the
@@ -414,6 +414,9 @@ pub fn withdraw_application(scope: &mut Scope<'_>, asked: &WithdrawApplication) 
     let application = get_application(scope, &asked.by, asked.application)?;
     if application.by != asked.by.principal {
         return Err(Refusal::forbidden("only whoever made an application takes it back").into());
+    }
+    if matches!(application.state, ApplicationState::Withdrawn { .. }) {
+        return Ok(());
     }
     waiting(scope, &application)?;
     is_undecided(scope, &application)?;

@@ -308,9 +308,14 @@ pub(super) fn held(scope: &mut Scope<'_>, agent: &Agent, id: MandateId) -> Resul
 
 /// What is said of a mandate that the agent does not hold: whether it ever did.
 fn gone(scope: &mut Scope<'_>, agent: &Agent, id: MandateId) -> Result<Refusal, Halt> {
+    let revoked = || Refusal::not_allowed("the mandate was revoked: grant a new one");
+    Ok(if was_held(scope, agent, id)? { revoked() } else { Refusal::not_found() })
+}
+
+/// Whether the agent ever had such a mandate.
+fn was_held(scope: &mut Scope<'_>, agent: &Agent, id: MandateId) -> Result<bool, Halt> {
     let first = scope.get::<Mandate>(MandateVersionId { mandate: id, version: 1 })?;
-    let was_held = first.is_some_and(|it| it.agent == agent.id);
-    Ok(if was_held { Refusal::not_allowed("the mandate was revoked: grant a new one") } else { Refusal::not_found() })
+    Ok(first.is_some_and(|it| it.agent == agent.id))
 }
 
 /// Ends a mandate for good.
@@ -326,20 +331,21 @@ pub struct RevokeMandate {
     pub mandate: MandateId,
 }
 
-/// Ends a mandate.
+/// Ends a mandate; ending an ended one changes nothing.
 ///
 /// # Errors
-/// Those of [`entitled`]; `not_found` where the agent never had such a mandate, `not_allowed` where it was revoked.
+/// Those of [`entitled`]; `not_found` where the agent never had such a mandate.
 pub fn revoke_mandate(scope: &mut Scope<'_>, asked: &RevokeMandate) -> Result<MandateId, Halt> {
     entitled(scope, &asked.by, asked.workspace, Right::ManageMandates)?;
-    let agent = own_agent(scope, asked.workspace, asked.agent)?;
+    let agent = scope.get::<Agent>(asked.agent)?.filter(|it| it.workspace == asked.workspace);
+    let agent = agent.ok_or_else(Refusal::not_found)?;
+    if !is_held(&agent, asked.mandate) {
+        let was_held = was_held(scope, &agent, asked.mandate)?;
+        return if was_held { Ok(asked.mandate) } else { Err(Refusal::not_found().into()) };
+    }
     no_canary(&agent)?;
     let mut agent = Agent::clone(&agent);
-    let before = agent.mandates.len();
     agent.mandates.retain(|it| it.id != asked.mandate);
-    if agent.mandates.len() == before {
-        return Err(gone(scope, &agent, asked.mandate)?.into());
-    }
     let data = Object::new().text("agentId", &agent.id.to_string()).finish();
     let subject = Subject::Mandate(asked.mandate);
     scope.append(asked.workspace, Fact { kind: "mandate.revoked", actor: asked.by.actor(), subject, data });

@@ -9,7 +9,7 @@ use super::mandates::{Content, Meant, full, grant, read};
 use super::named::{self, Named};
 use crate::refusal::{FieldError, Refusal};
 use crate::rules::connect::end::end_all;
-use crate::rules::gate::freeze::{own_agent, recorded};
+use crate::rules::gate::freeze::recorded;
 use crate::rules::gateway::routing::unbind;
 use crate::state::connect::EndedBy;
 use crate::state::evidence::{Actor, Fact, Subject};
@@ -262,10 +262,10 @@ pub struct RemoveAgent {
 }
 
 /// Removes an agent: its keys stay known, and every one of them is told that the agent is gone. What they were bound to they keep
-/// no longer.
+/// no longer. Removing a removed one changes nothing.
 ///
 /// # Errors
-/// Those of [`entitled`]; `not_found` where the workspace has no such agent.
+/// Those of [`entitled`]; `not_found` where the workspace never had such an agent.
 pub fn remove_agent(scope: &mut Scope<'_>, asked: &RemoveAgent) -> Result<Arc<Agent>, Halt> {
     entitled(scope, &asked.by, asked.workspace, Right::ManageAgents)?;
     if matches!(asked.by, By::Token(_)) {
@@ -273,7 +273,11 @@ pub fn remove_agent(scope: &mut Scope<'_>, asked: &RemoveAgent) -> Result<Arc<Ag
         return Err(Refusal::missing_scope().into());
     }
     scope.want(&[Agent::key(asked.agent), BoundKeys::key(asked.workspace), Roster::key(asked.workspace)])?;
-    let agent = own_agent(scope, asked.workspace, asked.agent)?;
+    let agent = scope.get::<Agent>(asked.agent)?.filter(|it| it.workspace == asked.workspace);
+    let agent = agent.ok_or_else(Refusal::not_found)?;
+    if agent.is_removed() {
+        return Ok(agent);
+    }
     let roster = scope.get::<Roster>(asked.workspace)?.ok_or_else(Refusal::internal)?;
     unbind(scope, asked.workspace, |key| agent.keys.iter().any(|it| it.id == key))?;
     end_all(scope, &agent, EndedBy::Removed, &asked.by.actor())?;
