@@ -1,5 +1,5 @@
-//! Random asks, receipts, settlements and releases of one agent: the gate answers what a naive model answers, and its sums are the
-//! model's.
+//! Random asks, receipts, settlements and releases of one agent, and restarts between them: the gate answers what a naive model
+//! answers, which knows of no restart, and its sums are the model's.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -44,12 +44,32 @@ const AMOUNTS: [i64; 7] = [1, 500, 501, 1_500, 4_000, 4_001, 5_001];
 
 #[derive(Clone, Debug)]
 enum Step {
-    Ask { amount: Option<usize>, host: usize, key: Option<u8> },
-    Show { action: usize, percent: i64 },
-    Settle { action: usize, done: bool, percent: Option<i64> },
-    Decide { action: usize, yes: bool },
-    Release { action: usize },
-    Pass { seconds: i64 },
+    Ask {
+        amount: Option<usize>,
+        host: usize,
+        key: Option<u8>,
+    },
+    Show {
+        action: usize,
+        percent: i64,
+    },
+    Settle {
+        action: usize,
+        done: bool,
+        percent: Option<i64>,
+    },
+    Decide {
+        action: usize,
+        yes: bool,
+    },
+    Release {
+        action: usize,
+    },
+    Pass {
+        seconds: i64,
+    },
+    /// The process ends, and another goes on over the same store.
+    Restart,
 }
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
@@ -65,6 +85,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
             .prop_map(|(action, done, percent)| Step::Settle { action, done, percent }),
         2 => (0_usize..40, prop::bool::weighted(0.7)).prop_map(|(action, yes)| Step::Decide { action, yes }),
         3 => prop::sample::select(vec![1_i64, 59, 240, 600, 1_200, 3_600, 80_000]).prop_map(|seconds| Step::Pass { seconds }),
+        1 => Just(Step::Restart),
     ];
     prop::collection::vec(step, 1..60)
 }
@@ -108,6 +129,7 @@ impl Pair {
                 self.world.advance(Span::seconds(seconds));
                 self.model.follow();
             }
+            Step::Restart => self.world.restart(),
         }
         self.compare_sums();
     }
@@ -244,7 +266,8 @@ fn stands(status: Status) -> Stands {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 400, max_shrink_iters: 2_000, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Whatever is asked, shown and settled, and however much time goes by in a day, the gate is its model.
+    /// Whatever is asked, shown and settled, however much time goes by in a day, and wherever the process ends and starts again, the gate
+    /// is its model.
     #[test]
     fn the_gate_answers_as_its_model(steps in steps()) {
         let mut pair = Pair::new();

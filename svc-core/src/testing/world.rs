@@ -147,6 +147,15 @@ impl<S: Store> World<S> {
         Self { engine, clock, keys, dice, workspace, people: 0 }
     }
 
+    /// Has a new engine go on over the same store, as a process does that starts again: whatever the one before had in memory is gone.
+    pub fn restart(&mut self)
+    where
+        S: Clone,
+    {
+        let (store, signer) = (self.engine.store().clone(), Arc::clone(self.engine.signer()));
+        self.engine = Engine::new(store, self.clock.clone(), Seed::new(self.dice.bytes()), signer);
+    }
+
     /// The engine.
     pub fn engine(&mut self) -> &mut Engine<S, FakeClock> {
         &mut self.engine
