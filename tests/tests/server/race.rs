@@ -1,21 +1,28 @@
 //! Sixty-four clients at once on one thing that may happen once: over real sockets, over SQLite, and the books afterwards.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use serde_json::{Value, json};
+use svc_core::rules::people::by::By;
 use svc_core::rules::people::signing_key::Leaked;
+use svc_core::rules::people::tokens::CreateToken;
 use svc_core::state::edge::{ConfigChange, IntegrationKind, signature};
-use svc_core::state::people::{self, Purpose, Role, Workspace};
+use svc_core::state::people::{self, Purpose, Role, TokenScope, Workspace};
 use svc_core::testing::audit::{Report, audit, audit_approvals};
+use svc_core::value::digest::Digest;
 use svc_core::value::secret::Secret;
-use svc_tests::client::{Got, bearer};
+use svc_core::value::text::Label;
+use svc_tests::client::{Client, Got, bearer};
 use svc_tests::desk::{CHAT, Desk, chat};
 use svc_tests::people::{ask, code_now, unbase32};
 use svc_tests::race::{CLIENTS, at_once};
 use svc_tests::receiver::{SECRET, connect_kind};
-use svc_tests::requests::{OFFICE, SHOP, WIDE, charge, payment, payment_to, text, with};
+use svc_tests::requests::{CRM, OFFICE, SHOP, WIDE, charge, payment, payment_to, text, update, with};
 use svc_tests::site::{Plan, Site, rows_of};
 use tempfile::TempDir;
+use tokio::sync::Semaphore;
+use tokio::sync::watch::{Receiver, channel};
 
 async fn durable(change: impl FnOnce(&mut Plan)) -> (Site, TempDir) {
     let directory = tempfile::tempdir().unwrap();
@@ -182,6 +189,91 @@ async fn nothing_is_allowed_after_an_incident() {
     }
     drop(reader);
     books(site, &directory).await;
+}
+
+/// The agents of a fleet, for each of which somebody asks, how often they ask while it is frozen, and how often that is tried.
+const FLEET: usize = 3;
+const ASKS: usize = 4;
+const TRIALS: usize = 200;
+
+/// Asks as one agent, some of it while that is frozen; what is asked once the freeze was answered is refused. Gives what it was allowed
+/// last.
+async fn ask_until_frozen(client: &mut Client, key: &str, begun: &Semaphore, mut answered: Receiver<bool>) -> String {
+    let mut allowed = None;
+    for _ in 0..ASKS {
+        let after = *answered.borrow();
+        let got = client.authorize(key, &update()).await.ok();
+        match text(&got["decision"]) {
+            "allow" if !after => {
+                if allowed.is_none() {
+                    begun.add_permits(1);
+                }
+                allowed = Some(text(&got["id"]).to_owned());
+            }
+            "deny" if allowed.is_some() => {}
+            _ => panic!("after the freeze's answer: {after}; {got}"),
+        }
+    }
+    answered.wait_for(|it| *it).await.unwrap();
+    let got = client.authorize(key, &update()).await.ok();
+    assert_eq!((&got["decision"], &got["signals"]), (&json!("deny"), &json!(["agent_frozen"])), "{got}");
+    allowed.unwrap()
+}
+
+/// In each of two hundred trials a machine freezes a fleet while others ask as its agents, all over sockets and over a file. Whatever is asked once the freeze was answered is refused, and nothing that was allowed before stands.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nothing_is_allowed_once_a_fleets_freeze_is_answered() {
+    let (site, directory) = durable(|plan| {
+        plan.settings.agent_velocity.other_count = 1_000_000;
+        plan.settings.freeze_ceiling_per_hour = 1_000_000;
+        plan.config.limits.gate_per_minute = 1_000_000;
+    })
+    .await;
+    let text_of_token = format!("ims_{}", "0".repeat(43));
+    let token = CreateToken {
+        workspace: site.workspace(),
+        by: By::Program,
+        name: Label::parse("stops").unwrap(),
+        scopes: vec![TokenScope::AgentsFreeze],
+        days: 1,
+        ip_allow: Vec::new(),
+        digest: Digest::of(&text_of_token),
+    };
+    site.gate.execute(token).unwrap();
+    let token = bearer(&text_of_token);
+    let (mut machine, mut clients) = (site.client().await, Vec::new());
+    for _ in 0..FLEET {
+        clients.push(site.client().await);
+    }
+    for _ in 0..TRIALS {
+        let agents: Vec<_> = (0..FLEET).map(|_| site.agent(&[CRM])).collect();
+        let ids: Vec<String> = agents.iter().map(|it| it.id.to_string()).collect();
+        let body = json!({ "selector": { "agentIds": ids }, "confirmCount": FLEET, "reason": "a leak" }).to_string();
+        let (begun, (tell, answered)) = (Arc::new(Semaphore::new(0)), channel(false));
+        let asking: Vec<_> = clients
+            .drain(..)
+            .zip(agents)
+            .map(|(mut client, agent)| {
+                let (begun, answered) = (Arc::clone(&begun), answered.clone());
+                tokio::spawn(async move {
+                    let last = ask_until_frozen(&mut client, &agent.key, &begun, answered).await;
+                    let now = client.read_action(&agent.key, &last).await.ok();
+                    assert_eq!((&now["decision"], &now["status"]), (&json!("deny"), &json!("revoked")), "{now}");
+                    client
+                })
+            })
+            .collect();
+        drop(begun.acquire_many(u32::try_from(FLEET).unwrap()).await.unwrap());
+        let got = machine.ask("POST", "/v1/admin/freeze", &[("authorization", &token)], body.as_bytes()).await.ok();
+        tell.send_replace(true);
+        assert_eq!((&got["count"], &got["frozen"]), (&json!(FLEET), &json!(FLEET)), "{got}");
+        for one in asking {
+            clients.push(one.await.unwrap());
+        }
+    }
+    drop((machine, clients));
+    site.stop().await;
+    drop(directory);
 }
 
 /// A charge that an issuer asks about, whoever shows the receipt, whoever settles, and what stops the agent: one of them has the
