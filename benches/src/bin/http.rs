@@ -80,7 +80,8 @@ async fn compare(options: &Options) -> Result<(), Fault> {
     let directory = tempfile::tempdir()?;
     let asked = Rc::new(RefCell::new(Authorize::new(AGENTS, options.keyed)));
     let mut stores = stores(directory.path(), options)?;
-    sample(&mut stores[0].server, directory.path(), &asked).await?;
+    let first = stores.first_mut().ok_or("there is no store to compare")?;
+    sample(&mut first.server, directory.path(), &asked).await?;
     let mut bare = Process::start(Kind::Bare, directory.path(), 0)?;
     let columns = ["connections", "what", "requests/s", "of bare", "cpu us", "p50 us", "p99 us", "p99/p50"];
     let mut report = Report::new("http", &columns);
