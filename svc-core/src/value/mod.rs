@@ -38,6 +38,6 @@ pub const SAFE_MAX: i64 = (1 << 53) - 1;
 pub use currency::Currency;
 pub use id::Id;
 pub use invalid::Invalid;
-pub use money::{Amount, Money};
+pub use money::Amount;
 pub use time::{Span, Timestamp};
 pub use usd::MicroUsd;
