@@ -85,8 +85,33 @@ impl Currency {
         }
     }
 
+    /// How many minor units make one of its own: 100 for cents, 1 where there is none.
+    pub(crate) fn unit(self) -> i64 {
+        10_i64.pow(u32::from(self.minor_digits()))
+    }
+
+    /// So many of its minor units as people read them: `EUR 49.00`, `JPY 500`.
+    pub fn amount(self, minor: i64) -> impl fmt::Display {
+        Written { minor, currency: self }
+    }
+
     fn slot(self) -> u8 {
         place(self.0).and_then(|place| DIGITS.get(place)).copied().unwrap_or(0)
+    }
+}
+
+/// An amount, to be written for people.
+struct Written {
+    minor: i64,
+    currency: Currency,
+}
+
+impl fmt::Display for Written {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (digits, unit) = (usize::from(self.currency.minor_digits()), self.currency.unit().unsigned_abs());
+        let (sign, minor) = (if self.minor < 0 { "-" } else { "" }, self.minor.unsigned_abs());
+        write!(out, "{} {sign}{}", self.currency, minor / unit)?;
+        if digits > 0 { write!(out, ".{:0digits$}", minor % unit) } else { Ok(()) }
     }
 }
 
@@ -240,6 +265,24 @@ mod tests {
         assert!(!Currency::EUR.is_withdrawn());
         for no_code in ["", "hrk", "HR", "HRKA", "H K", "12A"] {
             assert!(serde_json::from_str::<Currency>(&format!("\"{no_code}\"")).is_err(), "{no_code}");
+        }
+    }
+
+    /// People read major units, with all the digits of the currency.
+    #[test]
+    fn amounts_have_their_currencys_digits() {
+        for (minor, currency, text) in [
+            (4_900, "EUR", "EUR 49.00"),
+            (5, "EUR", "EUR 0.05"),
+            (0, "USD", "USD 0.00"),
+            (49, "JPY", "JPY 49"),
+            (1_234, "BHD", "BHD 1.234"),
+            (12_345, "CLF", "CLF 1.2345"),
+            (-150, "EUR", "EUR -1.50"),
+            (9_007_199_254_740_991, "EUR", "EUR 90071992547409.91"),
+            (i64::MIN, "EUR", "EUR -92233720368547758.08"),
+        ] {
+            assert_eq!(Currency::parse(currency).unwrap().amount(minor).to_string(), text);
         }
     }
 

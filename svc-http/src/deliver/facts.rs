@@ -13,7 +13,6 @@ use svc_core::rules::read::View;
 use svc_core::state::gate::{ApprovalKind, ApprovalSubject, Requester};
 use svc_core::state::gateway::BudgetScope;
 use svc_core::state::people::Principal;
-use svc_core::value::currency::Currency;
 use svc_core::value::id::{ActionId, WorkspaceId};
 
 /// Characters that a message has of what a tool is given, and of an action's details, every sign that nobody sees named: they fit into a
@@ -55,14 +54,6 @@ impl Facts {
 /// The page of an action.
 fn page_of_action(base: &str, workspace: WorkspaceId, action: ActionId) -> String {
     format!("{}/w/{workspace}/activity/{action}", base.trim_end_matches('/'))
-}
-
-/// An amount as people read it, such as `EUR 49.00`.
-pub(super) fn amount(minor: i64, currency: Currency) -> String {
-    let digits = usize::from(currency.minor_digits());
-    let text = format!("{minor:0>width$}", width = digits + 1);
-    let (whole, part) = text.split_at(text.len().saturating_sub(digits));
-    if part.is_empty() { format!("{currency} {whole}") } else { format!("{currency} {whole}.{part}") }
 }
 
 /// Somebody, as those read who know them.
@@ -181,7 +172,7 @@ fn of_action(view: &View, quoted: &mut Vec<(&'static str, String)>, own: &mut Ve
     let action = &*view.action;
     own.push(("Type", action.kind.as_str().to_owned()));
     if let Some(payment) = &action.payment {
-        own.push(("Amount", amount(payment.amount, payment.currency)));
+        own.push(("Amount", payment.currency.amount(payment.amount).to_string()));
         quoted.push(("Payee", payment.name.to_string()));
         quoted.push(("Payee's domain", payment.domain.to_string()));
     }
@@ -257,20 +248,6 @@ pub(super) fn marked(text: &str) -> String {
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a test may panic")]
     use super::*;
-
-    /// Amounts have the digits of their currency.
-    #[test]
-    fn amounts_have_their_currencys_digits() {
-        for (minor, currency, text) in [
-            (4_900, "EUR", "EUR 49.00"),
-            (5, "EUR", "EUR 0.05"),
-            (49, "JPY", "JPY 49"),
-            (1_234, "BHD", "BHD 1.234"),
-            (9_007_199_254_740_991, "EUR", "EUR 90071992547409.91"),
-        ] {
-            assert_eq!(amount(minor, currency.parse().unwrap()), text);
-        }
-    }
 
     /// Each line of what others wrote is marked, and none of them begins by a sign that ends a line somewhere and is not seen here.
     #[test]

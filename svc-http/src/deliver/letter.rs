@@ -9,7 +9,7 @@ use svc_core::rules::edge::message::{About, Asked, Conflict, Invited, Loosened, 
 use svc_core::state::gate::Agent;
 use svc_core::value::secret::Secret;
 
-use super::facts::{Facts, amount, marked, person};
+use super::facts::{Facts, marked, person};
 use crate::difference::difference;
 
 /// Subject and body.
@@ -51,7 +51,7 @@ fn add(text: &mut String, more: std::fmt::Arguments<'_>) {
 fn subject_of(asked: &Asked) -> String {
     let approval = &asked.question.approval;
     let payment = asked.question.action.as_ref().and_then(|it| it.action.payment.as_ref());
-    let of = payment.map(|it| format!("{}, ", amount(it.amount, it.currency))).unwrap_or_default();
+    let of = payment.map(|it| format!("{}, ", it.currency.amount(it.amount))).unwrap_or_default();
     format!("Waits for your decision: {} ({of}{})", approval.kind().as_str().replace('_', " "), approval.id)
 }
 

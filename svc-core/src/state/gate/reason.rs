@@ -288,13 +288,7 @@ impl Reason {
 
     fn amount(&self, value: Option<i64>) -> String {
         let value = value.unwrap_or(0);
-        let Some(currency) = self.currency else { return value.to_string() };
-        let digits = usize::from(currency.minor_digits());
-        if digits == 0 {
-            return format!("{} {value}", currency.as_str());
-        }
-        let unit = 10_i64.pow(u32::from(currency.minor_digits()));
-        format!("{} {}.{:0digits$}", currency.as_str(), value / unit, value % unit)
+        self.currency.map_or_else(|| value.to_string(), |it| it.amount(value).to_string())
     }
 }
 

@@ -82,8 +82,7 @@ impl Template {
     /// # Errors
     /// [`Invalid`] where the catalogue itself is wrong, which its test rules out.
     pub fn terms(&self, currency: Currency) -> Result<Terms, Invalid> {
-        let unit = 10_i64.pow(u32::from(currency.minor_digits()));
-        let minor = |units: i64| units.saturating_mul(unit);
+        let minor = |units: i64| units.saturating_mul(currency.unit());
         let pays = self.per_action.is_some() || self.per_period.is_some();
         let limits = Limits {
             currency: pays.then_some(currency),
