@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use svc_core::dlp::Findings;
 use svc_core::rules::gateway::admit::{Admission, AdmitCall, Admitted, Place};
 use svc_core::rules::gateway::billing::ImportBill;
 use svc_core::rules::gateway::finish::{FinishCall, Served, Tried};
@@ -115,7 +116,7 @@ impl Office {
             oversight: false,
             session: None,
             health: Arc::default(),
-            findings: BTreeMap::new(),
+            findings: Findings::default(),
             scanned_under: DataLoss::Off,
             plans: Plans::default(),
             total_ms: TOTAL_MS,

@@ -4,12 +4,12 @@
 //! that nobody outside is called: that is tried by what it would tell. A new place is a [`DrillPoint`] and a line of
 //! [`Running::run`].
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use svc_core::answer::Decided;
 use svc_core::command::Operation;
 use svc_core::dialect::Body;
+use svc_core::dlp::Findings;
 use svc_core::engine::Failure;
 use svc_core::refusal::{Kind, Refusal};
 use svc_core::rules::connect::check_willing;
@@ -154,7 +154,7 @@ impl Running {
             oversight: false,
             session: None,
             health: Arc::default(),
-            findings: BTreeMap::new(),
+            findings: Findings::default(),
             scanned_under: DataLoss::Off,
             plans: Plans::default(),
             total_ms: 0,

@@ -40,7 +40,7 @@ const OUTSIDE: &[&str] = &["SystemTime", "Instant", "RandomState", "getrandom", 
 /// The modules of the standard library that it never names.
 const OUTSIDE_MODULES: &[&str] = &["env", "fs", "io", "net", "os", "process", "thread"];
 /// Where the types stand that rows are made of.
-const STORED: &[&str] = &["svc-core/src/state/", "svc-core/src/value/"];
+const STORED: &[&str] = &["svc-core/src/dlp/", "svc-core/src/state/", "svc-core/src/value/"];
 /// Where the interface lists words, and the lists there of words that one other place alone writes.
 const LISTING: &[&str] =
     &["svc-http/src/schemas.rs", "svc-http/src/schemas/", "svc-http/src/openapi/", "svc-http/src/wire/mcp/tools.rs"];

@@ -29,61 +29,44 @@ pub use self::parts::{redact_parts, scan_parts};
 use self::scan::Scan;
 use self::text::Text;
 use self::width::Narrow;
+use crate::value::words::words;
 
-/// What a text may give away.
+/// What a text may give away. The variants stand in the order of their words: it is that of rows and of what people are told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
-    /// The number of a payment card: an issued range, its length, Luhn.
-    PaymentCard,
-    /// An international bank account number: its country's length, remainder 1 of 97.
-    Iban,
-    /// The number of a person with a state, with its check where the state has one.
-    NationalId,
-    /// An e-mail address.
-    Email,
-    /// A telephone number: international, or written as one.
-    Phone,
     /// A key, token or password: a known prefix, or a secret's name before what looks drawn by chance.
     ApiKey,
-    /// A private key in PEM.
-    PrivateKey,
+    /// An e-mail address.
+    Email,
+    /// An international bank account number: its country's length, remainder 1 of 97.
+    Iban,
     /// A JSON web token whose header is one.
     Jwt,
+    /// The number of a person with a state, with its check where the state has one.
+    NationalId,
+    /// The number of a payment card: an issued range, its length, Luhn.
+    PaymentCard,
+    /// A telephone number: international, or written as one.
+    Phone,
+    /// A private key in PEM.
+    PrivateKey,
 }
 
-impl Kind {
-    /// Every kind, in the order in which they are told.
-    pub const ALL: [Self; 8] = [
-        Self::PaymentCard,
-        Self::Iban,
-        Self::NationalId,
-        Self::Email,
-        Self::Phone,
-        Self::ApiKey,
-        Self::PrivateKey,
-        Self::Jwt,
-    ];
-
-    /// Its name on the wire.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::PaymentCard => "payment_card",
-            Self::Iban => "iban",
-            Self::NationalId => "national_id",
-            Self::Email => "email",
-            Self::Phone => "phone",
-            Self::ApiKey => "api_key",
-            Self::PrivateKey => "private_key",
-            Self::Jwt => "jwt",
-        }
-    }
+words! { Kind;
+    ApiKey "api_key";
+    Email "email";
+    Iban "iban";
+    Jwt "jwt";
+    NationalId "national_id";
+    PaymentCard "payment_card";
+    Phone "phone";
+    PrivateKey "private_key";
 }
 
 impl fmt::Display for Kind {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str(self.name())
+        out.write_str(self.as_str())
     }
 }
 
@@ -118,7 +101,7 @@ impl Findings {
         }
     }
 
-    /// For people: `2 payment_card, 1 email`; empty where nothing was found.
+    /// For people: `1 email, 2 payment_card`; empty where nothing was found.
     #[must_use]
     pub fn describe(&self) -> String {
         let parts: Vec<String> = self.counts().map(|(kind, count)| format!("{count} {kind}")).collect();
@@ -178,7 +161,7 @@ fn without(text: &str, found: &[Span]) -> Option<String> {
     for span in found {
         out.push_str(text.get(kept..span.start)?);
         out.push_str("[redacted:");
-        out.push_str(span.kind.name());
+        out.push_str(span.kind.as_str());
         out.push(']');
         kept = span.end;
     }

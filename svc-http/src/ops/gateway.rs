@@ -18,6 +18,7 @@ use std::sync::Arc;
 use http::HeaderValue;
 use serde_json::Value;
 use svc_core::dialect::{self, Body};
+use svc_core::dlp::Findings;
 use svc_core::refusal::{Kind, Refusal};
 use svc_core::rules::gateway::admit::{Admission, AdmitCall, Admitted, admit_call, admit_shown};
 use svc_core::rules::gateway::outcome::ReportOutcome;
@@ -201,7 +202,7 @@ fn command(
     key: &CallKey,
     asked: &Asked,
     demand: &Arc<Demand>,
-    findings: std::collections::BTreeMap<Box<str>, u32>,
+    findings: Findings,
     setting: DataLoss,
 ) -> AdmitCall {
     AdmitCall {

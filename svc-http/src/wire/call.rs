@@ -38,7 +38,7 @@ pub fn item(call: &Call) -> Value {
         "unpriced": call.unpriced,
         "reservedMicros": call.reserved.get(),
         "budgets": call.budgets.iter().map(|it| it.id.to_string()).collect::<Vec<_>>(),
-        "dataLoss": call.data_loss.iter().map(|(kind, count)| (kind.to_string(), json!(count))).collect::<Map<_, _>>(),
+        "dataLoss": call.data_loss.counts().map(|(kind, count)| (kind.to_string(), json!(count))).collect::<Map<_, _>>(),
         "startedAt": call.started_at.to_string(),
         "createdAt": call.started_at.to_string(),
         "createdBy": payer.key.to_string(),

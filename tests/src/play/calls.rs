@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use svc_core::command::Command;
+use svc_core::dlp::Findings;
 use svc_core::rules::gateway::admit::{AdmitCall, Admitted};
 use svc_core::rules::gateway::budgets::CreateBudget;
 use svc_core::rules::gateway::finish::{FinishCall, Served};
@@ -79,7 +80,7 @@ pub(super) fn admit(caller: CallKey, tokens: usize, task: u8) -> AdmitCall {
         oversight: false,
         session: None,
         health: Arc::default(),
-        findings: BTreeMap::new(),
+        findings: Findings::default(),
         scanned_under: DataLoss::Off,
         plans: Plans::default(),
         total_ms: TOTAL_MS,

@@ -1,10 +1,10 @@
 //! What follows somebody's leaving for the agents that they ran: keys they made end, and agents that passed on do the work of
 //! whoever they passed to.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use svc_core::dialect::Body;
+use svc_core::dlp::Findings;
 use svc_core::engine::Failure;
 use svc_core::refusal::{Kind, Refusal};
 use svc_core::rules::gate::Caller;
@@ -220,7 +220,7 @@ fn call(world: &mut World, caller: &CallKey, task: &TaskId) -> Result<Arc<Call>,
         oversight: false,
         session: None,
         health: Arc::default(),
-        findings: BTreeMap::new(),
+        findings: Findings::default(),
         scanned_under: DataLoss::Off,
         plans: Plans::default(),
         total_ms: 1_000,

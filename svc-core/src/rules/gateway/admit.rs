@@ -1,6 +1,5 @@
 //! A model call is admitted: who pays, for which work, to which models, within which budgets, in one commit.
 
-use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
@@ -8,6 +7,7 @@ use super::payer::{CallKey, principal_of, stopped};
 use super::refuse::with_record;
 use super::{budgeting, observe};
 use crate::dialect;
+use crate::dlp::Findings;
 use crate::refusal::Refusal;
 use crate::state::gateway::route::{self, Ask, Candidate, Choice, Health};
 use crate::state::gateway::{
@@ -44,7 +44,7 @@ pub struct AdmitCall {
     /// How providers fare, as this node sees it.
     pub health: Arc<Health>,
     /// Findings of sensitive data in what would go out.
-    pub findings: BTreeMap<Box<str>, u32>,
+    pub findings: Findings,
     /// The setting that it was looked for under.
     pub scanned_under: DataLoss,
     /// What plans allow.
@@ -177,7 +177,7 @@ pub fn admit_shown(
         return Ok(Admission::Rescan(setting));
     }
     if setting == DataLoss::Block && !asked.findings.is_empty() {
-        return refuse(scope, asked, Refusal::sensitive_data_blocked(counted(&asked.findings)));
+        return refuse(scope, asked, Refusal::sensitive_data_blocked(asked.findings.describe()));
     }
     let policy = Policy { workspace: &workspace, routing: &routing, principal, class, profile, mode, formless };
     policy.admit(scope, asked, task, show)
@@ -206,12 +206,6 @@ fn own_task(scope: &mut Scope<'_>, asked: &AdmitCall, principal: PrincipalId) ->
         return Err(Refusal::forbidden("this task is another principal's").into());
     }
     Ok(found)
-}
-
-/// Findings for people: their number by kind, never what they are.
-pub fn counted(findings: &BTreeMap<Box<str>, u32>) -> String {
-    let parts: Vec<String> = findings.iter().map(|(kind, count)| format!("{count} {kind}")).collect();
-    parts.join(", ")
 }
 
 /// By what a call is judged.

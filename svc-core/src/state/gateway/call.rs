@@ -1,12 +1,11 @@
 //! One call of a model: what it holds of budgets while it runs, and what it came to.
 
-use std::collections::BTreeMap;
-
 use serde::{Deserialize, Serialize};
 
 use super::price::{Fees, Prices, TokenPrices};
 use super::routing::{Mode, Objective};
 use super::usage::Usage;
+use crate::dlp::Findings;
 use crate::value::id::{AgentId, BudgetId, CallId, KeyId, PrincipalId, TeamId, UpstreamId, WorkspaceId};
 use crate::value::link::{Index, Link, Linked};
 use crate::value::text::{ClassId, ModelName, SessionId, TaskId, UpstreamName};
@@ -66,8 +65,8 @@ pub struct Call {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub token_prices: Option<TokenPrices>,
     /// Findings of sensitive data by kind, in what went out.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub data_loss: BTreeMap<Box<str>, u32>,
+    #[serde(default, skip_serializing_if = "Findings::is_empty")]
+    pub data_loss: Findings,
     /// When it was admitted.
     pub started_at: Timestamp,
     /// Whether it runs, or how it ended.

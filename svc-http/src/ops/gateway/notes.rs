@@ -1,7 +1,7 @@
 //! What the answer to a call tells beside its content (SPEC 9.4).
 
 use http::{HeaderName, HeaderValue};
-use svc_core::rules::gateway::admit::{Admitted, counted};
+use svc_core::rules::gateway::admit::Admitted;
 use svc_core::state::gateway::route::thousandths;
 use svc_core::state::gateway::{Mode, Step, Target};
 
@@ -50,7 +50,8 @@ pub(super) fn onto(answer: Answer, admitted: &Admitted, asked: &Asked) -> Answer
     tell(X_SVC_YIELD_MULTIPLIER, &thousandths(admitted.place.multiplier));
     let unpriced = call.target.as_ref().filter(|_| admitted.place.worst.is_none());
     let unpriced = unpriced.map(|it| format!("{} has no price for this call, which budgets cannot see", routed(it)));
-    let found = Some(&call.data_loss).filter(|it| !it.is_empty()).map(|it| format!("sensitive data: {}", counted(it)));
+    let found =
+        Some(&call.data_loss).filter(|it| !it.is_empty()).map(|it| format!("sensitive data: {}", it.describe()));
     // What ends with a day, and what budgets say or cannot see, comes before what may be left out.
     let (first, last) = (notes.advisories.iter().cloned(), notes.asides.iter().cloned());
     let advisories: Vec<String> = first.chain(unpriced).chain(found).chain(last).collect();

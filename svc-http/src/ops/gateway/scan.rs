@@ -1,10 +1,9 @@
 //! What goes out is looked through: for what deciding takes of it, and for data that must not, as the workspace has set.
 
-use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use svc_core::dialect::Body;
-use svc_core::dlp;
+use svc_core::dlp::{self, Findings};
 use svc_core::refusal::Refusal;
 use svc_core::rules::gateway::payer::CallKey;
 use svc_core::state::gateway::Demand;
@@ -26,7 +25,7 @@ const OF_WORKSPACE_MAX: usize = 3;
 /// And of one key, so that it keeps its workspace's others waiting for a few of them and not for all.
 const OF_KEY_MAX: usize = 2;
 /// The request without what was found, where that is asked for, and how much was found of each kind.
-type Looked = (Option<Body>, BTreeMap<Box<str>, u32>);
+type Looked = (Option<Body>, Findings);
 
 /// Workspaces whose setting is remembered.
 const REMEMBERED_MAX: usize = 10_000;
@@ -103,7 +102,7 @@ pub(super) async fn demand(reading: &Reading<'_>, body: &Arc<Body>) -> Result<Ar
 /// `internal` where looking failed: what was not looked through does not go out, whatever the setting.
 pub(super) async fn look(reading: &Reading<'_>, setting: DataLoss, body: &Arc<Body>) -> Result<Looked, Refusal> {
     if setting == DataLoss::Off {
-        return Ok((None, BTreeMap::new()));
+        return Ok((None, Findings::default()));
     }
     aside(reading, body, move |it| look_now(setting, it.clone())).await?
 }
@@ -128,13 +127,9 @@ async fn aside<T: Send + 'static>(
 }
 
 fn look_now(setting: DataLoss, mut body: Body) -> Result<Looked, Refusal> {
-    let mut found: BTreeMap<Box<str>, u32> = BTreeMap::new();
+    let mut found = Findings::default();
     body.parts_mut(&mut |texts| {
-        let findings = dlp::scan_parts(texts);
-        for (kind, count) in findings.counts() {
-            let sum = found.entry(kind.name().into()).or_default();
-            *sum = sum.saturating_add(count);
-        }
+        found.add(&dlp::scan_parts(texts));
         if setting == DataLoss::Redact { dlp::redact_parts(texts) } else { vec![None; texts.len()] }
     })?;
     Ok((if setting == DataLoss::Redact { Some(body) } else { None }, found))
