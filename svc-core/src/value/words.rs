@@ -3,13 +3,14 @@
 //! An enum whose variants hold nothing lists its values as `ALL`, and each of them says its word; one whose variants hold something lists
 //! its words alone.
 
-/// Gives an enum without members `ALL`, `parse` and `as_str`, and one with members `WORDS`, everything that it may be called, and the
-/// method that says what one is called. A variant that the table does not have does not build, and one that it has stands wherever
-/// the words are listed.
+/// Gives an enum without members `ALL`, `parse` and `as_str`; a comment before its name says in which order they stand, where that means
+/// something. Gives one with members `WORDS`, everything that it may be called, and the method that says what one is called. A variant that
+/// the table does not have does not build, and one that it has stands wherever the words are listed.
 macro_rules! words {
-    ($name:ident; $($variant:ident $word:literal;)+) => {
+    ($(#[$order:meta])* $name:ident; $($variant:ident $word:literal;)+) => {
         impl $name {
             /// Every value.
+            $(#[$order])*
             pub const ALL: [Self; [$($word),+].len()] = [$(Self::$variant),+];
 
             /// The value with this word.

@@ -20,6 +20,7 @@ use crate::state::people::{MemberPart, MemberState, Principal, Reach, Right, Rol
 use crate::store::Row;
 use crate::turn::{Halt, Scope};
 use crate::value::id::{AccountId, AgentId, ApprovalId, PrincipalId, WorkspaceId};
+use crate::value::words::words;
 use crate::value::{MicroUsd, Span, Timestamp};
 
 /// Agents of a freeze that an approval names; how many there are, the approval itself says.
@@ -61,20 +62,11 @@ pub enum Stands {
     Expired,
 }
 
-impl Stands {
-    /// Every one of them.
-    pub const ALL: [Self; 4] = [Self::Waiting, Self::Approved, Self::Denied, Self::Expired];
-
-    /// The word on the wire.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Waiting => "waiting",
-            Self::Approved => "approved",
-            Self::Denied => "denied",
-            Self::Expired => "expired",
-        }
-    }
+words! { Stands;
+    Waiting "waiting";
+    Approved "approved";
+    Denied "denied";
+    Expired "expired";
 }
 
 /// Why somebody may not approve.
@@ -92,21 +84,12 @@ pub enum MayNot {
     Expired,
 }
 
-impl MayNot {
-    /// Every reason.
-    pub const ALL: [Self; 5] = [Self::Role, Self::Own, Self::SecondPerson, Self::Decided, Self::Expired];
-
-    /// The word on the wire.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Role => "role",
-            Self::Own => "own",
-            Self::SecondPerson => "second_person",
-            Self::Decided => "decided",
-            Self::Expired => "expired",
-        }
-    }
+words! { MayNot;
+    Role "role";
+    Own "own";
+    SecondPerson "second_person";
+    Decided "decided";
+    Expired "expired";
 }
 
 /// What people are called, by their ids.

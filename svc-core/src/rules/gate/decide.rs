@@ -29,6 +29,7 @@ use crate::turn::{Halt, Scope};
 use crate::value::digest::Digest;
 use crate::value::id::{ApprovalId, PrincipalId, WorkspaceId};
 use crate::value::text::Note;
+use crate::value::words::words;
 
 /// A person's word on an approval. Over `svc_store::Gate` use `gate.decide`, which looks for `everyone` and ends what a lift has to.
 #[derive(Clone, Debug)]
@@ -72,18 +73,9 @@ pub enum Choice {
     Deny,
 }
 
-impl Choice {
-    /// Both.
-    pub const ALL: [Self; 2] = [Self::Approve, Self::Deny];
-
-    /// The word on the wire.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Approve => "approve",
-            Self::Deny => "deny",
-        }
-    }
+words! { Choice;
+    Approve "approve";
+    Deny "deny";
 }
 
 /// Decides an approval, or adds the first of two persons' yes.

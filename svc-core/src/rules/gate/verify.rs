@@ -20,6 +20,7 @@ use crate::value::currency::Currency;
 use crate::value::digest::Digest;
 use crate::value::domain::Domain;
 use crate::value::id::{ActionId, ReceiptId};
+use crate::value::words::words;
 use crate::value::{Amount, Span, Timestamp};
 
 /// How long a consuming verdict is given again to the one who asked.
@@ -89,45 +90,23 @@ pub enum Fault {
     MerchantMismatch,
 }
 
-impl Fault {
-    /// Every one, in the order in which they are looked at.
-    pub const ALL: [Self; 14] = [
-        Self::Malformed,
-        Self::UnknownKey,
-        Self::BadSignature,
-        Self::WrongIssuer,
-        Self::UnknownReceipt,
-        Self::Revoked,
-        Self::AlreadyConsumed,
-        Self::NotYetValid,
-        Self::Expired,
-        Self::TypeMismatch,
-        Self::ChargeRequired,
-        Self::CurrencyMismatch,
-        Self::AmountExceeds,
-        Self::MerchantMismatch,
-    ];
-
-    /// The word on the wire.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Malformed => "malformed",
-            Self::UnknownKey => "unknown_key",
-            Self::BadSignature => "bad_signature",
-            Self::WrongIssuer => "wrong_issuer",
-            Self::UnknownReceipt => "unknown_receipt",
-            Self::Revoked => "revoked",
-            Self::AlreadyConsumed => "already_consumed",
-            Self::NotYetValid => "not_yet_valid",
-            Self::Expired => "expired",
-            Self::TypeMismatch => "type_mismatch",
-            Self::ChargeRequired => "charge_required",
-            Self::CurrencyMismatch => "currency_mismatch",
-            Self::AmountExceeds => "amount_exceeds",
-            Self::MerchantMismatch => "merchant_mismatch",
-        }
-    }
+words! {
+    /// In the order in which they are looked at.
+    Fault;
+    Malformed "malformed";
+    UnknownKey "unknown_key";
+    BadSignature "bad_signature";
+    WrongIssuer "wrong_issuer";
+    UnknownReceipt "unknown_receipt";
+    Revoked "revoked";
+    AlreadyConsumed "already_consumed";
+    NotYetValid "not_yet_valid";
+    Expired "expired";
+    TypeMismatch "type_mismatch";
+    ChargeRequired "charge_required";
+    CurrencyMismatch "currency_mismatch";
+    AmountExceeds "amount_exceeds";
+    MerchantMismatch "merchant_mismatch";
 }
 
 /// What the asker is told.

@@ -20,6 +20,7 @@ use crate::value::digest::CredentialId;
 use crate::value::id::{AgentId, MandateId, MandateVersionId, PrincipalId, WorkspaceId};
 use crate::value::period::Period;
 use crate::value::text::Email;
+use crate::value::words::words;
 
 /// An agent with what its record shows of other rows.
 #[derive(Clone, Debug)]
@@ -250,19 +251,10 @@ pub enum KeyState {
     Expired,
 }
 
-impl KeyState {
-    /// Every state.
-    pub const ALL: [Self; 3] = [Self::Active, Self::Revoked, Self::Expired];
-
-    /// The word on the wire.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Active => "active",
-            Self::Revoked => "revoked",
-            Self::Expired => "expired",
-        }
-    }
+words! { KeyState;
+    Active "active";
+    Revoked "revoked";
+    Expired "expired";
 }
 
 impl KeyView {

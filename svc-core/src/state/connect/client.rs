@@ -7,6 +7,7 @@ use crate::value::digest::{ClientTallyId, Digest};
 use crate::value::id::ClientId;
 use crate::value::link::{Index, Link, Linked};
 use crate::value::text::Label;
+use crate::value::words::words;
 use crate::value::{Id, Span, Timestamp};
 
 /// How long a client is kept that nobody connects an agent with.
@@ -67,19 +68,12 @@ pub enum ClientAuth {
     ClientSecretBasic,
 }
 
-impl ClientAuth {
-    /// Every way, the default first.
-    pub const ALL: [Self; 3] = [Self::None, Self::ClientSecretPost, Self::ClientSecretBasic];
-
-    /// The word for it.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::None => "none",
-            Self::ClientSecretPost => "client_secret_post",
-            Self::ClientSecretBasic => "client_secret_basic",
-        }
-    }
+words! {
+    /// The default first.
+    ClientAuth;
+    None "none";
+    ClientSecretPost "client_secret_post";
+    ClientSecretBasic "client_secret_basic";
 }
 
 /// How many clients nobody has used yet: the guard of their bound.

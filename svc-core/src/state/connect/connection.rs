@@ -8,6 +8,7 @@ use crate::value::digest::{CredentialId, Digest, RefreshId};
 use crate::value::id::{AgentId, ConnectionId, PrincipalId, WorkspaceId};
 use crate::value::link::{Index, Link, Linked, Order};
 use crate::value::text::Label;
+use crate::value::words::words;
 use crate::value::{Id, Span, Timestamp};
 
 /// How long an access token lives.
@@ -118,24 +119,14 @@ pub enum EndedBy {
     Unused,
 }
 
-impl EndedBy {
-    /// Every reason.
-    pub const ALL: [Self; 7] =
-        [Self::Revoked, Self::Reuse, Self::CodeReuse, Self::Frozen, Self::Removed, Self::Left, Self::Unused];
-
-    /// The word for it.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Revoked => "revoked",
-            Self::Reuse => "reuse",
-            Self::CodeReuse => "code_reuse",
-            Self::Frozen => "frozen",
-            Self::Removed => "removed",
-            Self::Left => "left",
-            Self::Unused => "unused",
-        }
-    }
+words! { EndedBy;
+    Revoked "revoked";
+    Reuse "reuse";
+    CodeReuse "code_reuse";
+    Frozen "frozen";
+    Removed "removed";
+    Left "left";
+    Unused "unused";
 }
 
 /// A refresh token that was ever given: which connection it is of. Whether it is in force, the connection says.

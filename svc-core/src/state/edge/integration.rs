@@ -14,6 +14,7 @@ use crate::value::digest::Digest;
 use crate::value::id::{IntegrationId, PrincipalId, WorkspaceId};
 use crate::value::json::Json;
 use crate::value::link::{Link, Linked, RowId};
+use crate::value::words::words;
 use crate::value::{Id, Invalid, Span, Timestamp};
 
 /// The longest time that two secrets are good side by side, in hours.
@@ -78,19 +79,10 @@ pub enum IntegrationState {
     Off,
 }
 
-impl IntegrationState {
-    /// Every state.
-    pub const ALL: [Self; 3] = [Self::Ok, Self::Failing, Self::Off];
-
-    /// The word on the wire.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Ok => "ok",
-            Self::Failing => "failing",
-            Self::Off => "off",
-        }
-    }
+words! { IntegrationState;
+    Ok "ok";
+    Failing "failing";
+    Off "off";
 }
 
 impl IntegrationKind {

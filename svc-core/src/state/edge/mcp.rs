@@ -167,19 +167,10 @@ pub enum McpState {
     Held,
 }
 
-impl McpState {
-    /// Every state.
-    pub const ALL: [Self; 3] = [Self::Ok, Self::Unreachable, Self::Held];
-
-    /// The word for it.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Ok => "ok",
-            Self::Unreachable => "unreachable",
-            Self::Held => "held",
-        }
-    }
+words! { McpState;
+    Ok "ok";
+    Unreachable "unreachable";
+    Held "held";
 }
 
 impl Linked for McpServers {

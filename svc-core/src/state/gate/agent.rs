@@ -199,25 +199,10 @@ pub enum Tier {
     Trusted,
 }
 
-impl Tier {
-    /// Every tier.
-    pub const ALL: [Self; 3] = [Self::Restricted, Self::Standard, Self::Trusted];
-
-    /// The word for it.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Restricted => "restricted",
-            Self::Standard => "standard",
-            Self::Trusted => "trusted",
-        }
-    }
-
-    /// The tier with this word.
-    #[must_use]
-    pub fn parse(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|it| it.as_str() == word)
-    }
+words! { Tier;
+    Restricted "restricted";
+    Standard "standard";
+    Trusted "trusted";
 }
 
 /// Whether an agent may act.

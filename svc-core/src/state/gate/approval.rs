@@ -13,6 +13,7 @@ use crate::value::id::{
 };
 use crate::value::link::{Index, Link, Linked};
 use crate::value::text::{Label, Note};
+use crate::value::words::words;
 use crate::value::{Id, MicroUsd, Timestamp};
 
 /// A question to a person.
@@ -208,21 +209,12 @@ pub enum ApprovalKind {
     Budget,
 }
 
-impl ApprovalKind {
-    /// Every kind.
-    pub const ALL: [Self; 5] = [Self::Action, Self::Freeze, Self::HoldLift, Self::Owner, Self::Budget];
-
-    /// Its word in the interface.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Action => "action",
-            Self::Freeze => "freeze",
-            Self::HoldLift => "hold_lift",
-            Self::Owner => "owner",
-            Self::Budget => "budget",
-        }
-    }
+words! { ApprovalKind;
+    Action "action";
+    Freeze "freeze";
+    HoldLift "hold_lift";
+    Owner "owner";
+    Budget "budget";
 }
 
 /// One person's yes.
@@ -258,19 +250,10 @@ pub enum Via {
     Relay,
 }
 
-impl Via {
-    /// Every place.
-    pub const ALL: [Self; 3] = [Self::Console, Self::Slack, Self::Relay];
-
-    /// Its word in the interface.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Console => "console",
-            Self::Slack => "slack",
-            Self::Relay => "relay",
-        }
-    }
+words! { Via;
+    Console "console";
+    Slack "slack";
+    Relay "relay";
 }
 
 /// Where a question stands.

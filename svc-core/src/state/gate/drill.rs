@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::state::people::Maker;
 use crate::value::id::{AgentId, DrillId, EvidenceId, WorkspaceId};
 use crate::value::link::{Link, Linked};
+use crate::value::words::words;
 use crate::value::{Span, Timestamp};
 
 /// How long a drill may run. One that is not over by then has failed, and its canary is left frozen.
@@ -61,19 +62,10 @@ pub enum DrillState {
     Failed,
 }
 
-impl DrillState {
-    /// Every state.
-    pub const ALL: [Self; 3] = [Self::Running, Self::Passed, Self::Failed];
-
-    /// The word for it.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Running => "running",
-            Self::Passed => "passed",
-            Self::Failed => "failed",
-        }
-    }
+words! { DrillState;
+    Running "running";
+    Passed "passed";
+    Failed "failed";
 }
 
 /// A place that could let an agent act.
@@ -100,35 +92,18 @@ pub enum DrillPoint {
     OauthRefresh,
 }
 
-impl DrillPoint {
-    /// Every place, in the order in which they are tried.
-    pub const ALL: [Self; 9] = [
-        Self::Authorize,
-        Self::Approve,
-        Self::Verify,
-        Self::Callback,
-        Self::Chat,
-        Self::Messages,
-        Self::Mcp,
-        Self::McpProxy,
-        Self::OauthRefresh,
-    ];
-
-    /// The word for it.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Authorize => "authorize",
-            Self::Approve => "approve",
-            Self::Verify => "verify",
-            Self::Callback => "callback",
-            Self::Chat => "chat",
-            Self::Messages => "messages",
-            Self::Mcp => "mcp",
-            Self::McpProxy => "mcp_proxy",
-            Self::OauthRefresh => "oauth_refresh",
-        }
-    }
+words! {
+    /// In the order in which they are tried.
+    DrillPoint;
+    Authorize "authorize";
+    Approve "approve";
+    Verify "verify";
+    Callback "callback";
+    Chat "chat";
+    Messages "messages";
+    Mcp "mcp";
+    McpProxy "mcp_proxy";
+    OauthRefresh "oauth_refresh";
 }
 
 /// One try of one place.

@@ -331,10 +331,14 @@ pub enum MandateState {
     Expired,
 }
 
-impl MandateState {
-    /// Every state.
-    pub const ALL: [Self; 4] = [Self::Active, Self::Paused, Self::Revoked, Self::Expired];
+words! { MandateState;
+    Active "active";
+    Paused "paused";
+    Revoked "revoked";
+    Expired "expired";
+}
 
+impl MandateState {
     /// Those that a person sets.
     pub const SET: [Self; 2] = [Self::Active, Self::Paused];
 
@@ -342,17 +346,6 @@ impl MandateState {
     #[must_use]
     pub const fn set(paused: bool) -> Self {
         if paused { Self::Paused } else { Self::Active }
-    }
-
-    /// The word on the wire.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Active => "active",
-            Self::Paused => "paused",
-            Self::Revoked => "revoked",
-            Self::Expired => "expired",
-        }
     }
 }
 

@@ -6,6 +6,7 @@ use super::action::{Action, Allowed, State, Status};
 use crate::refusal::Refusal;
 use crate::value::Timestamp;
 use crate::value::id::PrincipalId;
+use crate::value::words::words;
 
 /// What the agent said became of an action.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -56,25 +57,10 @@ pub enum OutcomeStatus {
     Failed,
 }
 
-impl OutcomeStatus {
-    /// Every status.
-    pub const ALL: [Self; 3] = [Self::Completed, Self::Failed, Self::Cancelled];
-
-    /// Reads one of the three words.
-    #[must_use]
-    pub fn parse(text: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|it| it.as_str() == text)
-    }
-
-    /// The word on the wire.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Cancelled => "cancelled",
-            Self::Completed => "completed",
-            Self::Failed => "failed",
-        }
-    }
+words! { OutcomeStatus;
+    Completed "completed";
+    Failed "failed";
+    Cancelled "cancelled";
 }
 
 impl Outcome {

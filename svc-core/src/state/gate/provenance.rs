@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::request::Account;
 use crate::value::text::{Detail, Source};
+use crate::value::words::words;
 
 /// How far content from a source is trusted, least first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -127,22 +128,14 @@ impl fmt::Display for Class {
     }
 }
 
-impl Verdict {
-    /// Every verdict, in the order in which they are looked for.
-    pub const ALL: [Self; 5] =
-        [Self::Understated, Self::Undeclared, Self::Unobserved, Self::Overstated, Self::Consistent];
-
-    /// The word for it.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Understated => "understated",
-            Self::Undeclared => "undeclared",
-            Self::Unobserved => "unobserved",
-            Self::Overstated => "overstated",
-            Self::Consistent => "consistent",
-        }
-    }
+words! {
+    /// In the order in which they are looked for.
+    Verdict;
+    Understated "understated";
+    Undeclared "undeclared";
+    Unobserved "unobserved";
+    Overstated "overstated";
+    Consistent "consistent";
 }
 
 impl fmt::Display for Verdict {

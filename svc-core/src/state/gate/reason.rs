@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::value::Timestamp;
 use crate::value::currency::Currency;
 use crate::value::id::MandateId;
+use crate::value::words::words;
 
 macro_rules! codes {
     ($($(#[doc = $doc:literal])+ $name:ident $text:literal;)*) => {
@@ -123,19 +124,12 @@ pub enum Effect {
     Deny,
 }
 
-impl Effect {
-    /// Every effect, the strongest first.
-    pub const ALL: [Self; 3] = [Self::Deny, Self::Ask, Self::Info];
-
-    /// The word on the wire.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Info => "info",
-            Self::Ask => "ask",
-            Self::Deny => "deny",
-        }
-    }
+words! {
+    /// The strongest first.
+    Effect;
+    Deny "deny";
+    Ask "ask";
+    Info "info";
 }
 
 /// One rule's word on an action.

@@ -9,6 +9,7 @@ use crate::dlp::Findings;
 use crate::value::id::{AgentId, BudgetId, CallId, KeyId, PrincipalId, TeamId, UpstreamId, WorkspaceId};
 use crate::value::link::{Index, Link, Linked};
 use crate::value::text::{ClassId, ModelName, SessionId, TaskId, UpstreamName};
+use crate::value::words::words;
 use crate::value::{Id, MicroUsd, Timestamp};
 
 /// A call (CONTRACT part 2, "Model calls").
@@ -216,22 +217,13 @@ pub enum CallEnd {
     Lapsed,
 }
 
-impl CallEnd {
-    /// Every end.
-    pub const ALL: [Self; 6] = [Self::Done, Self::HungUp, Self::Cut, Self::Refused, Self::Failed, Self::Lapsed];
-
-    /// The word for it.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Done => "done",
-            Self::HungUp => "hung_up",
-            Self::Cut => "cut",
-            Self::Refused => "refused",
-            Self::Failed => "failed",
-            Self::Lapsed => "lapsed",
-        }
-    }
+words! { CallEnd;
+    Done "done";
+    HungUp "hung_up";
+    Cut "cut";
+    Refused "refused";
+    Failed "failed";
+    Lapsed "lapsed";
 }
 
 impl Linked for Call {

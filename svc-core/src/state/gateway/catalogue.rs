@@ -133,28 +133,13 @@ pub enum Capability {
     Audio,
 }
 
-impl Capability {
-    /// Every capability.
-    pub const ALL: [Self; 6] = [Self::Tools, Self::Vision, Self::Streaming, Self::Json, Self::Reasoning, Self::Audio];
-
-    /// The word for it.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Tools => "tools",
-            Self::Vision => "vision",
-            Self::Streaming => "streaming",
-            Self::Json => "json",
-            Self::Reasoning => "reasoning",
-            Self::Audio => "audio",
-        }
-    }
-
-    /// The capability with this word.
-    #[must_use]
-    pub fn parse(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|it| it.as_str() == word)
-    }
+words! { Capability;
+    Tools "tools";
+    Vision "vision";
+    Streaming "streaming";
+    Json "json";
+    Reasoning "reasoning";
+    Audio "audio";
 }
 
 /// How long a provider keeps what it was sent.

@@ -14,6 +14,7 @@ use crate::value::id::{AgentId, CallId, KeyId, PrincipalId, TeamId, UpstreamId, 
 use crate::value::link::{Index, Link, Linked, Order};
 use crate::value::period::Zone;
 use crate::value::text::ClassId;
+use crate::value::words::words;
 use crate::value::{Id, MicroUsd, Timestamp};
 
 /// How many calls a cell knows again.
@@ -96,22 +97,17 @@ pub enum WasteKind {
     CacheMiss,
 }
 
+words! {
+    /// In the order of a report.
+    WasteKind;
+    Repeat "repeat";
+    Abandoned "abandoned";
+    Oversized "oversized";
+    Retry "retry";
+    CacheMiss "cache_miss";
+}
+
 impl WasteKind {
-    /// Every kind, in the order of a report.
-    pub const ALL: [Self; 5] = [Self::Repeat, Self::Abandoned, Self::Oversized, Self::Retry, Self::CacheMiss];
-
-    /// Its word.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Repeat => "repeat",
-            Self::Abandoned => "abandoned",
-            Self::Oversized => "oversized",
-            Self::Retry => "retry",
-            Self::CacheMiss => "cache_miss",
-        }
-    }
-
     const fn place(self) -> usize {
         self as usize
     }

@@ -6,6 +6,7 @@ use crate::value::digest::{Digest, TaskKey};
 use crate::value::id::{AgentId, KeyId, PrincipalId, TeamId, UpstreamId, WorkspaceId};
 use crate::value::link::{Index, Link, Linked, Order, instant_order};
 use crate::value::text::{ClassId, TaskId};
+use crate::value::words::words;
 use crate::value::{Id, MicroUsd, Timestamp};
 
 /// A task: opened by the first call that names it.
@@ -134,26 +135,11 @@ pub enum TaskStatus {
     Abandoned,
 }
 
-impl TaskStatus {
-    /// Every status.
-    pub const ALL: [Self; 4] = [Self::Accepted, Self::Rejected, Self::Partial, Self::Abandoned];
-
-    /// The word for it.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Accepted => "accepted",
-            Self::Rejected => "rejected",
-            Self::Partial => "partial",
-            Self::Abandoned => "abandoned",
-        }
-    }
-
-    /// The status with this word.
-    #[must_use]
-    pub fn parse(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|it| it.as_str() == word)
-    }
+words! { TaskStatus;
+    Accepted "accepted";
+    Rejected "rejected";
+    Partial "partial";
+    Abandoned "abandoned";
 }
 
 impl Task {

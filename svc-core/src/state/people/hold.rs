@@ -8,6 +8,7 @@ use crate::state::gate::{FrozenBy, erased};
 use crate::value::id::{ApprovalId, EvidenceId, HoldId, PrincipalId, WorkspaceId};
 use crate::value::link::{Index, Link, Linked};
 use crate::value::text::Note;
+use crate::value::words::words;
 use crate::value::{Id, Span, Timestamp};
 
 /// A hold as its workspace names it while it stands: all that a decision needs of it.
@@ -32,18 +33,9 @@ pub enum HoldScope {
     Selection,
 }
 
-impl HoldScope {
-    /// Both.
-    pub const ALL: [Self; 2] = [Self::All, Self::Selection];
-
-    /// The word for it.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::All => "all",
-            Self::Selection => "selection",
-        }
-    }
+words! { HoldScope;
+    All "all";
+    Selection "selection";
 }
 
 /// A hold: who set it and why, how far it is written into the agents' own rows, how it ended.

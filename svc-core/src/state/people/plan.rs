@@ -3,6 +3,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::value::words::words;
+
 /// A plan.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -18,26 +20,11 @@ pub enum Plan {
     Enterprise,
 }
 
-impl Plan {
-    /// Every plan.
-    pub const ALL: [Self; 4] = [Self::SelfHosted, Self::Free, Self::Team, Self::Enterprise];
-
-    /// The word for it.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::SelfHosted => "self-hosted",
-            Self::Free => "free",
-            Self::Team => "team",
-            Self::Enterprise => "enterprise",
-        }
-    }
-
-    /// The plan with this word.
-    #[must_use]
-    pub fn parse(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|it| it.as_str() == word)
-    }
+words! { Plan;
+    SelfHosted "self-hosted";
+    Free "free";
+    Team "team";
+    Enterprise "enterprise";
 }
 
 /// How much a plan allows; 0 is no limit.

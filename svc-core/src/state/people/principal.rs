@@ -7,6 +7,7 @@ use crate::value::digest::{EmailUseId, SsoLinkId};
 use crate::value::id::{AccountId, ApplicationId, ApprovalId, PrincipalId, TeamId, WorkspaceId};
 use crate::value::link::{Index, Link, Linked};
 use crate::value::text::{Email, Label};
+use crate::value::words::words;
 use crate::value::{Id, Span, Timestamp};
 
 /// A person or service that agents act for, in one workspace.
@@ -169,19 +170,10 @@ pub enum MemberState {
     Disabled,
 }
 
-impl MemberState {
-    /// Every state.
-    pub const ALL: [Self; 3] = [Self::Invited, Self::Active, Self::Disabled];
-
-    /// The word on the wire.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Invited => "invited",
-            Self::Active => "active",
-            Self::Disabled => "disabled",
-        }
-    }
+words! { MemberState;
+    Invited "invited";
+    Active "active";
+    Disabled "disabled";
 }
 
 impl Principal {

@@ -4,6 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::token::TokenScope;
+use crate::value::words::words;
 
 /// A member's role in a workspace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -21,28 +22,17 @@ pub enum Role {
     Auditor,
 }
 
+words! {
+    /// The most powerful first.
+    Role;
+    Owner "owner";
+    Admin "admin";
+    Member "member";
+    Analyst "analyst";
+    Auditor "auditor";
+}
+
 impl Role {
-    /// Every role, the most powerful first.
-    pub const ALL: [Self; 5] = [Self::Owner, Self::Admin, Self::Member, Self::Analyst, Self::Auditor];
-
-    /// The word for it.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Owner => "owner",
-            Self::Admin => "admin",
-            Self::Member => "member",
-            Self::Analyst => "analyst",
-            Self::Auditor => "auditor",
-        }
-    }
-
-    /// The role with this word.
-    #[must_use]
-    pub fn parse(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|it| it.as_str() == word)
-    }
-
     /// Whether it makes and ends keys of the workspace.
     #[must_use]
     pub fn gives_keys(self) -> bool {

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::value::link::{Link, Linked, RowId};
+use crate::value::words::words;
 use crate::value::{Span, Timestamp};
 
 /// How long before its first use a key is published.
@@ -42,19 +43,10 @@ impl SigningUse {
     }
 }
 
-impl Purpose {
-    /// Every use.
-    pub const ALL: [Self; 3] = [Self::Receipt, Self::Checkpoint, Self::Scorecard];
-
-    /// The word for it.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Receipt => "receipt",
-            Self::Checkpoint => "checkpoint",
-            Self::Scorecard => "scorecard",
-        }
-    }
+words! { Purpose;
+    Receipt "receipt";
+    Checkpoint "checkpoint";
+    Scorecard "scorecard";
 }
 
 impl RowId for SigningUse {

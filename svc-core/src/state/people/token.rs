@@ -10,6 +10,7 @@ use crate::value::id::{ApprovalId, PrincipalId, TokenId, WorkspaceId};
 use crate::value::likeness::told_by;
 use crate::value::link::{Index, Link, Linked};
 use crate::value::text::Label;
+use crate::value::words::words;
 use crate::value::{Id, Span, Timestamp};
 
 /// A service token, by the digest of its whole text. All but `revoked_at` never changes.
@@ -127,28 +128,12 @@ pub enum TokenScope {
     EvidenceRead,
 }
 
-impl TokenScope {
-    /// Every scope.
-    pub const ALL: [Self; 5] =
-        [Self::AgentsRead, Self::AgentsWrite, Self::AgentsFreeze, Self::ApprovalsRead, Self::EvidenceRead];
-
-    /// The word for it.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::AgentsRead => "agents:read",
-            Self::AgentsWrite => "agents:write",
-            Self::AgentsFreeze => "agents:freeze",
-            Self::ApprovalsRead => "approvals:read",
-            Self::EvidenceRead => "evidence:read",
-        }
-    }
-
-    /// The scope with this word.
-    #[must_use]
-    pub fn parse(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|it| it.as_str() == word)
-    }
+words! { TokenScope;
+    AgentsRead "agents:read";
+    AgentsWrite "agents:write";
+    AgentsFreeze "agents:freeze";
+    ApprovalsRead "approvals:read";
+    EvidenceRead "evidence:read";
 }
 
 /// How far back a token's freezes count against its ceiling.

@@ -17,6 +17,7 @@ use crate::value::id::{PrincipalId, WorkspaceId};
 use crate::value::link::{Index, Link, Linked};
 use crate::value::period::{Period, Zone};
 use crate::value::text::Label;
+use crate::value::words::words;
 use crate::value::{Invalid, SAFE_MAX, Span, Timestamp};
 
 /// A workspace.
@@ -305,20 +306,13 @@ pub enum DataLoss {
     Block,
 }
 
-impl DataLoss {
-    /// Every setting, the mildest first.
-    pub const ALL: [Self; 4] = [Self::Off, Self::Flag, Self::Redact, Self::Block];
-
-    /// The word in the interface.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Off => "off",
-            Self::Flag => "flag",
-            Self::Redact => "redact",
-            Self::Block => "block",
-        }
-    }
+words! {
+    /// The mildest first.
+    DataLoss;
+    Off "off";
+    Flag "flag";
+    Redact "redact";
+    Block "block";
 }
 
 /// What becomes of an action outside every mandate.
@@ -331,18 +325,9 @@ pub enum Outside {
     Deny,
 }
 
-impl Outside {
-    /// Both settings.
-    pub const ALL: [Self; 2] = [Self::Ask, Self::Deny];
-
-    /// The word in the interface.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Ask => "ask",
-            Self::Deny => "deny",
-        }
-    }
+words! { Outside;
+    Ask "ask";
+    Deny "deny";
 }
 
 /// What provenance brings about.
@@ -375,19 +360,10 @@ pub enum OnMismatch {
     Record,
 }
 
-impl OnMismatch {
-    /// Every setting.
-    pub const ALL: [Self; 3] = [Self::Deny, Self::Ask, Self::Record];
-
-    /// The word in the interface.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Deny => "deny",
-            Self::Ask => "ask",
-            Self::Record => "record",
-        }
-    }
+words! { OnMismatch;
+    Deny "deny";
+    Ask "ask";
+    Record "record";
 }
 
 /// What an undeclared provenance brings about on a sink.
@@ -402,19 +378,10 @@ pub enum OnUndeclared {
     Deny,
 }
 
-impl OnUndeclared {
-    /// Every setting.
-    pub const ALL: [Self; 3] = [Self::Record, Self::Ask, Self::Deny];
-
-    /// The word in the interface.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Record => "record",
-            Self::Ask => "ask",
-            Self::Deny => "deny",
-        }
-    }
+words! { OnUndeclared;
+    Record "record";
+    Ask "ask";
+    Deny "deny";
 }
 
 /// Whether a payment is above the line of its currency; where there are lines, one in a currency without any is.

@@ -36,6 +36,7 @@ use crate::value::domain::{Domain, DomainPattern};
 use crate::value::glob::ToolGlob;
 use crate::value::id::{ActionId, AgentId, ApprovalId, MandateId, MandateVersionId, RuleId, WorkspaceId};
 use crate::value::text::Label;
+use crate::value::words::words;
 use crate::value::{Id, Span, Timestamp};
 
 /// How far back decisions count.
@@ -80,18 +81,9 @@ pub enum SuggestionKind {
     Tighten,
 }
 
-impl SuggestionKind {
-    /// Every kind.
-    pub const ALL: [Self; 2] = [Self::Allow, Self::Tighten];
-
-    /// The word on the wire.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Allow => "allow",
-            Self::Tighten => "tighten",
-        }
-    }
+words! { SuggestionKind;
+    Allow "allow";
+    Tighten "tighten";
 }
 
 /// What an agent asked lately, and what stands now.

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::refusal::FieldError;
 use crate::value::MicroUsd;
+use crate::value::words::words;
 
 /// What a budget does, the mildest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -21,28 +22,17 @@ pub enum Step {
     Stop,
 }
 
+words! {
+    /// In the order in which they may stand on a ladder.
+    Step;
+    Observe "observe";
+    Nudge "nudge";
+    Downgrade "downgrade";
+    Approval "approval";
+    Stop "stop";
+}
+
 impl Step {
-    /// Every step, in the order in which they may stand on a ladder.
-    pub const ALL: [Self; 5] = [Self::Observe, Self::Nudge, Self::Downgrade, Self::Approval, Self::Stop];
-
-    /// Its word.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Observe => "observe",
-            Self::Nudge => "nudge",
-            Self::Downgrade => "downgrade",
-            Self::Approval => "approval",
-            Self::Stop => "stop",
-        }
-    }
-
-    /// The step with this word.
-    #[must_use]
-    pub fn parse(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|it| it.as_str() == word)
-    }
-
     /// Whether it refuses calls where budgets are enforced.
     #[must_use]
     pub const fn refuses(self) -> bool {

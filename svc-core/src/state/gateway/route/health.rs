@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::value::id::UpstreamId;
 use crate::value::text::ModelName;
+use crate::value::words::words;
 
 /// Whether calls get through to a model.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -17,19 +18,10 @@ pub enum Circuit {
     Open,
 }
 
-impl Circuit {
-    /// Every state.
-    pub const ALL: [Self; 3] = [Self::Ok, Self::Degraded, Self::Open];
-
-    /// The word for it.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Ok => "ok",
-            Self::Degraded => "degraded",
-            Self::Open => "open",
-        }
-    }
+words! { Circuit;
+    Ok "ok";
+    Degraded "degraded";
+    Open "open";
 }
 
 /// How one model fares.

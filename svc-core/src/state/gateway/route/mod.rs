@@ -28,6 +28,7 @@ use super::routing::{Mode, Objective, Profile, Routing, TaskClass};
 use crate::value::MicroUsd;
 use crate::value::id::UpstreamId;
 use crate::value::text::ModelName;
+use crate::value::words::words;
 
 /// The name that asks for whichever model policy chooses.
 pub const AUTO: &str = "auto";
@@ -92,41 +93,19 @@ pub enum Constraint {
     Enabled,
 }
 
-impl Constraint {
-    /// Every constraint.
-    pub const ALL: [Self; 12] = [
-        Self::Models,
-        Self::Providers,
-        Self::Jurisdiction,
-        Self::Retention,
-        Self::Capabilities,
-        Self::Context,
-        Self::Quality,
-        Self::Cost,
-        Self::Latency,
-        Self::HumanOversight,
-        Self::Price,
-        Self::Enabled,
-    ];
-
-    /// The word for it.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Models => "models",
-            Self::Providers => "providers",
-            Self::Jurisdiction => "jurisdiction",
-            Self::Retention => "retention",
-            Self::Capabilities => "capabilities",
-            Self::Context => "context",
-            Self::Quality => "quality",
-            Self::Cost => "cost",
-            Self::Latency => "latency",
-            Self::HumanOversight => "human_oversight",
-            Self::Price => "price",
-            Self::Enabled => "enabled",
-        }
-    }
+words! { Constraint;
+    Models "models";
+    Providers "providers";
+    Jurisdiction "jurisdiction";
+    Retention "retention";
+    Capabilities "capabilities";
+    Context "context";
+    Quality "quality";
+    Cost "cost";
+    Latency "latency";
+    HumanOversight "human_oversight";
+    Price "price";
+    Enabled "enabled";
 }
 
 /// Where a constraint stands, and so where it can be changed.

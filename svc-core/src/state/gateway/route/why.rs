@@ -5,31 +5,17 @@ use std::collections::BTreeSet;
 use super::{Candidate, Change, Choice, Constraint, NotServed, Size, yields};
 use crate::refusal::{Refusal, RelaxationText};
 use crate::state::gateway::routing::Objective;
+use crate::value::words::words;
 
 /// Models that are told of which refuse a request.
 const REFUSING_MAX: usize = 20;
 
-impl Objective {
-    /// Every objective.
-    pub const ALL: [Self; 5] = [Self::Balanced, Self::Cost, Self::Quality, Self::Latency, Self::Sovereign];
-
-    /// The word for it.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Balanced => "balanced",
-            Self::Cost => "cost",
-            Self::Quality => "quality",
-            Self::Latency => "latency",
-            Self::Sovereign => "sovereign",
-        }
-    }
-
-    /// The objective with this word.
-    #[must_use]
-    pub fn parse(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|it| it.as_str() == word)
-    }
+words! { Objective;
+    Balanced "balanced";
+    Cost "cost";
+    Quality "quality";
+    Latency "latency";
+    Sovereign "sovereign";
 }
 
 impl Choice<'_> {
