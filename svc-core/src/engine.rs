@@ -383,9 +383,7 @@ impl Follow {
 
     /// Goes on behind `page`; whether there may be more.
     pub fn turn_page(&mut self, page: &[Found]) -> bool {
-        let last = page.last().filter(|_| page.len() == self.range.limit);
-        self.range.after = last.map(|it| (it.order, it.row.key)).or(self.range.after);
-        last.is_some()
+        self.range.turn_page(page)
     }
 }
 
@@ -404,9 +402,8 @@ fn disclosed_of<E>(
         let page = scan(&range)?;
         disclosed
             .extend(page.iter().filter_map(|it| if let Key::Disclosure(id) = it.row.key { Some(id) } else { None }));
-        match page.last() {
-            Some(last) if page.len() == range.limit => range.after = Some((last.order, last.row.key)),
-            _ => return Ok(disclosed),
+        if !range.turn_page(&page) {
+            return Ok(disclosed);
         }
     }
 }

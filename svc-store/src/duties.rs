@@ -33,8 +33,9 @@ impl Gate {
             if let Some(other) = principals.find(|it| it.id != own && it.administers()) {
                 return Ok(Some(other.id));
             }
-            let Some(last) = found.last().filter(|_| found.len() == range.limit) else { return Ok(None) };
-            range.after = Some((last.order, last.row.key));
+            if !range.turn_page(&found) {
+                return Ok(None);
+            }
         }
     }
 }

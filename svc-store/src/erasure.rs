@@ -88,8 +88,9 @@ impl Gate {
                 if found_some.iter().any(|it| *it > 0) {
                     erased = erased.saturating_add(self.execute(next)?);
                 }
-                let Some(last) = found.last().filter(|_| found.len() == PAGE) else { break };
-                range.after = Some((last.order, last.row.key));
+                if !range.turn_page(&found) {
+                    break;
+                }
             }
         }
         Ok(erased)

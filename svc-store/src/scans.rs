@@ -4,7 +4,7 @@ use svc_core::engine::Failure;
 use svc_core::store::{Found, Listed, Range};
 
 use crate::error::StoreError;
-use crate::gate::{Core, Gate, PAGE};
+use crate::gate::{Core, Gate};
 
 impl Gate {
     /// The rows that an index has in a range, from one moment.
@@ -28,10 +28,9 @@ impl Gate {
         let mut all = Vec::new();
         loop {
             let page = self.scan(&range)?;
-            let is_last = page.len() < PAGE;
-            range.after = page.last().map(|it| (it.order, it.row.key));
+            let more = range.turn_page(&page);
             all.extend(page);
-            if is_last {
+            if !more {
                 return Ok(all);
             }
         }

@@ -190,9 +190,8 @@ impl Gate {
             for action in actions.filter(|it| it.has_lapsed_unrecorded(now)) {
                 counts.lapse(action.payment.as_ref().map(|it| (it.currency.as_str(), it.amount)));
             }
-            match found.last() {
-                Some(last) if found.len() == PAGE => range.after = Some((last.order, last.row.key)),
-                _ => break,
+            if !range.turn_page(&found) {
+                break;
             }
         }
         Ok(())

@@ -66,9 +66,8 @@ fn first<R: Row, L: Look>(
     loop {
         let page = rows.scan(&range)?;
         let found = find(rows, page.iter().filter_map(|it| peel::<R>(&it.row)).collect())?;
-        let Some(last) = page.last().filter(|_| page.len() == range.limit && found.is_none()) else {
+        if found.is_some() || !range.turn_page(&page) {
             return Ok(found);
-        };
-        range.after = Some((last.order, last.row.key));
+        }
     }
 }

@@ -120,8 +120,9 @@ pub fn select<L: Look>(
                 selected.shown.push(Shown { id: agent.id, name: agent.name.clone(), standing });
             }
         }
-        let Some(last) = page.last().filter(|_| page.len() == range.limit) else { break };
-        range.after = Some((last.order, last.row.key));
+        if !range.turn_page(&page) {
+            break;
+        }
     }
     selected.agents.sort_unstable();
     selected.digest = selection_digest(&selected.agents);

@@ -123,6 +123,15 @@ impl Range {
     pub const fn all(index: Index, prefix: u128, limit: usize) -> Self {
         Self { index, prefix, from: 0, until: u128::MAX, after: None, newest_first: false, limit }
     }
+
+    /// Goes on behind a page that was read of it: whether there may be more. A page with fewer rows than the limit is the last, and the
+    /// range stays where it is.
+    #[must_use]
+    pub fn turn_page(&mut self, page: &[Found]) -> bool {
+        let last = page.last().filter(|_| page.len() == self.limit);
+        self.after = last.map(|it| (it.order, it.row.key)).or(self.after);
+        last.is_some()
+    }
 }
 
 /// One row that a scan found.
@@ -229,5 +238,29 @@ impl<C: Clock + ?Sized> Clock for std::sync::Arc<C> {
 
     fn lag(&self) -> Span {
         (**self).lag()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::value::Id as _;
+    use crate::value::id::WorkspaceId;
+
+    /// A page as long as the limit has more behind it, perhaps, and reading goes on behind its last row; one that is shorter is the last.
+    #[test]
+    fn a_page_that_is_full_is_turned() {
+        let found = |bits: u128| {
+            let key = Key::Workspace(WorkspaceId::from_bits(bits));
+            Found { order: bits + 10, row: Loaded { key, stamp: Stamp(1), record: None } }
+        };
+        let mut range = Range::all(Index::Workspaces, 0, 2);
+        assert!(range.turn_page(&[found(1), found(2)]));
+        let behind = Some((12, found(2).row.key));
+        assert_eq!(range.after, behind);
+        for last in [&[found(3)][..], &[]] {
+            assert!(!range.turn_page(last));
+            assert_eq!(range.after, behind);
+        }
     }
 }

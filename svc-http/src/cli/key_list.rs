@@ -45,9 +45,8 @@ pub(crate) fn list(config: &Config, wish: &Listing) -> Result<ExitCode, Problem>
         let views = gate.read(|scope| show::keys(scope, &By::Program, workspace, &ids, None))?;
         let shown = views.iter().flatten().map(|it| if wish.json { format!("{}\n", as_json(it)) } else { as_text(it) });
         print(&shown.collect::<String>())?;
-        match found.last().filter(|_| found.len() == PAGE) {
-            Some(last) => range.after = Some((last.order, last.row.key)),
-            None => return Ok(ExitCode::SUCCESS),
+        if !range.turn_page(&found) {
+            return Ok(ExitCode::SUCCESS);
         }
     }
 }

@@ -263,9 +263,8 @@ fn scan<T: Row>(
         let page = gate.scan(&range)?;
         let rows = page.iter().filter_map(|it| T::peel(it.row.record.as_ref()?));
         wanted.extend(rows.filter(|it| is_wanted(it)).cloned());
-        match page.last() {
-            Some(last) if page.len() == PAGE => range.after = Some((last.order, last.row.key)),
-            _ => return Ok(wanted),
+        if !range.turn_page(&page) {
+            return Ok(wanted);
         }
     }
 }

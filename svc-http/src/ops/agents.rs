@@ -145,9 +145,8 @@ impl Place<'_> {
             if agents.any(|it| show::stops_as_kill_owner(&by, it)) {
                 return Ok(true);
             }
-            match found.last() {
-                Some(last) if found.len() == LOOK => range.after = Some((last.order, last.row.key)),
-                _ => return Ok(false),
+            if !range.turn_page(&found) {
+                return Ok(false);
             }
         };
         if self.service.aside.run(Asker::of(&self.by, self.workspace), look).await? {

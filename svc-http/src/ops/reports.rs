@@ -109,8 +109,9 @@ impl Own {
             loop {
                 let found = gate.scan(&range).map_err(refusal)?;
                 agents.extend(found.iter().filter_map(|it| Some(Agent::peel(it.row.record.as_ref()?)?.id)));
-                let Some(last) = found.last().filter(|_| found.len() == LOOK) else { break };
-                range.after = Some((last.order, last.row.key));
+                if !range.turn_page(&found) {
+                    break;
+                }
             }
         }
         Ok(Self { principal, agents })
@@ -136,9 +137,8 @@ pub(super) fn each_cell(
         for cell in found.iter().filter_map(|it| Cell::peel(it.row.record.as_ref()?)) {
             take(cell);
         }
-        match found.last() {
-            Some(last) if found.len() == LOOK => range.after = Some((last.order, last.row.key)),
-            _ => return Ok(()),
+        if !range.turn_page(&found) {
+            return Ok(());
         }
     }
 }

@@ -32,9 +32,8 @@ impl GateService {
             loop {
                 awaited.go_on()?;
                 let found = gate.scan(&range).map_err(refusal)?;
-                let more = found.len() == LOOK;
+                let more = range.turn_page(&found);
                 let shown = sees(&gate, &found)?;
-                range.after = found.last().map(|it| (it.order, it.row.key));
                 seen.extend(found.into_iter().zip(shown).filter_map(|(row, shown)| shown.then_some(row)));
                 if !more || seen.len() >= wanted {
                     seen.truncate(wanted);

@@ -119,9 +119,8 @@ fn add_up(gate: &Gate, agent: AgentId, since: Timestamp, awaited: &Awaited) -> R
                 }
             }
         }
-        match found.last() {
-            Some(last) if found.len() == LOOK => range.after = Some((last.order, last.row.key)),
-            _ => return Ok(sums),
+        if !range.turn_page(&found) {
+            return Ok(sums);
         }
     }
 }

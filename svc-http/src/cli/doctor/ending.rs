@@ -63,9 +63,8 @@ impl Look {
                 self.each(store, Index::TokensOf, workspace)?;
                 self.each(store, Index::KeysOf, workspace)?;
             }
-            match page.last().filter(|_| page.len() == PAGE && self.is_all) {
-                Some(last) => workspaces.after = Some((last.order, last.row.key)),
-                None => return Ok(()),
+            if !self.is_all || !workspaces.turn_page(&page) {
+                return Ok(());
             }
         }
     }
@@ -91,9 +90,8 @@ impl Look {
                     self.key(key);
                 }
             }
-            match page.last().filter(|_| page.len() == PAGE) {
-                Some(last) => range.after = Some((last.order, last.row.key)),
-                None => return Ok(()),
+            if !range.turn_page(&page) {
+                return Ok(());
             }
         }
     }

@@ -74,10 +74,9 @@ fn open(gate: &Gate, workspace: WorkspaceId, agent: AgentId, wish: &ChargeWish) 
         let rows = gate.scan(&range).map_err(refusal)?;
         let actions = rows.iter().filter_map(|it| it.row.record.as_ref().and_then(Action::peel));
         found.extend(actions.filter(|it| fits(it)).map(|it| it.id));
-        if found.len() >= FOUND_MAX || rows.len() < LOOK {
+        if found.len() >= FOUND_MAX || !range.turn_page(&rows) {
             break;
         }
-        range.after = rows.last().map(|it| (it.order, it.row.key));
     }
     found.truncate(FOUND_MAX);
     Ok(found)

@@ -341,9 +341,8 @@ fn keys_of(gate: &Gate, principal: PrincipalId, workspace: &Workspace) -> Result
                 });
             }
         }
-        match found.last() {
-            Some(last) if found.len() == LOOK => range.after = Some((last.order, last.row.key)),
-            _ => break,
+        if !range.turn_page(&found) {
+            break;
         }
     }
     Ok(looked)

@@ -255,11 +255,8 @@ fn asked_before(
         let asked = gate.scan(&range).map_err(refusal)?;
         let open = asked.iter().filter_map(|it| Approval::peel(it.row.record.as_ref()?)).filter(may_go_on);
         ids.extend(open.filter_map(|it| Some(it.asked_action()?.action)).take(ASKED_MAX.saturating_sub(ids.len())));
-        match asked.last() {
-            Some(last) if asked.len() == ASKED_MAX && ids.len() < ASKED_MAX => {
-                range.after = Some((last.order, last.row.key));
-            }
-            _ => break,
+        if ids.len() >= ASKED_MAX || !range.turn_page(&asked) {
+            break;
         }
     }
     if ids.is_empty() {
