@@ -69,10 +69,10 @@ fn whole(fields: &mut Fields<'_>, now: Timestamp) -> Option<Terms> {
         actions: change.actions.clone().or_else(|| Some(vec![ActionPattern::parse("custom.none").ok()?])),
         ..change.clone()
     };
-    if let Some(terms) = completed(&change).into_terms() {
+    if let Some(terms) = completed(&change).to_terms() {
         fields.note_beside(terms.faults(now));
     }
-    change.into_terms()
+    change.to_terms()
 }
 
 /// A change of a mandate.
@@ -435,7 +435,7 @@ fn template_terms(
         }
         let mut read = change(it);
         read.name = read.name.or_else(|| name.cloned());
-        let terms = read.into_terms()?.in_currency(currency);
+        let terms = read.to_terms()?.in_currency(currency);
         if before != Some(&terms) {
             it.note_beside(terms.faults(now));
         }

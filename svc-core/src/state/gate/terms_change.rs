@@ -170,7 +170,7 @@ impl TermsChange {
 
     /// The terms of a new mandate; `None` where it has no name or speaks of no types.
     #[must_use]
-    pub fn into_terms(&self) -> Option<Terms> {
+    pub fn to_terms(&self) -> Option<Terms> {
         let blank = Terms {
             name: self.name.clone()?,
             actions: self.actions.clone()?,
