@@ -28,7 +28,7 @@ use crate::value::{Id, Span, Timestamp};
 /// How often a commit may find its rows moved before the caller is told to come again.
 pub const CONFLICTS_MAX: u32 = 64;
 /// How many due rows or waiting records one pass takes from one shard.
-pub const TICK_MAX: usize = 512;
+const TICK_MAX: usize = 512;
 /// Rows that one step of a sweep looks at.
 const SWEPT_MAX: usize = 128;
 /// Rows that an engine keeps in memory.

@@ -20,7 +20,7 @@ pub const X_API_KEY: HeaderName = HeaderName::from_static("x-api-key");
 pub const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 
 /// Bytes of a method: the longest that is registered has 17.
-pub const METHOD_BYTES_MAX: usize = 32;
+const METHOD_BYTES_MAX: usize = 32;
 /// Bytes of a path with its query.
 pub const URI_BYTES_MAX: usize = 16 * 1024;
 /// Bytes of the names and values of a request's headers.
@@ -131,9 +131,9 @@ pub struct Site {
 }
 
 /// The cookie of a session on https.
-pub const HOST_COOKIE: &str = "__Host-sid";
+const HOST_COOKIE: &str = "__Host-sid";
 /// The cookie of a session on a local http server.
-pub const LOCAL_COOKIE: &str = "sid";
+const LOCAL_COOKIE: &str = "sid";
 /// The cookie of a browser with a form on https.
 const HOST_FORM_COOKIE: &str = "__Host-form";
 /// The cookie of a browser with a form on a local http server.
@@ -143,7 +143,7 @@ const HOST_SSO_COOKIE: &str = "__Host-sso";
 /// The same on a local http server.
 const LOCAL_SSO_COOKIE: &str = "sso";
 /// The header that a console write carries.
-pub const X_SVC_CSRF: HeaderName = HeaderName::from_static("x-svc-csrf");
+const X_SVC_CSRF: HeaderName = HeaderName::from_static("x-svc-csrf");
 /// Names by which a loopback server is reached besides its own.
 const LOOPBACK_HOSTS: [&str; 3] = ["localhost", "127.0.0.1", "[::1]"];
 
@@ -175,8 +175,7 @@ impl Site {
     }
 
     /// The name of the session's cookie as this deployment sets it.
-    #[must_use]
-    pub const fn cookie_name(&self) -> &'static str {
+    const fn cookie_name(&self) -> &'static str {
         if self.is_https { HOST_COOKIE } else { LOCAL_COOKIE }
     }
 

@@ -24,12 +24,6 @@ impl AwsSigner {
         Ok(Self { key, kid: thumbprint(&public), issuer: issuer.into() })
     }
 
-    /// The 32 bytes of the public half.
-    #[must_use]
-    pub fn public_bytes(&self) -> &[u8] {
-        self.key.public_key().as_ref()
-    }
-
     fn try_sign(&self, message: &[u8]) -> Option<[u8; 64]> {
         self.key.try_sign(message).ok().and_then(|it| it.as_ref().try_into().ok())
     }
@@ -87,7 +81,7 @@ mod tests {
             shared(&aws);
             assert_eq!((aws.kid(), aws.issuer()), (dalek.kid(), dalek.issuer()));
             let public = dalek.public_key(Timestamp::from_millis(0));
-            assert_eq!(aws.public_bytes(), public.as_bytes());
+            assert_eq!(aws.key.public_key().as_ref(), public.as_bytes());
             for length in (0..600).step_by(7).chain([4_095, 4_096]) {
                 let message: Vec<u8> = (0..length).map(|at: usize| at.to_le_bytes()[0] ^ seed).collect();
                 let signature = aws.sign(&message);

@@ -147,7 +147,7 @@ impl<'de> Deserialize<'de> for Currency {
 }
 
 /// What whoever names another currency is told.
-pub const CURRENT: &str = "must be the three letters of a current ISO 4217 currency";
+const CURRENT: &str = "must be the three letters of a current ISO 4217 currency";
 
 /// Three upper-case letters as a number in base 26.
 const fn place(code: [u8; 3]) -> Option<usize> {

@@ -152,8 +152,7 @@ fn via(integration: &Integration) -> Result<Via, Refusal> {
 /// Whether a yes is said in a session alone. Who owns a workspace, and what starts every agent again, is worth more than one
 /// account of another system; and a freeze of all of them looks through all of them first. Where two persons have to agree, neither
 /// says so over a link: whoever knows an integration's secret speaks for all whom it links, and would be both.
-#[must_use]
-pub fn is_said_on_page(question: &Question) -> bool {
+fn is_said_on_page(question: &Question) -> bool {
     let is_owners = match &question.approval.subject {
         ApprovalSubject::HoldLift(_) | ApprovalSubject::Owner(_) => true,
         ApprovalSubject::Freeze(of) => of.all,
@@ -162,7 +161,7 @@ pub fn is_said_on_page(question: &Question) -> bool {
     is_owners || question.needed > 1
 }
 
-/// Whether no button says yes: as [`is_said_on_page`], and where who says so shows their second factor, which a button cannot.
+/// Whether no button says yes: as one that is said on its page alone, and where who says so shows their second factor, which a button cannot.
 #[must_use]
 pub fn has_no_yes(question: &Question) -> bool {
     is_said_on_page(question) || question.second_factor

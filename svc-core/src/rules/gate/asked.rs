@@ -24,7 +24,7 @@ use crate::value::words::words;
 use crate::value::{MicroUsd, Span, Timestamp};
 
 /// Agents of a freeze that an approval names; how many there are, the approval itself says.
-pub const MEMBERS_SHOWN: usize = 100;
+const MEMBERS_SHOWN: usize = 100;
 
 /// An approval with what says how it reads.
 #[derive(Clone, Debug)]
@@ -33,7 +33,7 @@ pub struct Question {
     pub approval: Arc<Approval>,
     /// The action it is about, if it is about one.
     pub action: Option<Box<View>>,
-    /// Of a freeze the agents that it is asked for, by their ids: [`MEMBERS_SHOWN`] of them at most.
+    /// Of a freeze the agents that it is asked for, by their ids: 100 of them at most.
     pub members: Vec<AgentId>,
     /// Of a change among owners the person whose standing changes.
     pub whom: Option<Arc<Principal>>,

@@ -24,7 +24,7 @@ use crate::value::words::words;
 use crate::value::{Amount, Span, Timestamp};
 
 /// How long a consuming verdict is given again to the one who asked.
-pub const VERDICT_KEPT: Span = Span::minutes(10);
+const VERDICT_KEPT: Span = Span::minutes(10);
 
 /// A receipt whose signature is good, and what it is to cover.
 #[derive(Clone, Debug)]

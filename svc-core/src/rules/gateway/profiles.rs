@@ -11,7 +11,7 @@ use crate::value::id::ProfileId;
 use crate::value::text::Label;
 
 /// Profiles of one workspace.
-pub const PROFILES_MAX: usize = 200;
+const PROFILES_MAX: usize = 200;
 
 /// One setting of a profile.
 #[derive(Clone, Debug)]

@@ -22,8 +22,7 @@ pub struct ChangePassword {
 
 /// Whether a session has to show the present password before it sets another. One that was made by a one-time link after the
 /// password was set need not: that is how a forgotten one is replaced.
-#[must_use]
-pub fn needs_current(account: &Account, session: &Session) -> bool {
+fn needs_current(account: &Account, session: &Session) -> bool {
     let is_recovery = |set_at| session.proof == Proof::Link && session.created_at > set_at;
     account.password.as_ref().is_some_and(|it| !is_recovery(it.set_at))
 }

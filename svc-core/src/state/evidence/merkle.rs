@@ -24,14 +24,12 @@ pub fn node_hash(left: &Digest, right: &Digest) -> Digest {
 }
 
 /// The root of the tree without a leaf: SHA-256 of nothing.
-#[must_use]
-pub fn empty_root() -> Digest {
+fn empty_root() -> Digest {
     Digest::of(b"")
 }
 
 /// The root over hashes of neighbouring subtrees, largest first, as the right edge of a tree has them.
-#[must_use]
-pub fn root_of(subtrees: &[Digest]) -> Digest {
+fn root_of(subtrees: &[Digest]) -> Digest {
     let folded = subtrees.iter().rev().copied().reduce(|right, left| node_hash(&left, &right));
     folded.unwrap_or_else(empty_root)
 }

@@ -173,8 +173,7 @@ impl PublicKey {
     }
 
     /// Whether what it signed may be of this use, as far as that is said.
-    #[must_use]
-    pub fn is_for(&self, purpose: Purpose) -> bool {
+    fn is_for(&self, purpose: Purpose) -> bool {
         self.purpose.is_none_or(|it| it == purpose)
     }
 
