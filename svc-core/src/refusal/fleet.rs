@@ -1,6 +1,6 @@
 //! Refusals of what is done to many agents at once: selections, their confirmation, drills (CONTRACT part 9).
 
-use super::{FieldError, Kind, Refusal};
+use super::{Counts, FieldError, Kind, Refusal};
 
 impl Refusal {
     /// 400: a selector that is none, with every fault.
@@ -24,13 +24,13 @@ impl Refusal {
     /// 409: nobody said how many agents are meant; there are `count`.
     #[must_use]
     pub fn confirm_count_required(count: u32) -> Self {
-        Self::plain(Kind::ConfirmCountRequired).with(|it| it.counts = Some((None, count.into())))
+        Self::plain(Kind::ConfirmCountRequired).with(|it| it.counts = Some(Counts { old: None, new: count.into() }))
     }
 
     /// 409: `sent` agents were meant, and there are `count`, or as many others.
     #[must_use]
     pub fn selection_changed(sent: i64, count: u32) -> Self {
-        Self::plain(Kind::SelectionChanged).with(|it| it.counts = Some((Some(sent), count.into())))
+        Self::plain(Kind::SelectionChanged).with(|it| it.counts = Some(Counts { old: Some(sent), new: count.into() }))
     }
 
     /// 429: this token started a drill within the last hour; another may be in so many seconds.
@@ -42,6 +42,6 @@ impl Refusal {
     /// 409: what waits is not what was looked at; it is a question about `count` things. Whoever decides sends no count.
     #[must_use]
     pub fn digest_changed(count: u32) -> Self {
-        Self::plain(Kind::DigestChanged).with(|it| it.counts = Some((None, count.into())))
+        Self::plain(Kind::DigestChanged).with(|it| it.counts = Some(Counts { old: None, new: count.into() }))
     }
 }

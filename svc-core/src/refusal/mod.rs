@@ -44,8 +44,14 @@ struct Detail {
     fix: Option<&'static str>,
 }
 
-/// How many agents a caller counted, if they said so, and how many there are.
-pub type Counts = (Option<i64>, i64);
+/// How many agents were counted before an order and as it came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Counts {
+    /// By the caller, where they said so.
+    pub old: Option<i64>,
+    /// Now.
+    pub new: i64,
+}
 
 /// Seconds after which a server that is not ready is asked again.
 const NOT_READY_RETRY_S: u32 = 1;

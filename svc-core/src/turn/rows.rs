@@ -14,7 +14,19 @@ use crate::store::{Key, Record, Stamp};
 use crate::value::seed::Seed;
 
 /// A row's place in [`Rows`], as long as the turn runs.
-pub(super) type At = u32;
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct At(u32);
+
+impl At {
+    /// The place with this number; none where there are more rows than have numbers, which no memory holds.
+    fn of(place: usize) -> Option<Self> {
+        u32::try_from(place).ok().map(Self)
+    }
+
+    fn place(self) -> usize {
+        usize::try_from(self.0).unwrap_or(usize::MAX)
+    }
+}
 
 /// How much use a row can gather: it is passed over so often before it is let go.
 const USE_MAX: u8 = 3;
@@ -207,21 +219,21 @@ impl Rows {
                 None => self.hand = 0,
                 Some(None) => {}
                 Some(Some(slot)) if slot.used > 0 => slot.used -= 1,
-                Some(Some(_)) => self.remove(At::try_from(at).unwrap_or(At::MAX)),
+                Some(Some(_)) => At::of(at).into_iter().for_each(|at| self.remove(at)),
             }
         }
     }
 
     fn slot(&self, at: At) -> Option<&Slot> {
-        self.slots.get(usize::try_from(at).ok()?)?.as_ref()
+        self.slots.get(at.place())?.as_ref()
     }
 
     fn slot_mut(&mut self, at: At) -> Option<&mut Slot> {
-        self.slots.get_mut(usize::try_from(at).ok()?)?.as_mut()
+        self.slots.get_mut(at.place())?.as_mut()
     }
 
     fn set(&mut self, at: At, slot: Slot) {
-        if let Some(place) = usize::try_from(at).ok().and_then(|at| self.slots.get_mut(at)) {
+        if let Some(place) = self.slots.get_mut(at.place()) {
             *place = Some(slot);
         }
     }
@@ -231,7 +243,7 @@ impl Rows {
         let at = match self.free.pop() {
             Some(at) => at,
             None => {
-                let at = At::try_from(self.slots.len()).ok()?;
+                let at = At::of(self.slots.len())?;
                 self.slots.push(None);
                 at
             }
@@ -239,14 +251,13 @@ impl Rows {
         let hash = self.hashes.of(&slot.key);
         self.set(at, slot);
         let Self { places, slots, hashes, .. } = self;
-        let slot = |at: At| slots.get(usize::try_from(at).ok()?)?.as_ref();
+        let slot = |at: At| slots.get(at.place())?.as_ref();
         places.insert_unique(hash, at, |at| slot(*at).map_or(0, |it| hashes.of(&it.key)));
         Some(at)
     }
 
     fn remove(&mut self, at: At) {
-        let place = usize::try_from(at).ok().and_then(|at| self.slots.get_mut(at));
-        let Some(slot) = place.and_then(Option::take) else { return };
+        let Some(slot) = self.slots.get_mut(at.place()).and_then(Option::take) else { return };
         if let Ok(entry) = self.places.find_entry(self.hashes.of(&slot.key), |it| *it == at) {
             entry.remove();
         }

@@ -28,7 +28,7 @@ use crate::headers::is_csv;
 use crate::routes::ReportsOp;
 use crate::wire::named::named_in_query;
 use crate::wire::page::Query;
-use crate::wire::report::{self, Asked, Names, ReportBy, SpendRow};
+use crate::wire::report::{self, Asked, Names, Paid, ReportBy, SpendRow};
 
 /// Rows of one scan.
 const LOOK: usize = 1_000;
@@ -202,11 +202,10 @@ impl Place {
                 }
             };
             let wanted = |code: &str| self.asked.currency.is_none_or(|it| it.as_str() == code);
-            let settled = counts.settled().map(|(currency, settled)| (currency, settled, 0));
-            let reserved = counts.reserved().map(|(currency, reserved)| (currency, 0, reserved));
-            for (currency, settled, reserved) in settled.chain(reserved).filter(|it| wanted(it.0)) {
-                let sums = rows.entry(group.clone()).or_default().payments.entry(currency.into()).or_default();
-                *sums = (sums.0.saturating_add(settled), sums.1.saturating_add(reserved));
+            let settled = counts.settled().map(|(currency, settled)| (currency, Paid { settled, reserved: 0 }));
+            let reserved = counts.reserved().map(|(currency, reserved)| (currency, Paid { settled: 0, reserved }));
+            for (currency, paid) in settled.chain(reserved).filter(|it| wanted(it.0)) {
+                rows.entry(group.clone()).or_default().payments.entry(currency.into()).or_default().add(paid);
             }
         }
         Ok(())

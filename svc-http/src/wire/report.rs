@@ -133,32 +133,45 @@ fn day(text: &str, zone: &Zone, is_end: bool) -> Result<i64, String> {
     Ok(zone.day(last).saturating_add(i64::from(is_end)))
 }
 
-/// Payments by currency: settled, and reserved, in minor units.
-pub type Payments = BTreeMap<Box<str>, (i64, i64)>;
+/// What agents paid in one currency, in minor units.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Paid {
+    /// That is settled.
+    pub settled: i64,
+    /// That is reserved.
+    pub reserved: i64,
+}
+
+impl Paid {
+    /// Adds what others paid.
+    pub fn add(&mut self, other: Self) {
+        self.settled = self.settled.saturating_add(other.settled);
+        self.reserved = self.reserved.saturating_add(other.reserved);
+    }
+}
 
 /// One group of a report of spend.
 #[derive(Debug, Default)]
 pub struct SpendRow {
     /// Model traffic.
     pub sums: Sums,
-    /// Payments of agents.
-    pub payments: Payments,
+    /// Payments of agents, by currency.
+    pub payments: BTreeMap<Box<str>, Paid>,
 }
 
 impl SpendRow {
     /// Adds another group.
     pub fn add(&mut self, other: &Self) {
         self.sums.add(&other.sums);
-        for (currency, (settled, reserved)) in &other.payments {
-            let own = self.payments.entry(currency.clone()).or_default();
-            *own = (own.0.saturating_add(*settled), own.1.saturating_add(*reserved));
+        for (currency, paid) in &other.payments {
+            self.payments.entry(currency.clone()).or_default().add(*paid);
         }
     }
 
     fn write(&self) -> Value {
         let sums = &self.sums;
-        let payments = self.payments.iter().map(|(currency, (settled, reserved))| {
-            json!({ "currency": currency, "settled": bounded(*settled), "reserved": bounded(*reserved) })
+        let payments = self.payments.iter().map(|(currency, paid)| {
+            json!({ "currency": currency, "settled": bounded(paid.settled), "reserved": bounded(paid.reserved) })
         });
         json!({
             "calls": sums.calls,

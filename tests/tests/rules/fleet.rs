@@ -3,7 +3,7 @@
 
 use svc_core::answer::Decided;
 use svc_core::engine::select::{Selected, select};
-use svc_core::refusal::{Kind, Refusal};
+use svc_core::refusal::{Counts, Kind, Refusal};
 use svc_core::rules::gate::Caller;
 use svc_core::rules::gate::decide::{Choice, DecideApproval};
 use svc_core::rules::gate::fleet::{Fleet, FreezeFleet, Halted};
@@ -173,11 +173,14 @@ fn a_selection_is_confirmed() {
     let nobody = FreezeFleet { agents: Vec::new().into(), confirm: None, ..base.clone() };
     assert_eq!(refused(&mut world, nobody).kind(), Kind::NothingSelected);
     let unsaid = refused(&mut world, FreezeFleet { confirm: None, ..base.clone() });
-    assert_eq!((unsaid.kind(), unsaid.counts()), (Kind::ConfirmCountRequired, Some((None, 2))));
+    assert_eq!((unsaid.kind(), unsaid.counts()), (Kind::ConfirmCountRequired, Some(Counts { old: None, new: 2 })));
     let miscounted = refused(&mut world, FreezeFleet { confirm: Some(3), ..base.clone() });
-    assert_eq!((miscounted.kind(), miscounted.counts()), (Kind::SelectionChanged, Some((Some(3), 2))));
+    assert_eq!(
+        (miscounted.kind(), miscounted.counts()),
+        (Kind::SelectionChanged, Some(Counts { old: Some(3), new: 2 }))
+    );
     let others = refused(&mut world, FreezeFleet { seen: Some(Digest::of("others")), ..base.clone() });
-    assert_eq!((others.kind(), others.counts()), (Kind::SelectionChanged, Some((Some(2), 2))));
+    assert_eq!((others.kind(), others.counts()), (Kind::SelectionChanged, Some(Counts { old: Some(2), new: 2 })));
     world.agent().register();
     assert!(matches!(world.run(base).unwrap(), Fleet::Moved));
     assert_eq!(standing(&mut world, &agents), [true, true]);

@@ -11,9 +11,6 @@ use crate::value::text::{ClassId, Label};
 use crate::value::words::words;
 use crate::value::{Id, Timestamp};
 
-/// The first 12 characters of a key, which people may see.
-pub type Prefix = Box<str>;
-
 /// A key, by the digest of its whole text.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Credential {
@@ -23,8 +20,8 @@ pub struct Credential {
     pub digest: Digest,
     /// What the key stands for.
     pub binding: Binding,
-    /// Its first 12 characters.
-    pub prefix: Prefix,
+    /// Its first 12 characters, which people may see.
+    pub prefix: Box<str>,
     /// What people call it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label: Option<Label>,

@@ -25,7 +25,7 @@ pub use application::{
     APPLICATION_LIFE, AgentWish, Application, ApplicationState, Change, Decision, MandateChangeWish, MandateWish,
     RaiseWish, RoleWish, SecondOwner, Target, Wish,
 };
-pub use credential::{Binding, Credential, KeyScope, Prefix};
+pub use credential::{Binding, Credential, KeyScope};
 pub use hold::{Freezing, Hold, HoldScope, HoldTask, HoldWork, LaterStop, Lifted, STEP_PARTS, StandingHold};
 pub use maker::Maker;
 pub use plan::{Allowance, Plan, Plans};
