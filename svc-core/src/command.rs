@@ -131,8 +131,9 @@ macro_rules! commands {
                     Reply::Verdict(verdict) => verdict.is_valid(),
                     Reply::Heard(heard) => heard.approved == Some(true),
                     Reply::Admission(it) => matches!(**it, Admission::Admitted(_)),
+                    Reply::Retried(it) => matches!(**it, Retry::Moved(..)),
                     Reply::Connection(_) | Reply::Consent(_) | Reply::Granted(_) | Reply::OAuthClient(_) | Reply::Account(_) | Reply::Application(_) | Reply::Approved(_) | Reply::Edited(_) | Reply::SignedIn(_) | Reply::SignedInBySso(_) | Reply::Agent(_) | Reply::Bill(_) | Reply::Budget(_) | Reply::Changed(_) | Reply::Credential(_) | Reply::Template(_) | Reply::Token(_)
-                    | Reply::Finished(_) | Reply::Listed(_) | Reply::Retried(_) | Reply::Task(_) | Reply::TokenEnd(_) | Reply::Callback(_) | Reply::Claimed(_) | Reply::Delivery(_) | Reply::Drill(_) | Reply::DrillStarted(_) | Reply::Integration(_) | Reply::McpServer(_) | Reply::Tested(_) | Reply::Done(()) | Reply::Key(_)
+                    | Reply::Finished(_) | Reply::Listed(_) | Reply::Task(_) | Reply::TokenEnd(_) | Reply::Callback(_) | Reply::Claimed(_) | Reply::Delivery(_) | Reply::Drill(_) | Reply::DrillStarted(_) | Reply::Integration(_) | Reply::McpServer(_) | Reply::Tested(_) | Reply::Done(()) | Reply::Key(_)
                     | Reply::Mandate(_) | Reply::Member(_) | Reply::Team(_) | Reply::MandateEnd(_) | Reply::Placed(_) | Reply::Registered(_) | Reply::SigningKey(_) | Reply::Fleet(_) | Reply::Lift(_) | Reply::Stopped(_) | Reply::Woken(_) | Reply::Workspace(_) => false,
                 }
             }

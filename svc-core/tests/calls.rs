@@ -4,9 +4,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use svc_core::command::{Command, Reply};
 use svc_core::dlp::Findings;
 use svc_core::rules::gateway::admit::{Admission, AdmitCall, Admitted, Place};
 use svc_core::rules::gateway::billing::ImportBill;
+use svc_core::rules::gateway::budgets::{CreateBudget, RemoveBudget};
 use svc_core::rules::gateway::finish::{FinishCall, Served, Tried};
 use svc_core::rules::gateway::models::{self, NewModel};
 use svc_core::rules::gateway::outcome::ReportOutcome;
@@ -18,12 +20,13 @@ use svc_core::rules::people::by::By;
 use svc_core::rules::people::keys::{CreateKey, NewKey as NewGatewayKey};
 use svc_core::state::gate::ClientSession;
 use svc_core::state::gateway::{
-    Attempt, Call, CallEnd, Cell, DIFFERENCES_MAX, DayOfModel, Demand, Dialect, OutputBound, Prices, Received, Routing,
-    Service, Sums, Task, TaskStatus, TokenPrices, Usage, Yield, Yields,
+    Attempt, BudgetPeriod, BudgetScope, Call, CallEnd, Cell, DIFFERENCES_MAX, DayOfModel, Demand, Dialect, Ladder,
+    OutputBound, Prices, Received, Routing, Service, Sums, Task, TaskStatus, TokenPrices, Usage, Yield, Yields,
 };
 use svc_core::state::people::{DataLoss, KeyScope, Plans};
 use svc_core::store::Row as _;
 use svc_core::testing::world::World;
+use svc_core::turn::Decide as _;
 use svc_core::value::digest::Digest;
 use svc_core::value::text::{ClassId, ModelName, TaskId, UpstreamName, UrlText};
 use svc_core::value::{MicroUsd, Span};
@@ -305,6 +308,24 @@ fn waste_is_told_by_the_model_that_answered() {
         assert_eq!(told, [(u64::from(oversized > 0), oversized), (1, missed)], "{first} {last}");
         assert!(waste.iter().all(|it| it.savable <= call.cost), "{waste:?}");
     }
+}
+
+/// Moving a call on permits it: what that found absent is a budget that was removed meanwhile, which never comes back.
+#[test]
+fn a_call_moves_on_without_a_budget_that_is_gone() {
+    let mut office = Office::classed(&[("a", plain_prices()), ("b", plain_prices())]);
+    let (workspace, by, scope) = (office.world.workspace(), By::Program, BudgetScope::Workspace);
+    let (amount, period, ladder) = (micros(1_000_000), BudgetPeriod::Day, Ladder::default());
+    let create = CreateBudget { workspace, by, scope, key: None, amount, period, ladder, owner: None };
+    let budget = office.world.run(create).unwrap().budget.id;
+    let demand = Demand { output: OutputBound { tokens: Some(10), likely: None }, ..demand("a") };
+    let admitted = office.admit("tsk_gone", &demand);
+    assert_eq!(admitted.call.budgets.len(), 1);
+    office.world.run(RemoveBudget { workspace, by: By::Program, budget }).unwrap();
+    let moved = office.moved(&admitted, &demand, lost(&admitted, &demand), place_of(&admitted, "b"));
+    assert_eq!(moved.call.attempts.len(), 1);
+    assert!(Command::permits(&Reply::Retried(Box::new(Retry::Moved(moved.call, None)))));
+    assert!(!Command::permits(&Reply::Retried(Box::new(Retry::Barred("it is gone")))));
 }
 
 /// A call that used something without a price counts once as such, with the model that has none: that of the first try which did, be it

@@ -158,8 +158,8 @@ pub(super) fn held_on(scope: &mut Scope<'_>, call: &Call) -> Result<Vec<OnBudget
     scope.want(&call.budgets.iter().flat_map(|it| [Budget::key(it.id), BudgetUse::key(it.id)]).collect::<Vec<_>>())?;
     let mut found = Vec::with_capacity(call.budgets.len());
     for on in &call.budgets {
-        let (budget, spending) = (scope.get::<Budget>(on.id)?, scope.get::<BudgetUse>(on.id)?);
-        // A budget may be gone while a call on it runs, and its period over.
+        let (budget, spending) = (scope.get_if_any::<Budget>(on.id)?, scope.get_if_any::<BudgetUse>(on.id)?);
+        // A budget may be gone while a call on it runs, and its period over. One that is gone never comes back: its id was its own.
         if let (Some(budget), Some(spending)) = (budget, spending.filter(|it| it.is_of(on))) {
             found.push(OnBudget { budget, spending: BudgetUse::clone(&spending) });
         }
@@ -191,9 +191,9 @@ fn on_each(
     scope.want(&call.budgets.iter().flat_map(|it| [Budget::key(it.id), BudgetUse::key(it.id)]).collect::<Vec<_>>())?;
     let actor = || call.payer.agent.map_or(Actor::Key(call.payer.key), Actor::Agent);
     for on in &call.budgets {
-        // A budget may be gone while a call on it runs.
-        let Some(spending) = scope.get::<BudgetUse>(on.id)? else { continue };
-        let Some(budget) = scope.get::<Budget>(on.id)? else { continue };
+        // A budget may be gone while a call on it runs, and then for good.
+        let Some(spending) = scope.get_if_any::<BudgetUse>(on.id)? else { continue };
+        let Some(budget) = scope.get_if_any::<Budget>(on.id)? else { continue };
         let mut spending = BudgetUse::clone(&spending);
         if change(&mut spending, on) {
             let spent = spending.spent;
