@@ -141,6 +141,20 @@ mod tests {
         assert_eq!(own, types(include_str!("console/text.js")));
     }
 
+    /// Both show others' texts by the same signs: what is blank, what is counted, which marks are named, and what reads as a sign's name.
+    #[test]
+    fn the_console_shows_texts_by_the_same_signs() {
+        let said = |script: &'static str, name: &str| {
+            let line = |it: &str| it.trim_start_matches("export ").starts_with(&format!("const {name} = "));
+            script.lines().find(|it| line(it)).map(|it| it.trim_start_matches("export "))
+        };
+        for name in ["BLANK", "RUN", "MARKS", "MARKS_MAX", "NAMED"] {
+            let own = said(super::APPROVAL, name);
+            assert!(own.is_some(), "{name}");
+            assert_eq!(own, said(include_str!("console/text.js"), name));
+        }
+    }
+
     /// Both call the period that runs the same.
     #[test]
     fn the_console_has_words_for_the_same_periods() {

@@ -3,18 +3,12 @@ with texts that want to mislead, below a path of a proxy's, while things happen 
 of its sources.
 """
 
-import json
-import os
-import pathlib
-import shutil
-import subprocess
 import urllib.parse
 
 import approving
 import browser
 import desk
 import person
-import run
 from tabs import HIDE, PAGES, as_axe_sees_it, asked, at, console, fits_at_twice, heading, is_text, named_apart, opened, press, second
 
 LATER = "not the first time"
@@ -571,22 +565,3 @@ def test_the_console_serves_people():
         texts_that_mislead(chromium, dev, cookie)
         roles(chromium, dev)
         kill_owners(chromium, dev)
-
-
-def test_the_sources_have_sound_types():
-    """What the comments say of types holds: the published types of what is vendored take the place of its files."""
-    home = pathlib.Path(os.environ["SVC_NODE_HOME"])
-    sources = home / "console"
-    shutil.rmtree(sources, ignore_errors=True)
-    shutil.copytree(run.HERE.parent.parent / "svc-http/src/console", sources, ignore=shutil.ignore_patterns("preact.js", "hooks.js", "htm.js"))
-    (sources / "preact.d.ts").write_text('export * from "preact";\n')
-    (sources / "hooks.d.ts").write_text('export * from "preact/hooks";\n')
-    (sources / "htm.d.ts").write_text('export { default } from "htm";\n')
-    options = {
-        "allowJs": True, "checkJs": True, "noEmit": True, "strict": True, "skipLibCheck": True, "target": "ES2022",
-        "module": "ES2022", "moduleResolution": "bundler", "lib": ["ES2023", "DOM", "DOM.Iterable"], "types": [],
-    }  # fmt: skip
-    (sources / "tsconfig.json").write_text(json.dumps({"compilerOptions": options, "include": ["*.js"]}))
-    checked = [run.node(20), home / "node_modules/typescript/bin/tsc", "-p", sources / "tsconfig.json"]
-    done = subprocess.run(checked, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout

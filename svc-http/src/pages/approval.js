@@ -9,6 +9,7 @@ const KEPT = "note";
 const UNKNOWN = "The server did not answer, so it is not known whether your word arrived. What is shown here is looked up again.";
 const UNHEARD = "The server did not answer, and your word has not arrived so far. Give it again.";
 const TOLD = "state sum matter summary input rest origin reasons needed may approve people facts sent me".split(" ");
+/** @type {(id: string) => any} */
 const part = (id) => document.getElementById(id);
 const [place, wid, apv] = /\/w\/([^/]+)\/approvals\/([^/]+)$/.exec(location.pathname) || [];
 const within = `api/w/${wid}/`;
@@ -120,7 +121,7 @@ async function gather(approval) {
   const mandate = action && action.mandateId && approval.state === "waiting" ? await read(`mandates/${action.mandateId}`) : null;
   const people = [approval.requestedBy, approval.decidedBy, ...approval.approvals.map((it) => it.by)].filter(Boolean);
   const called = new Map((approval.people || []).map((it) => [it.id, it.name]));
-  const names = new Map(await Promise.all(people.map(async (by) => [by, await who(by, called)])));
+  const names = new Map(await Promise.all(people.map(async (by) => /** @type {const} */ ([by, await who(by, called)]))));
   const [matter, told] = await Promise.all([about(approval), unseen((action && action.tool) || {})]);
   return { approval, action, agent, mandate, names, matter, unseen: told, me, key: JSON.stringify([approval, action, agent, mandate, me]) };
 }
@@ -314,6 +315,7 @@ async function look() {
   const [person, got] = await Promise.all([isKnown ? { status: 200, said: me } : ask("api/me"), ask(own)]);
   if (mine !== turn) return;
   me = got.status === 401 ? null : person.status === 200 ? person.said : null;
+  /** @type {any} */
   let trouble = got.status === 200 && !me ? person : got;
   if (trouble.status === 200 && !(await take(got.said, mine))) trouble = { status: 0 };
   if (mine !== turn) return;

@@ -84,6 +84,7 @@ async function agentsOf({ members = [], count }) {
     return ul;
   };
   const [first, folded, more] = [members.slice(0, AGENTS_OPEN), members.slice(AGENTS_OPEN), count - members.length];
+  /** @type {Node[]} */
   const out = first.length ? [list(first)] : [];
   if (folded.length) {
     const [details, summary] = [document.createElement("details"), document.createElement("summary")];

@@ -126,12 +126,14 @@ function decimal(units, digits) {
   return digits ? `${text.slice(0, -digits)}.${text.slice(-digits)}` : text;
 }
 
-// A currency and a number: the number is never broken, and smaller where a line has no room for it.
+// A currency and a number: the number is never broken, and smaller where a line has no room for it. A browser keeps all digits of one that
+// is given as text.
+/** @param {any} text @param {string} currency @param {number} least @param {number} most */
 function amount(text, currency, least, most) {
   const number = document.createElement("span");
   number.className = "number";
   number.textContent = new Intl.NumberFormat("en", { minimumFractionDigits: least, maximumFractionDigits: most }).format(text);
-  number.style.setProperty("--signs", number.textContent.length);
+  number.style.setProperty("--signs", `${number.textContent.length}`);
   return [`${currency} `, number];
 }
 
@@ -142,6 +144,7 @@ function money({ amount: units, currency }) {
 
 const dollars = (micros) => amount(decimal(micros, 6), "USD", 2, 6);
 
+/** @type {Intl.DateTimeFormatOptions} */
 const MOMENT = { day: "numeric", month: "short", year: "numeric", hour: "2-digit", minute: "2-digit", hourCycle: "h23", timeZoneName: "short" };
 
 // An instant in the workspace's zone, which is named: whoever reads this may be anywhere.

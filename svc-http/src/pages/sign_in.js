@@ -1,6 +1,7 @@
 "use strict";
 // The token stands behind `#`, which no request carries. Nothing is sent before a person presses the button: what looks
 // through mail opens links too.
+/** @type {(id: string) => any} */
 const part = (id) => document.getElementById(id);
 const steps = ["link", "password", "sso", "code", "enroll", "recovery", "linking", "done"];
 // As the server has them: what waits for the second factor ends with its fifth wrong code, or after five minutes.
@@ -92,7 +93,7 @@ async function begin() {
 
 // Sends JSON to this server; the status is 0 where nothing answers.
 async function ask(method, path, body) {
-  const held = document.activeElement;
+  const held = /** @type {HTMLElement} */ (document.activeElement);
   for (const it of document.querySelectorAll("button")) it.disabled = true;
   try {
     const headers = { "content-type": "application/json", "x-svc-csrf": "1" };
@@ -196,7 +197,7 @@ function inBrowser(act) {
 function on(id, act) {
   part(id).addEventListener("submit", async (event) => {
     event.preventDefault();
-    await act(Object.fromEntries(new FormData(event.target)));
+    await act(Object.fromEntries(new FormData(/** @type {HTMLFormElement} */ (event.target))));
   });
 }
 
