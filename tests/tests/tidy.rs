@@ -79,6 +79,13 @@ fn files_are_short() {
     none(&format!("at most {FILE_LINES_MAX} lines a file"), &long);
 }
 
+/// Each file of Rust says in its first line what it is about, tests too.
+#[test]
+fn files_say_what_they_are_about() {
+    let untold = rust().into_iter().filter(|source| !source.text.starts_with("//!"));
+    none("a file begins with `//!`", &untold.map(|source| source.path).collect::<Vec<_>>());
+}
+
 /// No function is too long to be read at once.
 #[test]
 fn functions_are_short() {

@@ -1,3 +1,4 @@
+//! Settings from the file, the environment and flags, and what is wrong with them.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test may panic")]
 use std::ffi::OsString;
 

@@ -1,3 +1,4 @@
+//! The hook in coding clients' settings: put in, found, taken out, and nothing else touched.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 use super::*;
 use crate::hook::REFUSES;

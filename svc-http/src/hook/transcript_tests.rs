@@ -1,3 +1,4 @@
+//! What a client says, and has recorded, that its tools brought in.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 use std::io::Write as _;
 use std::time::Duration;

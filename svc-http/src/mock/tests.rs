@@ -1,3 +1,4 @@
+//! The stand-in of both model APIs: what it says, and how it breaks.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "a test may panic")]
 
 use std::net::TcpListener;

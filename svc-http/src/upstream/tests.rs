@@ -1,3 +1,4 @@
+//! Calls of a provider that does as the test says.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "a test may panic")]
 
 mod calls;

@@ -1,3 +1,5 @@
+//! `svc backup`, and what a backup that is opened says.
+
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::process::Stdio;

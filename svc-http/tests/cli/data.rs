@@ -1,3 +1,5 @@
+//! Data directories: newer ones, ones without their key, new ones.
+
 use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::{FileExt as _, PermissionsExt as _};

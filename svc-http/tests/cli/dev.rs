@@ -1,3 +1,5 @@
+//! `svc dev`: what it prints, keeps and serves.
+
 use std::fs;
 use std::io::BufRead as _;
 use std::net::TcpListener;

@@ -1,3 +1,5 @@
+//! `svc doctor`: what it finds, and in which words.
+
 use std::fs;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::{TcpListener, TcpStream};

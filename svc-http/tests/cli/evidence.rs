@@ -1,3 +1,5 @@
+//! `svc evidence verify`, for bundles that are whole and bundles that are not.
+
 use std::collections::BTreeSet;
 use std::convert::Infallible;
 use std::fs;

@@ -1,3 +1,5 @@
+//! What a running program holds of clients and files, and how signals end it.
+
 use std::fs;
 use std::io::{BufRead as _, Read as _, Write as _};
 use std::net::TcpStream;

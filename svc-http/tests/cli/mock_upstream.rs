@@ -1,3 +1,5 @@
+//! `svc mock-upstream`.
+
 use std::process::Command;
 
 use serde_json::{Value, json};

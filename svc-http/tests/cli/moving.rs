@@ -1,3 +1,5 @@
+//! `svc migrate --from`: a gate goes from its data directory to PostgreSQL.
+
 use std::fs;
 use std::io::BufRead as _;
 use std::thread;

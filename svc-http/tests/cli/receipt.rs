@@ -1,3 +1,5 @@
+//! `svc receipt verify`.
+
 use std::fs;
 use std::path::Path;
 

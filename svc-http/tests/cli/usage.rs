@@ -1,3 +1,5 @@
+//! Command lines: help, versions, and what is not understood.
+
 use crate::{Ran, run, svc};
 
 /// A command line that is not understood is exit 2, with usage on standard error and nothing on standard output.

@@ -1,5 +1,5 @@
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test may panic")]
 //! Whole answers of both shapes.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test may panic")]
 
 use super::super::{Answer, Body, Finish, Stream, StreamOptions, Unreadable};
 use crate::state::gateway::{Dialect, Service};

@@ -1,5 +1,5 @@
-#![allow(clippy::unwrap_used, reason = "a test may panic")]
 //! What the messages shape admits, and what of it is not served.
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use super::super::Body;
 use crate::refusal::Refusal;

@@ -1,5 +1,5 @@
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test may panic")]
 //! Requests of both shapes: what is wrong with them, what they ask for, what of them goes to a provider.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test may panic")]
 
 mod documents;
 mod forms;

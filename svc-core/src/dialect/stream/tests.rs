@@ -1,5 +1,5 @@
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test may panic")]
 //! Streams of both shapes, as providers send them and as they might.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test may panic")]
 
 mod errors;
 mod odd_calls;

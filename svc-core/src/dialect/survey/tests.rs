@@ -1,5 +1,5 @@
-#![allow(clippy::unwrap_used, reason = "a test may panic")]
 //! What members of a request leave to its provider.
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;

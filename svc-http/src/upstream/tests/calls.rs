@@ -1,3 +1,5 @@
+//! One call: its headers, its connection, its times and what can be wrong with its answer.
+
 use http::{HeaderName, HeaderValue};
 use svc_core::value::Id as _;
 use svc_core::value::id::{UpstreamId, WorkspaceId};

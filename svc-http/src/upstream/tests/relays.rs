@@ -1,3 +1,5 @@
+//! Streams as they are passed on, and what is told of them once.
+
 use std::future::poll_fn;
 use std::pin::Pin;
 use std::task::Poll;

@@ -1,3 +1,4 @@
+//! Records of the ledger as events of the Open Cybersecurity Schema Framework.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may panic")]
 use serde_json::json;
 use svc_core::state::evidence::KINDS;

@@ -1,3 +1,4 @@
+//! Which addresses are none to call, and names and addresses in every form that they have.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test may panic")]
 
 use proptest::prelude::*;

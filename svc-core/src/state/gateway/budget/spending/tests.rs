@@ -1,3 +1,4 @@
+//! What a budget says of a call, what is reserved and posted, and periods that begin and end.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may panic")]
 use proptest::prelude::*;
 
