@@ -86,6 +86,21 @@ fn files_say_what_they_are_about() {
     none("a file begins with `//!`", &untold.map(|source| source.path).collect::<Vec<_>>());
 }
 
+/// The core has a table of lints of its own, as it has more of them than the workspace: it holds all of the workspace's.
+#[test]
+fn the_core_has_the_lints_of_the_workspace() {
+    let table = |path: &str| source::file(path).and_then(|text| text.parse::<toml::Table>().ok()).expect(path);
+    let (workspace, core) = (table("Cargo.toml"), table("svc-core/Cargo.toml"));
+    for tool in ["rust", "clippy"] {
+        let lints = workspace["workspace"]["lints"][tool].as_table().expect(tool);
+        let missing = lints.iter().filter(|(lint, level)| core["lints"][tool].get(lint) != Some(level));
+        none(
+            "lints of the workspace in svc-core/Cargo.toml",
+            &missing.map(|(lint, _)| lint.clone()).collect::<Vec<_>>(),
+        );
+    }
+}
+
 /// No function is too long to be read at once.
 #[test]
 fn functions_are_short() {
