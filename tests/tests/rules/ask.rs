@@ -171,6 +171,8 @@ fn the_same_payment_again_asks() {
     let again = world.authorize(&agent, payment(700, "EUR", "www.shop.example"));
     assert_eq!((again.verb(), only(&again).code), (Verb::Ask, Code::PossibleDuplicate));
     assert_eq!(ask(&mut world, &agent, payment(701, "EUR", "shop.example")).0, Verb::Allow);
+    let elsewhere = ask(&mut world, &agent, payment(701, "USD", "shop.example")).1;
+    assert_eq!(elsewhere, [Code::CurrencyNotCovered], "in another currency it is another payment");
     world.advance(Span::minutes(10));
     assert_eq!(ask(&mut world, &agent, payment(701, "EUR", "shop.example")).0, Verb::Allow);
 }

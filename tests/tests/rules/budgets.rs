@@ -321,6 +321,26 @@ fn the_budgets_owner_decides() {
     }
 }
 
+/// Whom a call was for may read what is asked of its budget, and decides nothing of it.
+#[test]
+fn whom_a_call_was_for_raises_nothing() {
+    let mut world = World::new();
+    let id = full(&mut world);
+    let approval = asked(&mut world, id);
+    let (member, workspace) = (world.person(Role::Member), world.workspace());
+    world.edit::<Approval>(approval, |it| {
+        let ApprovalSubject::Budget(of) = &mut it.subject else { panic!("{it:?}") };
+        of.principal = member.principal;
+    });
+    let read = world.engine().read(|scope| get_approval(scope, &By::Person(member), workspace, approval)).unwrap();
+    assert_eq!(read.may_not, Some(MayNot::Role));
+    for choice in Choice::ALL {
+        assert_eq!(decide(&mut world, &member, approval, choice).unwrap_err().kind(), Kind::Forbidden, "{choice:?}");
+    }
+    let admin = world.person(Role::Admin);
+    assert!(decide(&mut world, &admin, approval, Choice::Approve).is_ok());
+}
+
 /// The ledger is told of a change what differs, and nothing else.
 #[test]
 fn the_ledger_says_what_changed_of_a_budget() {

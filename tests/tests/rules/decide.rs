@@ -4,14 +4,15 @@ use svc_core::answer::Decided;
 use svc_core::refusal::Kind;
 use svc_core::rules::gate::Caller;
 use svc_core::rules::gate::asked::{MayNot, Stands, get_approval};
-use svc_core::rules::gate::decide::Choice;
+use svc_core::rules::gate::decide::{Choice, DecideApproval};
 use svc_core::rules::people::by::{By, Person};
 use svc_core::rules::people::mandates::{ChangeMandate, Content, GrantMandate, RevokeMandate};
 use svc_core::rules::people::members::{ChangeMember, InviteMember, RemoveMember};
+use svc_core::rules::people::second_factor::FactorShown;
 use svc_core::state::gate::{
     Action, Activity, Agent, Approval, Code, DecidedBy, MerchantsChange, OutcomeStatus, Set, Status, TermsChange, Verb,
 };
-use svc_core::state::people::{Account, Outside, Principal, Role, Session, Settings};
+use svc_core::state::people::{Account, Outside, Principal, Role, SecondFactor, Session, Settings};
 use svc_core::testing::World;
 use svc_core::testing::world::{charge, payment, request, terms, tool_call};
 use svc_core::value::digest::Digest;
@@ -145,7 +146,10 @@ fn a_digest_that_is_not_the_present_one_decides_nothing() {
     let (mut world, _, owner, asked) = waiting(&[ASKS]);
     let mut decision = world.decision(&owner, asked, Choice::Approve);
     decision.digest = Some(Digest::of("something else"));
-    assert_eq!(world.run(decision.clone()).unwrap_err().kind(), Kind::DigestChanged);
+    for choice in Choice::ALL {
+        let word = DecideApproval { choice, ..decision.clone() };
+        assert_eq!(world.run(word).unwrap_err().kind(), Kind::DigestChanged, "{choice:?}");
+    }
     decision.digest = Some(world.row::<Action>(asked).digest);
     assert_eq!(world.run(decision).unwrap().stands, Stands::Approved);
 }
@@ -172,6 +176,13 @@ fn what_was_forbidden_since_ends_the_wait() {
         assert_eq!(today(&mut world, &agent), (0, 0, 0, 0));
         world.audit();
     }
+    let (mut world, agent) = with(fast(), &[]);
+    let owner = world.owner();
+    let tool = world.authorize(&agent, tool_call("rm")).id();
+    listed(&mut world, &agent, deny);
+    assert_eq!(world.approve(&owner, tool).stands, Stands::Denied, "a tool is listed as a merchant is");
+    assert!(codes(&world.read(&agent, tool)).contains(&Code::ToolDenied));
+    world.audit();
     let (mut world, agent) = with(fast(), &[]);
     let owner = world.owner();
     let outside = world.authorize(&agent, tool_call("rm")).id();
@@ -312,6 +323,42 @@ fn two_persons_are_two_accounts_in_two_sessions() {
     world.approve(&owner, asked);
     let admin = world.person(Role::Admin);
     assert_eq!(world.deny(&admin, asked).stands, Stands::Denied);
+    world.audit();
+}
+
+/// Each of two persons shows the second factor again where the amount is above that line too; a yes without it is none.
+#[test]
+fn each_of_two_persons_shows_the_second_factor() {
+    let mut settings = Settings { second_person_age_days: 0, ..fast() };
+    for lines in [&mut settings.second_person_above, &mut settings.step_up_above] {
+        lines.insert("EUR".parse().unwrap(), 5_000);
+    }
+    let (mut world, agent) = with(settings, &[ASKS]);
+    let (owner, admin) = (world.owner(), world.person(Role::Admin));
+    let asked = world.authorize(&agent, payment(6_000, "EUR", "shop.example")).id();
+    for (person, stands) in [(owner, Stands::Waiting), (admin, Stands::Approved)] {
+        let recovery = vec![Digest::of("spare")];
+        let factor = SecondFactor { sealed: "sealed".into(), last_step: 0, recovery };
+        world.edit::<Account>(person.account, |it| it.second_factor = Some(factor));
+        assert_eq!(refused(&mut world, &person, asked, Choice::Approve).0, Kind::SecondFactorAsked);
+        let mut word = world.decision(&person, asked, Choice::Approve);
+        word.factor = Some(FactorShown::Recovery(Digest::of("spare")));
+        assert_eq!(world.run(word).unwrap().stands, stands);
+    }
+    world.audit();
+}
+
+/// At the line of the second person one is enough; a minor unit above it takes two.
+#[test]
+fn up_to_the_line_one_person_is_enough() {
+    let mut settings = fast();
+    settings.second_person_above.insert("EUR".parse().unwrap(), 6_000);
+    let (mut world, agent) = with(settings, &[ASKS]);
+    let owner = world.owner();
+    for (amount, stands) in [(6_000, Stands::Approved), (6_001, Stands::Waiting)] {
+        let asked = world.authorize(&agent, payment(amount, "EUR", "shop.example")).id();
+        assert_eq!(world.approve(&owner, asked).stands, stands, "{amount}");
+    }
     world.audit();
 }
 

@@ -361,6 +361,35 @@ fn a_person_decides_a_freeze_past_the_ceiling() {
     world.audit();
 }
 
+/// Of a selection the first hundred are shown, by id; all are counted.
+#[test]
+fn a_hundred_of_a_selection_are_shown() {
+    let (mut world, agents) = fleet(1);
+    crowd(&mut world, agents[0].agent, 100);
+    let selected = look(&mut world, &Selector::everyone());
+    let shown: Vec<AgentId> = selected.shown.iter().map(|it| it.id).collect();
+    assert_eq!((selected.count(), shown.len()), (101, 100));
+    assert_eq!(shown, selected.agents[..100]);
+}
+
+/// A word on a freeze names the selection that waits, where it names one: a yes and a no to another decide nothing.
+#[test]
+fn a_word_on_another_selection_decides_nothing() {
+    let (mut world, agents, by) = past_ceiling();
+    let owner = world.owner();
+    let id = freeze(&mut world, &by, &of(&agents[1..3])).map(asked).unwrap();
+    for choice in Choice::ALL {
+        let word = DecideApproval { digest: Some(Digest::of("another")), ..decision(&owner, id, choice) };
+        assert_eq!(world.run(word).unwrap_err().kind(), Kind::DigestChanged, "{choice:?}");
+    }
+    let digest = match &world.row::<Approval>(id).subject {
+        ApprovalSubject::Freeze(of) => Some(of.digest),
+        other => panic!("{other:?}"),
+    };
+    world.run(DecideApproval { digest, ..decision(&owner, id, Choice::Approve) }).unwrap();
+    assert_eq!(standing(&mut world, &agents[..4]), [false, false, false, true]);
+}
+
 /// Past the ceiling no hold is set for `all` either; the person's yes sets it.
 #[test]
 fn every_agent_past_the_ceiling_waits_for_a_person() {

@@ -35,6 +35,7 @@ mod provenance;
 mod published;
 mod ran;
 mod receive;
+mod refused;
 mod release;
 mod requests;
 mod restart;

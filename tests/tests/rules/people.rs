@@ -218,6 +218,10 @@ fn the_ledger_says_what_changed_of_an_agent() {
     assert!(line.contains(r#""new":{"commit":""#) && line.contains(r#""old":{"commit":""#), "{line}");
     let commits: Vec<&str> = line.split(r#"{"commit":""#).skip(1).map(|it| &it[..64]).collect();
     assert!(commits.len() == 2 && commits[0] != commits[1] && !line.contains("Shopper"), "{line}");
+    let rows = world.rows();
+    let texts = rows.iter().filter_map(|(.., it)| Disclosure::peel(it)).find(|it| it.texts.len() == 2).unwrap();
+    let told: Vec<(&str, &str)> = texts.texts.iter().map(|(at, text)| (&**at, &**text)).collect();
+    assert_eq!(told, [("old", "Agent"), ("new", "Shopper of Ann")]);
     let same = records(&mut world, |world| drop(world.run(base.clone()).unwrap()));
     assert!(same.is_empty(), "what is as it was is no change: {same:?}");
 

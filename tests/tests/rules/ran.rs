@@ -8,12 +8,12 @@ use svc_core::state::edge::{ConfigChange, IntegrationKind, Job, News, Work};
 use svc_core::state::gate::{Activity, Agent, Code, OutcomeStatus, RUNS_KEPT, RUNS_QUIET, Request, Status};
 use svc_core::state::people::Role;
 use svc_core::store::Record;
-use svc_core::testing::world::{World, request, tool_call};
+use svc_core::testing::world::{World, payment, request, tool_call};
 use svc_core::value::Span;
 use svc_core::value::id::{ActionId, PrincipalId};
 
-use super::calm;
 use super::tell::{jobs, mailed, make, room, somebody, spread};
+use super::{calm, fast};
 
 /// Asks, and says of it that it has run.
 fn ran(world: &mut World, agent: &Caller, request: Request) -> ActionId {
@@ -70,6 +70,23 @@ fn those_who_may_decide_are_told_of_a_run() {
         let About::Ran(view) = &message.about else { panic!("{message:?}") };
         assert_eq!((view.action.id, view.action.signals.contains(&Code::UnapprovedRun)), (action, true));
         assert_ne!(view.status(), Status::Allowed);
+    }
+    world.audit();
+}
+
+/// A run ends the wait for whoever could have asked at the keyboard; what takes two persons waits for them all the same.
+#[test]
+fn a_run_ends_no_wait_for_two_persons() {
+    let (mut world, agent) = calm(&[]);
+    let mut settings = fast();
+    settings.second_person_above.insert("EUR".parse().unwrap(), 100);
+    world.change_settings(settings);
+    for (amount, status) in [(100, Status::Expired), (101, Status::Pending)] {
+        let asked = payment(amount, "EUR", "shop.example");
+        let action = ran(&mut world, &agent, asked);
+        let read = world.read(&agent, action);
+        assert_eq!(read.status(), status, "{amount}");
+        assert!(read.action().signals.contains(&Code::UnapprovedRun), "{amount}");
     }
     world.audit();
 }

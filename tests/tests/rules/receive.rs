@@ -16,10 +16,10 @@ use svc_core::state::gate::{Action, Activity, Agent, OutcomeStatus, Payee, Statu
 use svc_core::testing::World;
 use svc_core::testing::world::payment;
 use svc_core::value::digest::ReceivedId;
-use svc_core::value::id::{ActionId, IntegrationId};
+use svc_core::value::id::{ActionId, AgentId, IntegrationId, WorkspaceId};
 use svc_core::value::json::Json;
 use svc_core::value::period::Zone;
-use svc_core::value::{Amount, Currency, Span};
+use svc_core::value::{Amount, Currency, Id as _, Span};
 
 use super::{PAY, calm};
 
@@ -225,6 +225,36 @@ fn an_issuer_settles_what_was_allowed() {
     let strange: ActionId = svc_core::value::Id::from_bits(9);
     assert_eq!(issuer.tell("evt_4", Deed::Settle { action: strange, amount: 1 }), "not_found");
     assert_eq!(issuer.tell("evt_5", Deed::Reverse { action: strange }), "not_found");
+    issuer.world.audit();
+}
+
+/// An action covers the charges that are told to its own workspace: by its id, and as one of an agent's.
+#[test]
+fn a_charge_is_covered_in_its_own_workspace() {
+    let (mut issuer, agent) = Issuer::new(&[PAY]);
+    let [theirs, another] = ["one", "two"].map(|shop| {
+        let asked = payment(100, "EUR", &format!("{shop}.example"));
+        issuer.world.authorize(&agent, asked).id()
+    });
+    let home = issuer.world.workspace();
+    let of = |by| match charge(another, 100) {
+        Deed::Charge(asked) => Deed::Charge(ChargeAsked { by, ..asked }),
+        deed => deed,
+    };
+    for id in [theirs, another] {
+        issuer.world.edit::<Action>(id, |it| it.workspace = WorkspaceId::from_bits(7));
+    }
+    assert_eq!(issuer.charge("evt_1", theirs, 100), "no_action");
+    let by = Cover::Agent { agent: agent.agent, found: vec![another] };
+    assert_eq!(issuer.tell("evt_2", of(by)), "no_action");
+    for id in [theirs, another] {
+        issuer.world.edit::<Action>(id, |it| it.workspace = home);
+    }
+    let by = Cover::Agent { agent: AgentId::from_bits(7), found: vec![another] };
+    assert_eq!(issuer.tell("evt_3", of(by)), "no_action", "it is another agent's");
+    for (event, id) in [("evt_4", theirs), ("evt_5", another)] {
+        assert_eq!(issuer.charge(event, id, 100), "approved");
+    }
     issuer.world.audit();
 }
 

@@ -9,6 +9,7 @@ use svc_core::rules::gate::fleet::Heard;
 use svc_core::rules::gate::freeze::{FollowStop, FreezeAgent};
 use svc_core::rules::gate::restart::RestartAgent;
 use svc_core::rules::people::by::{By, Person};
+use svc_core::rules::people::register_agent::RemoveAgent;
 use svc_core::state::edge::{ConfigChange, IntegrationKind, IntegrationSlot, Received};
 use svc_core::state::gate::{Agent, ApprovalState, Code, OutcomeStatus, Status, Verb};
 use svc_core::state::people::{MemberState, Principal, Role, Selector, Session};
@@ -47,6 +48,9 @@ fn nothing_old_comes_back() {
     assert_eq!(ask(&mut world, &agent, payment(1, "EUR", "b.example")).0, Verb::Allow);
     let again = restart(&mut world, agent.agent, By::Program).unwrap();
     assert_eq!(again.epoch, 1, "starting an active agent changes nothing");
+    world.freeze(agent.agent);
+    world.run(RemoveAgent { workspace: world.workspace(), by: By::Program, agent: agent.agent }).unwrap();
+    assert!(restart(&mut world, agent.agent, By::Program).is_err(), "a frozen one is removed as any, and stays so");
     world.audit();
 }
 

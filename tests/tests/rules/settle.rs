@@ -153,14 +153,18 @@ fn over_settlement_is_an_incident() {
 #[test]
 fn consumption_outweighs_the_agents_word() {
     let (mut world, agent) = calm(&[PAY]);
-    let allowed = world.authorize(&agent, payment(100, "EUR", "a.example"));
-    assert!(world.verify(allowed.receipt().unwrap(), Some(charge(90, "EUR", "a.example"))).is_valid());
-    let failed = world.settle(&agent, allowed.id(), OutcomeStatus::Failed, None);
-    assert!(failed.action().signals.contains(&Code::SettledAfterConsumption));
-    assert_eq!(posted(&failed), Some(90));
-    let allowed = world.authorize(&agent, payment(100, "EUR", "b.example"));
-    assert!(world.verify(allowed.receipt().unwrap(), Some(charge(90, "EUR", "b.example"))).is_valid());
-    assert_eq!(posted(&world.settle(&agent, allowed.id(), OutcomeStatus::Completed, Some(10))), Some(90));
+    for (said, amount, is_signalled) in [
+        (OutcomeStatus::Failed, None, true),
+        (OutcomeStatus::Cancelled, None, true),
+        (OutcomeStatus::Completed, Some(10), false),
+    ] {
+        let shop = format!("{}.example", said.as_str());
+        let allowed = world.authorize(&agent, payment(100, "EUR", &shop));
+        assert!(world.verify(allowed.receipt().unwrap(), Some(charge(90, "EUR", &shop))).is_valid());
+        let settled = world.settle(&agent, allowed.id(), said, amount);
+        assert_eq!(settled.action().signals.contains(&Code::SettledAfterConsumption), is_signalled, "{said:?}");
+        assert_eq!(posted(&settled), Some(90), "{said:?}");
+    }
 }
 
 fn posted(answer: &Decided) -> Option<i64> {

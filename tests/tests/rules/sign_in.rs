@@ -115,6 +115,13 @@ fn a_link_signs_in_once() {
     link(&mut world, "three", Some(LINK_LIFE));
     world.advance(Span::minutes(60));
     assert_eq!(by_link(&mut world, "three", "b").unwrap_err(), Kind::Unauthenticated, "its hour is over");
+    link(&mut world, "late", Some(LINK_LIFE));
+    world.clock().advance(LINK_LIFE);
+    assert_eq!(
+        by_link(&mut world, "late", "b").unwrap_err(),
+        Kind::Unauthenticated,
+        "whether or not its timer has run"
+    );
     let account = link(&mut world, "four", None);
     world.advance(Span::hours(24 * 300));
     next(by_link(&mut world, "four", "b"));
