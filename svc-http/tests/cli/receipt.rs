@@ -21,6 +21,11 @@ fn lay_out(folder: &Path, expires_at_s: i64) -> String {
 
 /// The same for this payee.
 fn lay_out_for(folder: &Path, expires_at_s: i64, payee: &str) -> String {
+    lay_out_of(folder, payee, 1_790_847_000, expires_at_s)
+}
+
+/// The same, issued at this second.
+fn lay_out_of(folder: &Path, payee: &str, issued_at_s: i64, expires_at_s: i64) -> String {
     let signer = DalekSigner::new(&Secret::new([7; 32]), "https://gate.example.com");
     let action = ActionId::from_bits(9);
     let claims = Claims {
@@ -31,7 +36,7 @@ fn lay_out_for(folder: &Path, expires_at_s: i64, payee: &str) -> String {
         workspace: WorkspaceId::from_bits(7),
         kind: "payment".into(),
         digest: format!("sha256:{}", "ab".repeat(32)).into(),
-        issued_at_s: 1_790_847_000,
+        issued_at_s,
         expires_at_s,
         payment: Some(PaymentClaims {
             amount: 4_900,
@@ -105,6 +110,9 @@ fn a_receipt_that_proves_nothing_is_exit_1() {
     lay_out(folder.path(), 1_790_847_001);
     assert_eq!(verdict(), json!({ "valid": false, "reason": "expired", "consumption": "not shown" }));
     assert_eq!(run(folder.path(), VERIFY).out, format!("not valid: the receipt has expired\n{NOT_SHOWN}"));
+
+    lay_out_of(folder.path(), "Design Tools", FAR - 60, FAR);
+    assert_eq!(verdict()["reason"], "not_yet_valid");
 
     let good = lay_out(folder.path(), FAR);
     fs::write(folder.path().join("keys.json"), "{\"keys\":[]}").unwrap();

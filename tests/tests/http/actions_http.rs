@@ -158,11 +158,15 @@ async fn everybody_sees_what_they_may() {
         }
     }
     let given = json!({ "name": "read_file", "inputDigest": format!("sha256:{}", "0a".repeat(32)) });
-    let called = json!({ "type": "tool.call", "summary": "Read a file", "tool": given });
-    let called = authorize(&mut client, &site.agent(&[CRM]), &called).await;
-    for (role, digest) in [(Role::Auditor, &given["inputDigest"]), (Role::Analyst, &Value::Null)] {
-        let got = site.member(role).ask(&mut client, "GET", &path(&site, &format!("/{called}")), None).await.ok();
-        assert_eq!((&got["tool"]["name"], &got["tool"]["inputDigest"]), (&given["name"], digest), "{role:?}");
+    let whole = json!({ "name": "read_file", "input": { "path": "/etc/hosts" } });
+    let agent = site.agent(&[CRM]);
+    for (given, member) in [(&given, "inputDigest"), (&whole, "input")] {
+        let called = json!({ "type": "tool.call", "summary": "Read a file", "tool": given });
+        let called = authorize(&mut client, &agent, &called).await;
+        for (role, shown) in [(Role::Auditor, &given[member]), (Role::Analyst, &Value::Null)] {
+            let got = site.member(role).ask(&mut client, "GET", &path(&site, &format!("/{called}")), None).await.ok();
+            assert_eq!((&got["tool"]["name"], &got["tool"][member]), (&given["name"], shown), "{role:?}");
+        }
     }
     let asked = client.authorize(&own.key, &payment(30_000)).await.ok();
     let deny = format!("/api/w/{}/approvals/{}/deny", site.workspace(), text(&asked["approval"]["id"]));

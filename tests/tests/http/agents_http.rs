@@ -206,6 +206,7 @@ async fn a_mandate_changes_by_versions() {
     );
     assert_eq!(desk.ask("PATCH", &path, json!({ "state": "paused" })).await.json()["state"], "paused");
     assert_eq!(desk.ask("PATCH", &path, json!({ "state": "active" })).await.json()["version"], 2);
+    assert_eq!(desk.ask("PATCH", &path, json!({ "state": "paused" })).await.json()["version"], 2);
     assert_eq!(desk.ask("DELETE", &path, Value::Null).await.status, 204);
     let last = desk.ask("GET", &path, Value::Null).await.json();
     assert_eq!((&last["state"], &last["version"]), (&json!("revoked"), &json!(2)));

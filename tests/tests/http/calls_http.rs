@@ -160,6 +160,7 @@ async fn shadow_tells_and_enforce_routes() {
         desk.chat_with(&[("x-svc-objective", "cost"), ("x-svc-client-session", "mine")], &chat("chat/large-1")).await;
     assert!(got.header("x-svc-routed-to").unwrap().ends_with("/small-1"), "{got:?}");
     assert_eq!((got.header("x-svc-enforcement"), got.header("x-svc-session")), (Some("observe"), None));
+    assert_eq!(got.header("x-svc-would-route-to"), None, "what is done is not told as what would be");
     let got = desk.chat_with(&[("x-svc-objective", "quality")], &chat("auto")).await;
     assert!(got.header("x-svc-routed-to").unwrap().ends_with("/large-1"), "{got:?}");
 }

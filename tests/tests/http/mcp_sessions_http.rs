@@ -7,7 +7,7 @@ use svc_core::value::id::ApprovalId;
 use svc_core::value::{Id as _, Span};
 use svc_http::upstream::Allowed;
 use svc_tests::client::{Client, bearer, request};
-use svc_tests::oauth::HOST;
+use svc_tests::oauth::{HOST, connect, public, refresh, tokens};
 use svc_tests::site::Fault;
 use svc_tests::tool_desk::{ToolDesk as Desk, calling, text};
 use svc_tests::tool_server::{Reply, Speaks, ToolServer};
@@ -38,6 +38,22 @@ async fn a_call_without_a_session_is_compared_with_all_that_was_seen() {
     desk.send(&calling("write_one", json!({})), &[("x-svc-client-session", "s2")]).await.ok();
     let provenance = desk.actions().await[0]["provenance"].clone();
     assert_eq!(provenance["observed"], json!(["mcp"]), "a session of its own has its own set: {provenance}");
+}
+
+/// A call by a connection that names no session has the connection's, whichever of its tokens it comes with.
+#[tokio::test]
+async fn a_connection_is_a_session_whatever_its_token() {
+    let mut desk = Desk::new(Speaks::Modern).await;
+    desk.server(json!({})).await;
+    let client = public(&mut desk.client).await;
+    let first = connect(&mut desk.client, &desk.owner, &client, &desk.agent.id.to_string()).await;
+    desk.send_as(&first.access, &calling("read_one", json!({})), &[]).await.ok();
+    desk.site.shift(Span::millis(1));
+    let next = tokens(&refresh(&mut desk.client, &client, &first.refresh).await);
+    desk.send_as(&next.access, &calling("read_one", json!({})), &[]).await.ok();
+    let sessions: Vec<_> = desk.actions().await.iter().map(|it| it["session"]["id"].clone()).collect();
+    assert_eq!(sessions.len(), 2);
+    assert!(sessions[0].as_str().unwrap().starts_with("con_") && sessions[0] == sessions[1], "{sessions:?}");
 }
 
 /// A server that has forgotten a session says so in its own way: the session is begun anew, and the call is made in it,

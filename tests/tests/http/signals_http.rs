@@ -393,6 +393,9 @@ async fn what_is_not_believed_is_refused() {
         (400, Some("authentication_failed")),
         "a token is good once"
     );
+    from.site.advance(Span::hours(6 * 24));
+    assert_eq!(from.push(&good).await.json()["err"], "authentication_failed", "for as long as its age lets it in");
+    assert_eq!(from.heard().len(), 1);
 }
 
 /// Keys are read from the issuer's address where they are named so: once, however many tokens name keys that are not there. A token

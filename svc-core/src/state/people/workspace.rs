@@ -438,7 +438,7 @@ mod tests {
         fn short(value: u32) -> u16 {
             u16::try_from(value).unwrap_or(u16::MAX)
         }
-        let bounds: [(&str, u32, u32, Set); 9] = [
+        let bounds: [(&str, u32, u32, Set); 10] = [
             ("agentVelocity.toolVelocityCount", 1, 1_000_000, |it, to| it.agent_velocity.tool_count = to),
             ("agentVelocity.velocityCount", 1, 1_000_000, |it, to| it.agent_velocity.other_count = to),
             ("agentVelocity.velocityMinutes", 1, 1_440, |it, to| it.agent_velocity.minutes = short(to)),
@@ -448,9 +448,10 @@ mod tests {
             ("maxWaiting", 1, 1_000, |it, to| it.max_waiting = short(to)),
             ("freezeCeilingPerHour", 1, 1_000_000, |it, to| it.freeze_ceiling_per_hour = to),
             ("retentionDays", 30, 3_650, |it, to| it.retention_days = Some(short(to))),
+            ("secondPersonAgeDays", 0, 90, |it, to| it.second_person_age_days = short(to)),
         ];
         for (name, min, max, set) in bounds {
-            for (value, is_fault) in [(min - 1, true), (min, false), (max, false), (max + 1, true)] {
+            for (value, is_fault) in [(min.wrapping_sub(1), true), (min, false), (max, false), (max + 1, true)] {
                 let mut settings = Settings::default();
                 set(&mut settings, value);
                 let faults: Vec<String> = settings.faults().into_iter().map(|(field, _)| field).collect();
