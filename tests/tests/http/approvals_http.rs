@@ -408,6 +408,8 @@ async fn lists_have_parts_and_filters() {
     let headers = [("authorization", &*bearer(&token))];
     let got = asked.client.ask("GET", "/v1/admin/approvals?limit=2", &headers, b"").await.ok();
     assert_eq!(ids(&got), waiting[..2]);
+    let all = asked.client.ask("GET", "/v1/admin/approvals", &headers, b"").await.ok();
+    assert_eq!(ids(&all), waiting, "what is decided waits no more");
     assert_eq!((&got["data"][0]["mayDecide"], text(&got["data"][0]["mayNot"])), (&json!(false), "role"));
     asked.end().await;
 }

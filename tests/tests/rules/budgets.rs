@@ -281,6 +281,20 @@ fn one_question_waits_a_budget_and_period() {
     assert_eq!(kinds(&mut world), ["budget.created", "budget.raised", "approval.approved"]);
 }
 
+/// What a person refused is not asked again in that period: whoever is refused next is told of the same question.
+#[test]
+fn a_refused_raise_is_not_asked_again() {
+    let mut world = World::new();
+    let id = full(&mut world);
+    let approval = asked(&mut world, id);
+    let admin = world.person(Role::Admin);
+    decide(&mut world, &admin, approval, Choice::Deny).unwrap();
+    world.advance(Span::seconds(1));
+    assert_eq!(asked(&mut world, id), approval);
+    assert!(matches!(world.row::<Approval>(approval).state, ApprovalState::Denied { .. }));
+    assert_eq!(world.row::<BudgetUse>(id).raised, None);
+}
+
 /// What is asked for is said as it is: a budget that has no end is raised for good.
 #[test]
 fn a_question_says_for_how_long_more_may_be_spent() {

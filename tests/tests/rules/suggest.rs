@@ -129,6 +129,16 @@ fn strangers_content_and_the_far_past_count_for_nothing() {
     assert_eq!(past.suggested().len(), 1);
     past.world.advance(SUGGEST_WINDOW);
     assert_eq!(past.suggested(), []);
+
+    let mut past =
+        Past::new(&[&PAY.replace("10000", "50").replace("\"perAction\"", "\"onLimit\":\"ask\",\"perAction\"")]);
+    for (amount, strange, count) in
+        [(100, true, 0), (200, true, 0), (300, true, 0), (400, false, 0), (500, false, 0), (600, false, 1)]
+    {
+        let asked = payment(amount, "EUR", "no.example");
+        past.ask(if strange { strangers(asked) } else { asked }, Choice::Deny);
+        assert_eq!(past.suggested().len(), count, "refusals count alike: {amount}");
+    }
 }
 
 /// A payee that a person refused as well makes no allow, and three refusals alone a tightening.
