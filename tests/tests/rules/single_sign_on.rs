@@ -16,7 +16,8 @@ use svc_core::state::edge::{
 };
 use svc_core::state::evidence::Entry;
 use svc_core::state::people::{
-    Account, MemberState, Membership, Principal, Proof, Role, SESSIONS_MAX, SecondFactor, Session, Settings, SsoLink,
+    Account, Member, MemberState, Membership, Principal, Proof, Role, Roster, SESSIONS_MAX, SecondFactor, Session,
+    Settings, SsoLink, Workspace,
 };
 use svc_core::store::Row as _;
 use svc_core::testing::World;
@@ -194,6 +195,28 @@ fn whoever_was_invited_is_signed_in() {
     let slot = slot(&world);
     assert!(world.row::<Integration>(slot).last_event_at.is_some());
     world.audit();
+}
+
+/// A provider's word counts in its own workspace: whoever it signs in is still but invited in another.
+#[test]
+fn an_invitation_elsewhere_is_not_taken_up() {
+    let mut world = world();
+    let (here, ann) = (world.workspace(), invite(&mut world, ANN, Role::Member));
+    let vouched = said(&mut world, "ann", ANN);
+    assert_eq!(come(&mut world, vouched.clone(), None, "a"), Ok(true));
+    let account = account_of(&mut world, ann);
+    let (there, invited) = (WorkspaceId::from_bits(7), PrincipalId::from_bits(7));
+    let row = world.row::<Workspace>(here);
+    world.overwrite(Workspace { id: there, owner: invited, owners: vec![invited], ..Workspace::clone(&row) });
+    world.overwrite(Roster { workspace: there, epoch: 0, agents: 0, mandates: 0 });
+    let member = Member::new(Role::Member, MemberState::Invited, account.id);
+    let of = Principal::new(invited, there, Email::parse(ANN).unwrap(), world.now());
+    world.overwrite(Principal { member: Some(member), ..of });
+    world.edit::<Account>(account.id, |it| it.memberships.push(Membership { workspace: there, principal: invited }));
+    assert_eq!(come(&mut world, vouched, None, "b"), Ok(true));
+    let state = |world: &mut World, of| world.row::<Principal>(of).membership().unwrap().state;
+    assert_eq!((state(&mut world, ann), state(&mut world, invited)), (MemberState::Active, MemberState::Invited));
+    assert_eq!(kinds(&mut world).iter().filter(|it| *it == "session.started").count(), 2);
 }
 
 /// Nobody is signed in by an address that the provider has not verified, of a domain that nobody has shown to be the workspace's, that
