@@ -23,6 +23,7 @@ mod code_host_http;
 mod connections_http;
 mod console_http;
 mod context_http;
+mod deleted_http;
 mod domains_http;
 mod drills_http;
 mod events_http;
