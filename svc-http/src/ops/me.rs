@@ -37,7 +37,7 @@ const RECOVERY_BYTES: usize = 10;
 pub(super) async fn answer(service: &GateService, op: MeOp, caller: &Caller, call: &Call) -> Result<Answer, Refusal> {
     let own = caller.session()?;
     let is_setting_up = matches!(op, MeOp::AddFactor | MeOp::ConfirmFactor | MeOp::SignOut);
-    if own.must_enroll && !is_setting_up {
+    if own.must_enroll() && !is_setting_up {
         return Err(Refusal::must_enroll());
     }
     // Before anything is compared: the account's password and second factor are no workspace's to try out.

@@ -229,10 +229,8 @@ async fn one_account_is_somebody_else_in_each_workspace() {
     let own = path(&site, &format!("members/{}", person.principal));
     assert_eq!(boss.ask(&mut client, "DELETE", &own, None).await.status, 204);
     assert_eq!(person.ask(&mut client, "GET", &path(&site, "members"), None).await.status, 404);
-    // The session goes on elsewhere, where a second factor comes first.
-    let me = person.ask(&mut client, "GET", "/api/me", None).await;
-    assert_eq!(status(&me), (403, "forbidden".to_owned()), "{}", me.text());
-    assert!(me.text().contains("second factor"), "{}", me.text());
+    let me = person.ask(&mut client, "GET", "/api/me", None).await.ok();
+    assert_eq!(me["workspaces"].as_array().unwrap().len(), 1, "the session goes on elsewhere");
 }
 
 /// Inviting an owner where there are two asks the other one: 202, and nobody is invited before they agree.

@@ -204,29 +204,6 @@ async fn a_session_without_the_required_factor_sets_it_up_first() {
     site.stop().await;
 }
 
-/// So does one that is older than the rule: what it reads and what it changes wait until the factor is there.
-#[tokio::test]
-async fn a_session_from_before_the_required_factor_sets_it_up_first_too() {
-    let site = Site::start().await;
-    let mut client = site.client().await;
-    link(&site, "sil_one");
-    let sid = sid(&post(&mut client, "/api/sign-in/link", json!({ "token": "sil_one" })).await);
-    assert_eq!(ask(&mut client, Some(&sid), "GET", "/api/me", None).await.status, 200);
-    let mut settings = Settings::default();
-    settings.sign_in.require_two_factor = true;
-    site.change_settings(settings);
-    let password = json!({ "password": "correct horse battery" });
-    for (method, path, body) in
-        [("GET", "/api/me", None), ("GET", "/api/me/sessions", None), ("POST", "/api/me/password", Some(password))]
-    {
-        let got = ask(&mut client, Some(&sid), method, path, body.as_ref()).await;
-        assert_eq!((got.status, got.kind().as_str()), (403, "forbidden"), "{path}");
-    }
-    second_factor(&mut client, &sid, site.now()).await;
-    assert_eq!(ask(&mut client, Some(&sid), "GET", "/api/me", None).await.status, 200);
-    site.stop().await;
-}
-
 /// Sessions are listed for their own account alone, ended one by one, and ended by a change of the password.
 #[tokio::test]
 async fn sessions_are_listed_and_ended() {

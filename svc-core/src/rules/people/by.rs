@@ -4,7 +4,7 @@
 use core::net::IpAddr;
 use std::sync::Arc;
 
-use super::{keys, sessions, tokens};
+use super::{keys, tokens};
 use crate::refusal::{Kind, Refusal};
 use crate::state::edge::{Integration, IntegrationSlot, LinkedMember};
 use crate::state::evidence::Actor;
@@ -91,9 +91,6 @@ pub struct SignedIn {
     pub row: Arc<Session>,
     /// Who signed in.
     pub account: Arc<Account>,
-    /// Whether it may do nothing but set up the second factor: none is there, and every workspace that takes the session asks for one,
-    /// by now or when it began.
-    pub must_enroll: bool,
 }
 
 impl Person {
@@ -121,6 +118,13 @@ impl SignedIn {
     #[must_use]
     pub fn session(&self) -> SessionId {
         self.row.session
+    }
+
+    /// Whether it may do nothing but set up the second factor. One that is older than the rule goes on: no workspace that asks for a factor
+    /// takes it, and the page that has one set up has a password set as well.
+    #[must_use]
+    pub fn must_enroll(&self) -> bool {
+        self.row.must_enroll && self.account.second_factor.is_none()
     }
 
     /// That it may change how the account signs in, which is good in every workspace of it.
@@ -326,7 +330,7 @@ fn good_in(signed_in: &SignedIn, workspace: &Workspace) -> Result<(), Refusal> {
         Proof::Sso(of) if of != workspace.id => Err(Refusal::forbidden("this session was made for another workspace")),
         // The identity provider asks for its own second factor.
         Proof::Sso(_) => Ok(()),
-        Proof::Password | Proof::Link if signed_in.must_enroll || lacks_factor => Err(Refusal::must_enroll()),
+        Proof::Password | Proof::Link if signed_in.must_enroll() || lacks_factor => Err(Refusal::must_enroll()),
         Proof::Password | Proof::Link if rules.require_sso => Err(Refusal::needs_sso()),
         Proof::Password | Proof::Link => Ok(()),
     }
@@ -368,9 +372,7 @@ fn session_in_force(scope: &mut Scope<'_>, session: &Arc<Session>) -> Result<Sig
     }
     let account = scope.get::<Account>(session.account)?.filter(|it| it.epoch == session.epoch);
     let account = account.ok_or_else(Refusal::session_over)?;
-    let must_enroll = account.second_factor.is_none()
-        && (session.must_enroll || sessions::takes_a_factor(session.proof, &workspaces_of(scope, &account)?));
-    Ok(SignedIn { row: Arc::clone(session), account, must_enroll })
+    Ok(SignedIn { row: Arc::clone(session), account })
 }
 
 /// The token with this digest, shown from `address`.

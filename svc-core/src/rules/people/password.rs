@@ -33,7 +33,7 @@ fn needs_current(account: &Account, session: &Session) -> bool {
 /// `unauthenticated` where the session is not in force, `invalid_request` on `current` where that is not the present password.
 pub fn change_password(scope: &mut Scope<'_>, asked: &ChangePassword) -> Result<(), Halt> {
     let own = own_session(scope, asked.by)?;
-    if own.must_enroll {
+    if own.must_enroll() {
         return Err(Refusal::must_enroll().into());
     }
     own.owns_account()?;

@@ -61,7 +61,10 @@ pub(super) fn begin(scope: &mut Scope<'_>, mut account: Account, proof: Proof, c
     }
     let now = scope.now();
     let session: SessionId = scope.fresh();
-    let must_enroll = account.second_factor.is_none() && takes_a_factor(proof, &good);
+    // One workspace that asks for a second factor takes no other workspace from a person: there the member waits outside.
+    let needs = |it: &InWorkspace| it.workspace.settings.sign_in.require_two_factor;
+    let must_enroll = !matches!(proof, Proof::Sso(_)) && account.second_factor.is_none();
+    let must_enroll = must_enroll && !good.is_empty() && good.iter().all(needs);
     for place in &good {
         admit(scope, place)?;
         let principal = place.principal.id;
@@ -130,17 +133,6 @@ fn admit(scope: &mut Scope<'_>, place: &InWorkspace) -> Result<(), Halt> {
     let fact = Fact { kind: "member.joined", actor: Actor::Person(id), subject: Subject::Principal(id), data };
     scope.append(place.workspace.id, fact);
     Ok(())
-}
-
-/// Whether every one of these workspaces that takes such a proof asks for a second factor, as it is set now. One that does takes no other
-/// workspace from a person: there the member waits outside.
-pub(super) fn takes_a_factor(proof: Proof, places: &[InWorkspace]) -> bool {
-    // The identity provider asks for its own.
-    if matches!(proof, Proof::Sso(_)) {
-        return false;
-    }
-    let mut good = places.iter().filter(|it| counts(proof, &it.workspace)).peekable();
-    good.peek().is_some() && good.all(|it| it.workspace.settings.sign_in.require_two_factor)
 }
 
 /// Whether a proof counts in a workspace, as it is set now.

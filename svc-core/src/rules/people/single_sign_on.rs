@@ -234,7 +234,7 @@ fn is_proven(scope: &mut Scope<'_>, own: Option<OwnProof>, account: &Account) ->
         None => Ok(false),
         Some(OwnProof::Session(id)) => {
             let session = unless_refused(own_session(scope, id))?;
-            let is_own = |it: &SignedIn| it.owns_account().is_ok() && !it.must_enroll;
+            let is_own = |it: &SignedIn| it.owns_account().is_ok() && !it.must_enroll();
             Ok(session.is_some_and(|it| it.account.id == account.id && is_own(&it)))
         }
         Some(OwnProof::SignIn(token)) => {

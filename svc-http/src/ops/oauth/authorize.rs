@@ -112,7 +112,7 @@ pub(super) fn session(service: &GateService, call: &Call) -> Result<Option<Signe
 
 async fn show(service: &GateService, person: &SignedIn, wish: Wish, question: &str) -> Result<Answer, Refusal> {
     let base = service.site.path();
-    if person.must_enroll {
+    if person.must_enroll() {
         return Ok(page::unready(base));
     }
     let gate = service.gate.clone();
