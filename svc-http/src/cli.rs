@@ -16,6 +16,7 @@ mod hook;
 mod init;
 mod key;
 mod key_list;
+mod licences;
 mod listen;
 mod migrate;
 mod mock_upstream;
@@ -161,7 +162,11 @@ enum Command {
     Evidence(EvidenceCommand),
     /// Print the licences and notices of all that this program is built of
     #[command(alias = "licenses")]
-    Licences,
+    Licences {
+        /// Print one JSON object on one line
+        #[arg(long)]
+        json: bool,
+    },
     /// Serve a stand-in of both model APIs, for tests and drills
     ///
     /// It answers `/v1/chat/completions`, `/v1/messages`, `/v1/messages/count_tokens` and `/v1/models` with any credential: words,
@@ -474,7 +479,7 @@ fn run(cli: Cli) -> Result<ExitCode, Problem> {
                 None => migrate::run(&config, json),
             }
         }
-        Command::Licences => output::print(include_str!("../THIRD-PARTY.txt")).map(|()| ExitCode::SUCCESS),
+        Command::Licences { json } => licences::run(json),
         Command::MockUpstream { listen, json } => mock_upstream::run(listen, json),
         Command::Receipt(ReceiptCommand::Verify { receipt, jwks, json }) => Ok(receipt::verify(&receipt, &jwks, json)),
         Command::Token(TokenCommand::Create(wish)) => token::create(&place.load(Flags::default())?.config, &wish),

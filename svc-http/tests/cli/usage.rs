@@ -1,5 +1,7 @@
 //! Command lines: help, versions, and what is not understood.
 
+use serde_json::Value;
+
 use crate::{Ran, run, svc};
 
 /// A command line that is not understood is exit 2, with usage on standard error and nothing on standard output.
@@ -60,11 +62,11 @@ fn help_and_version_are_exit_0() {
 fn version_says_what_this_program_is() {
     let folder = tempfile::tempdir().unwrap();
     assert_eq!(run(folder.path(), "-V"), run(folder.path(), "--version"));
-    let told: serde_json::Value = serde_json::from_str(&run(folder.path(), "version --json").out).unwrap();
+    let told: Value = serde_json::from_str(&run(folder.path(), "version --json").out).unwrap();
     let schema = svc_store::sqlite::SCHEMA;
     assert_eq!(
         [&told["version"], &told["interface"], &told["schema"]],
-        [&env!("CARGO_PKG_VERSION").into(), &"2026-10-01".into(), &serde_json::Value::from(schema)]
+        [&env!("CARGO_PKG_VERSION").into(), &"2026-10-01".into(), &Value::from(schema)]
     );
     let features = told["features"].as_array().unwrap();
     let Ran { code, out, err } = run(folder.path(), "version");
@@ -84,6 +86,11 @@ fn licences_are_given_out() {
         assert!(told.out.contains(part), "{part}");
     }
     assert_eq!(run(folder.path(), "licenses"), told);
+    let read: Value = serde_json::from_str(&run(folder.path(), "licences --json").out).unwrap();
+    let hyper = read["packages"].as_array().unwrap().iter().find(|it| it["name"] == "hyper").unwrap();
+    assert_eq!(hyper["license"], "MIT");
+    let of = |it: &Value| it["of"].as_str().unwrap().split(", ").any(|it| it.starts_with("hyper "));
+    assert!(read["notices"].as_array().unwrap().iter().any(of), "the text that goes along with it");
 }
 
 /// Faults of the settings are exit 1, all of them at once, each with what to do; the value of a secret is not shown.
@@ -145,7 +152,7 @@ fn every_command_takes_the_common_options() {
         ("key create", both, true),
         ("key reseal", both, true),
         ("key rotate", both, true),
-        ("licences", none, false),
+        ("licences", none, true),
         ("migrate", both, true),
         ("mock-upstream", none, true),
         ("models update", both, true),
