@@ -118,6 +118,39 @@ def test_what_repeating_cannot_help_is_asked_once():
         assert told["type"] == "policy_conflict" and told["requestId"] == error.request_id, (told, error.request_id)
 
 
+def test_what_running_calls_hold_is_asked_for_again_soon():
+    """The budget's period ends in weeks, for which `retry-after` would have the SDKs wait; what the running call holds is free once it ends."""
+    upstream = next(it for it in desk.api(DEV, "upstreams")["data"] if it["name"] == "demo")
+    name = "demo-large--pace-1000"
+    desk.api(DEV, "models", {"id": name, "upstreamId": upstream["id"], "prices": {"input": 1_000_000, "output": 1_000_000}})
+    profile = desk.api(DEV, "policy-profiles", {"name": "Held", "mode": "enforce"})
+    desk.api(DEV, "task-classes", {"id": "held.soon", "models": [f"demo/{name}"]})
+    wish = {"label": "Held", "scope": "inference", "policyProfileId": profile["id"], "taskClassId": "held.soon"}
+    key = desk.api(DEV, "keys", wish)
+    # Each call holds a thousand tokens and a few at a micro each.
+    scope = {"kind": "key", "id": key["binding"]["id"]}
+    desk.api(DEV, "budgets", {"scope": scope, "amount": 1_500, "period": "month", "ladder": [{"at": 100, "step": "stop"}]})
+    ask = {"model": f"demo/{name}", "messages": ASK, "max_tokens": 1_000}
+    slow = CHAT.with_options(api_key=key["key"])
+    for sdk, client, base, call in (
+        (openai, openai.OpenAI, CHAT.base_url, lambda it: it.chat.completions.create(**ask)),
+        (anthropic, anthropic.Anthropic, MESSAGES.base_url, lambda it: it.messages.create(**ask)),
+    ):
+        running = slow.chat.completions.create(stream=True, **ask)
+        next(iter(running))
+        statuses = []
+
+        def seen(answer):
+            """The running call ends once the other was refused."""
+            statuses.append(answer.status_code)
+            if answer.status_code == 429:
+                running.close()
+
+        watched = sdk.DefaultHttpxClient(event_hooks={"response": [seen]})
+        assert call(client(base_url=base, api_key=key["key"], http_client=watched)), "it was asked again"
+        assert statuses[0] == 429 and statuses[-1] == 200, statuses
+
+
 def expect(kind, call):
     try:
         call()
