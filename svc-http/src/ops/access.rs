@@ -157,7 +157,8 @@ impl Place<'_> {
     }
 
     async fn create_token(&self, call: &Call) -> Result<Answer, Refusal> {
-        let asked = token::read(&call.body)?;
+        let read = token::read(&call.body);
+        let asked = read.map_err(|it| self.service.and_named(self.workspace, &call.body, token::IDS, it))?;
         let token = draw(TOKEN_PREFIX).map_err(refusal)?;
         let create = CreateToken {
             workspace: self.workspace,

@@ -12,6 +12,8 @@ use svc_core::rules::edge::mcp_tools::{AcceptTools, NoteTools, Over};
 use svc_core::rules::edge::proxied::Reached;
 use svc_core::rules::gate::Caller as AgentCaller;
 use svc_core::rules::people::by::By;
+use svc_core::rules::people::named::Named;
+use svc_core::rules::people::taken::NewName;
 use svc_core::state::edge::{McpSecret, McpServers};
 use svc_core::store::Row as _;
 use svc_core::value::Id as _;
@@ -92,15 +94,17 @@ impl Place<'_> {
     }
 
     async fn create(&self, call: &Call) -> Result<Answer, Refusal> {
-        let set = self.settings(call, true)?;
+        let set = self.settings(call, true);
+        let set = set.map_err(|it| self.service.and_named(self.workspace, &call.body, wire::IDS, it))?;
         let made = self.edit(Edit::Create(set)).await?;
         let looked = self.look(&made, Some(self.by.clone())).await?;
         shown(self.service, &looked)
     }
 
     async fn change(&self, call: &Call) -> Result<Answer, Refusal> {
-        let set = self.settings(call, false)?;
-        let id: McpServerId = call.param_id("mcs")?;
+        let (set, id) = (self.settings(call, false), call.param_id("mcs"));
+        let set = set.map_err(|it| self.and_but_own(call, id.as_ref().ok(), it))?;
+        let id: McpServerId = id?;
         let is_elsewhere = set.iter().any(|it| matches!(it, Set::Url(_) | Set::Credential(_)));
         let changed = self.renamed(id, set).await?;
         let changed = if is_elsewhere { self.look(&changed, None).await? } else { changed };
@@ -157,6 +161,14 @@ impl Place<'_> {
         self.service
             .run(NoteTools { workspace: self.workspace, server: id, found, over: Over::Whatever, accepted_by })
             .await
+    }
+
+    /// The refusal of a malformed change of a server, which may name again what the server is called.
+    fn and_but_own(&self, call: &Call, id: Option<&McpServerId>, refusal: Refusal) -> Refusal {
+        let found =
+            id.and_then(|it| self.service.read(|scope| own_mcp_server(scope, &self.by, self.workspace, *it)).ok());
+        let own = found.map(|it| ("name".to_owned(), Named::New(NewName::Server(it.server.name))));
+        self.service.and_named_anew(self.workspace, &call.body, wire::IDS, own.as_slice(), refusal)
     }
 
     /// What is set of a server, its credential sealed.

@@ -61,6 +61,7 @@ impl GateService {
             | Kind::InvalidBudget
             | Kind::InvalidMandate
             | Kind::InvalidRequest
+            | Kind::InvalidUpstream
             | Kind::TemplateOnly => {}
             _ => return refusal,
         }

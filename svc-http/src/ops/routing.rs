@@ -17,6 +17,7 @@ use svc_core::rules::gateway::show::{prefers_cheaper, yields_of};
 use svc_core::rules::gateway::upstreams::{NewKey, SealedHeader, Set};
 use svc_core::rules::people::by::By;
 use svc_core::rules::people::named::Named;
+use svc_core::rules::people::taken::NewName;
 use svc_core::state::gateway::route::{Ask, choose};
 use svc_core::state::gateway::{Model, Payer, Profile, Routing, TaskClass, Upstream, UpstreamKey};
 use svc_core::state::people::Credential;
@@ -24,6 +25,7 @@ use svc_core::store::Row as _;
 use svc_core::value::Id as _;
 use svc_core::value::digest::Digest;
 use svc_core::value::id::{KeyId, PrincipalId, ProfileId, UpstreamId, WorkspaceId};
+use svc_core::value::json::Json;
 use svc_core::value::secret::Secret;
 use svc_core::value::text::ClassId;
 use tokio::time::timeout;
@@ -36,7 +38,7 @@ use crate::dispatch::Call;
 use crate::routes::{RoutingOp, Shape};
 use crate::secrets::hint;
 use crate::upstream::{Call as Asked, Target, What, is_credential};
-use crate::wire::named::Names;
+use crate::wire::named::{Names, aliases_of};
 use crate::wire::nothing;
 use crate::wire::page::Query;
 use crate::wire::routing::{self as wire, list, model, policy, preview, upstream};
@@ -150,15 +152,20 @@ impl Place<'_> {
     }
 
     async fn create_upstream(&self, call: &Call) -> Result<Answer, Refusal> {
-        let set = self.upstream_settings(upstream::read(&call.body, true, |url| self.service.upstreams.judge(url))?)?;
+        let read = upstream::read(&call.body, true, |url| self.service.upstreams.judge(url));
+        let set = read.and_then(|it| self.upstream_settings(it));
+        let set = set.map_err(|it| self.and_named(call, upstream::IDS, it))?;
         let edited = self.edit(Edit::CreateUpstream(set)).await?;
         written(&self.upstream(&edited.routing, edited.upstream)?).map(Answer::created)
     }
 
     async fn change_upstream(&self, call: &Call) -> Result<Answer, Refusal> {
-        let mut set =
-            self.upstream_settings(upstream::read(&call.body, false, |url| self.service.upstreams.judge(url))?)?;
-        let id: UpstreamId = call.param_id("ups")?;
+        let (read, id) =
+            (upstream::read(&call.body, false, |url| self.service.upstreams.judge(url)), call.param_id("ups"));
+        let own = |it: &Routing| Some(NewName::Upstream(it.upstream(*id.as_ref().ok()?)?.name.clone()));
+        let set = read.and_then(|it| self.upstream_settings(it));
+        let mut set = set.map_err(|it| self.and_but_own(call, upstream::IDS, own, it))?;
+        let id: UpstreamId = id?;
         let may_mend = set.iter().any(mends);
         set.push(Set::Seal(self.seal_clear(id)?));
         let edited = self.edit(Edit::ChangeUpstream(id, set)).await?;
@@ -301,13 +308,31 @@ impl Place<'_> {
         self.service.and_named(self.workspace, &call.body, ids, refusal)
     }
 
-    /// The refusal of a malformed change of the model `at`, with the classes that it names anew and that are not there.
+    /// The same of a change, which may name again what its thing is called: `own`, by what the workspace routes by.
+    fn and_but_own(
+        &self,
+        call: &Call,
+        ids: &[(&str, Names)],
+        own: impl FnOnce(&Routing) -> Option<NewName>,
+        refusal: Refusal,
+    ) -> Refusal {
+        let own = self.routing().ok().and_then(|it| own(&it));
+        let stands: Vec<_> = own.into_iter().map(|it| ("name".to_owned(), Named::New(it))).collect();
+        self.service.and_named_anew(self.workspace, &call.body, ids, &stands, refusal)
+    }
+
+    /// The refusal of a malformed change of the model `at`, with the classes that it names anew and that are not there, and with further
+    /// names that others have.
     fn and_classes(&self, call: &Call, at: Option<&ModelPlace>, refusal: Refusal) -> Refusal {
         let routing = self.routing().ok();
         let model = routing.as_ref().zip(at).and_then(|(routing, at)| routing.model(&at.provider, &at.model));
         let classes = model.into_iter().flat_map(|(model, _)| model.quality.by_class.keys());
         let stands = classes.map(|it| (format!("quality.{it}"), Named::TaskClass(it.clone()))).collect::<Vec<_>>();
-        self.service.and_named_anew(self.workspace, &call.body, model::CHANGED_IDS, &stands, refusal)
+        let refusal = self.service.and_named_anew(self.workspace, &call.body, model::CHANGED_IDS, &stands, refusal);
+        let sent = Json::parse(&call.body).ok();
+        let aliases = model.zip(sent).and_then(|((it, _), sent)| aliases_of(&sent, it.upstream, Some(&it.name)));
+        let aliases = aliases.into_iter().map(|it| ("aliases".to_owned(), Named::New(it))).collect();
+        self.service.and_these(self.workspace, aliases, refusal)
     }
 
     async fn classes(&self, op: RoutingOp, call: &Call) -> Result<Answer, Refusal> {
@@ -326,7 +351,7 @@ impl Place<'_> {
             }
             RoutingOp::CreateClass => {
                 let (id, set) =
-                    policy::read_new_class(&call.body).map_err(|it| self.and_named(call, policy::IDS, it))?;
+                    policy::read_new_class(&call.body).map_err(|it| self.and_named(call, policy::CLASS_IDS, it))?;
                 let routing = self.edit(Edit::CreateClass(id.clone(), set)).await?.routing;
                 shown(&routing, &id).map(Answer::created)
             }
@@ -353,15 +378,17 @@ impl Place<'_> {
                 self.list(call, "policy-profiles", Self::read, |it| it.profiles.iter().map(named).collect())
             }
             RoutingOp::CreateProfile => {
-                let set = policy::read_profile(&call.body, true).map_err(|it| self.and_named(call, policy::IDS, it))?;
+                let set = policy::read_profile(&call.body, true)
+                    .map_err(|it| self.and_named(call, policy::PROFILE_IDS, it))?;
                 let edited = self.edit(Edit::CreateProfile(set)).await?;
                 let id = edited.profile.ok_or_else(Refusal::internal)?;
                 shown(&edited.routing, id).map(Answer::created)
             }
             RoutingOp::ChangeProfile => {
-                let set =
-                    policy::read_profile(&call.body, false).map_err(|it| self.and_named(call, policy::IDS, it))?;
-                let id = of()?;
+                let (read, id) = (policy::read_profile(&call.body, false), of());
+                let own = |it: &Routing| Some(NewName::Profile(it.profile(*id.as_ref().ok()?)?.name.clone()));
+                let set = read.map_err(|it| self.and_but_own(call, policy::PROFILE_IDS, own, it))?;
+                let id = id?;
                 let routing = self.edit(Edit::ChangeProfile(id, set)).await?.routing;
                 shown(&routing, id)
             }

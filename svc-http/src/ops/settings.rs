@@ -112,7 +112,9 @@ impl Place<'_> {
 
     async fn add(&self, call: &Call) -> Result<Answer, Refusal> {
         let currency = self.own()?.settings.currency;
-        let (name, terms) = mandate::read_template(&call.body, currency, self.service.gate.now())?;
+        let read = mandate::read_template(&call.body, currency, self.service.gate.now());
+        let and_named = |it| self.service.and_named(self.workspace, &call.body, mandate::TEMPLATE_IDS, it);
+        let (name, terms) = read.map_err(and_named)?;
         let (workspace, by) = (self.workspace, self.by.clone());
         let made = self.service.run(KeepTemplate { workspace, by, name, terms, is_there: false }).await?;
         written(&mandate::write_template(&made)).map(Answer::created)

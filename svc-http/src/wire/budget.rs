@@ -122,10 +122,11 @@ fn micros(value: &Json) -> Result<MicroUsd, Invalid> {
     amount.map(MicroUsd::new).ok_or_else(|| Invalid::new("must be a whole number of micros above zero"))
 }
 
-/// What a body's budget is over, where that can be read.
+/// What a body's budget is over, where that can be read: whatever else is wrong with it.
 #[must_use]
 pub fn scope_of(body: &Json) -> Option<BudgetScope> {
-    Fields::of(body).ok()?.nested("scope", scope)
+    let scope = body.get("scope")?;
+    over(scope.get("kind")?.as_str()?, scope.get("id")?.as_str()?).ok()
 }
 
 fn scope(fields: &mut Fields<'_>) -> Option<BudgetScope> {
@@ -141,17 +142,19 @@ fn scope(fields: &mut Fields<'_>) -> Option<BudgetScope> {
         }
         return Some(BudgetScope::Workspace);
     }
-    fields.required("id", |it| {
-        let id = text(it)?;
-        match kind.as_str() {
-            "team" => TeamId::parse(id).map(BudgetScope::Team),
-            "principal" => PrincipalId::parse(id).map(BudgetScope::Principal),
-            "agent" => AgentId::parse(id).map(BudgetScope::Agent),
-            "key" => KeyId::parse(id).map(BudgetScope::Key),
-            "taskClass" => ClassId::parse(id).map(BudgetScope::TaskClass),
-            _ => Err(no_scope()),
-        }
-    })
+    fields.required("id", |it| over(&kind, text(it)?))
+}
+
+/// What a budget is over that is one of many.
+fn over(kind: &str, id: &str) -> Result<BudgetScope, Invalid> {
+    match kind {
+        "team" => TeamId::parse(id).map(BudgetScope::Team),
+        "principal" => PrincipalId::parse(id).map(BudgetScope::Principal),
+        "agent" => AgentId::parse(id).map(BudgetScope::Agent),
+        "key" => KeyId::parse(id).map(BudgetScope::Key),
+        "taskClass" => ClassId::parse(id).map(BudgetScope::TaskClass),
+        _ => Err(no_scope()),
+    }
 }
 
 fn no_scope() -> Invalid {

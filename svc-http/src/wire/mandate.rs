@@ -16,6 +16,7 @@ use svc_core::value::period::Period;
 use svc_core::value::text::Label;
 use svc_core::value::{Invalid, Timestamp};
 
+use super::named::Names;
 use super::{Fields, bounded, integer, parse, parse_or_empty, put, text, truth};
 
 /// Entries of one list of a mandate.
@@ -376,6 +377,9 @@ fn patch<T>(set: &Set<T>, shown: impl FnOnce(&T) -> Value) -> Option<Value> {
 fn object_of<const N: usize>(members: [(&str, Option<Value>); N]) -> Value {
     Value::Object(members.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect())
 }
+
+/// What a new template names.
+pub const TEMPLATE_IDS: &[(&str, Names)] = &[("name", Names::NewTemplate)];
 
 /// Reads a new template: its name and what it says. Amounts without a currency are in `currency`.
 ///

@@ -14,6 +14,7 @@ use svc_core::value::text::{ServerName, UrlText};
 
 use url::form_urlencoded;
 
+use super::named::Names;
 use super::{Fields, parse, parse_or_empty, text, truth};
 use crate::difference::difference;
 use crate::upstream::is_own_header;
@@ -49,6 +50,9 @@ pub enum Shown {
     /// A text in this header.
     Header(Box<str>, Secret<String>),
 }
+
+/// What an MCP server names.
+pub const IDS: &[(&str, Names)] = &[("name", Names::NewServer)];
 
 /// Tools that a person accepts, and the hash of what they have looked at.
 #[derive(Debug)]

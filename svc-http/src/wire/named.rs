@@ -3,10 +3,11 @@
 use std::borrow::Cow;
 
 use svc_core::rules::people::named::Named;
+use svc_core::rules::people::taken::NewName;
 use svc_core::state::people::TEAM_MEMBERS_MAX;
 use svc_core::value::id::{AgentId, PrincipalId, ProfileId, TeamId, UpstreamId};
 use svc_core::value::json::Json;
-use svc_core::value::text::{ClassId, Email, Label, ModelName, UpstreamName};
+use svc_core::value::text::{ClassId, Email, Label, ModelName, ServerName, UpstreamName};
 
 use super::page::Query;
 
@@ -25,6 +26,22 @@ pub enum Names {
     Member,
     /// A model, by any of its names.
     Model,
+    /// What a model of the provider `upstreamId` beside it is to be called too.
+    NewAliases,
+    /// What a class of tasks is to be called.
+    NewClass,
+    /// What a model of the provider `upstreamId` beside it is to be called.
+    NewModel,
+    /// What a policy profile is to be called.
+    NewProfile,
+    /// What an MCP server is to be called.
+    NewServer,
+    /// What a template of mandates is to be called.
+    NewTemplate,
+    /// What a service token is to be called.
+    NewToken,
+    /// What a provider is to be called.
+    NewUpstream,
     /// Anybody of the workspace.
     Principal,
     /// A policy profile.
@@ -69,7 +86,13 @@ fn look(value: &Json, path: &str, place: &str, names: Names, found: &mut Vec<(St
         let path = if path.is_empty() { name.to_string() } else { format!("{path}.{name}") };
         match rest {
             Some(rest) => look(inner, &path, rest, names, found),
-            None => found.extend(one(&name, inner.as_str().unwrap_or_default(), names).map(|it| (path, it))),
+            None => {
+                let it = match names {
+                    Names::NewAliases | Names::NewModel => of_provider(value, inner, names),
+                    _ => one(&name, inner.as_str().unwrap_or_default(), names),
+                };
+                found.extend(it.map(|it| (path, it)));
+            }
         }
     }
 }
@@ -98,6 +121,12 @@ fn one(name: &str, text: &str, names: Names) -> Option<Named> {
         Names::Decider => PrincipalId::parse(text).ok().map(Named::Decider),
         Names::Member => PrincipalId::parse(text).ok().map(Named::Member),
         Names::Model => ModelName::parse(text).ok().map(|it| Named::Model(it.as_str().into())),
+        Names::NewClass => ClassId::parse(text).ok().map(NewName::Class).map(Named::New),
+        Names::NewProfile => Label::parse(text).ok().map(NewName::Profile).map(Named::New),
+        Names::NewServer => ServerName::parse(text).ok().map(NewName::Server).map(Named::New),
+        Names::NewTemplate => Label::parse(text).ok().map(NewName::Template).map(Named::New),
+        Names::NewToken => Label::parse(text).ok().map(NewName::Token).map(Named::New),
+        Names::NewUpstream => UpstreamName::parse(text).ok().map(NewName::Upstream).map(Named::New),
         Names::Principal => PrincipalId::parse(text).ok().map(Named::Principal),
         Names::Profile => ProfileId::parse(text).ok().map(Named::Profile),
         Names::Provider => UpstreamName::parse(text).ok().map(|it| Named::Provider(it.as_str().into())),
@@ -106,9 +135,27 @@ fn one(name: &str, text: &str, names: Names) -> Option<Named> {
         Names::Team => TeamId::parse(text).ok().map(Named::Team),
         Names::Template => Label::parse(text).ok().map(|it| Named::Template(it.as_str().into())),
         Names::Upstream => UpstreamId::parse(text).ok().map(Named::Upstream),
-        // An object that is read by itself.
-        Names::Scope => None,
+        // An object that is read by itself, and what is read with what stands beside it.
+        Names::Scope | Names::NewAliases | Names::NewModel => None,
     }
+}
+
+/// What a member of a wish for a model, `wish`, would be called beside the others of its provider.
+fn of_provider(wish: &Json, member: &Json, names: Names) -> Option<Named> {
+    let upstream = UpstreamId::parse(wish.get("upstreamId")?.as_str()?).ok()?;
+    match names {
+        Names::NewAliases => aliases_of(wish, upstream, None),
+        _ => ModelName::parse(member.as_str()?).ok().map(|it| NewName::Model(upstream, it)),
+    }
+    .map(Named::New)
+}
+
+/// The further names of a model of this provider in what was sent of it; `own` is what it is called already.
+#[must_use]
+pub fn aliases_of(sent: &Json, of: UpstreamId, own: Option<&ModelName>) -> Option<NewName> {
+    let names = sent.get("aliases")?.as_list()?.iter().take(TEAM_MEMBERS_MAX);
+    let names = names.filter_map(|it| ModelName::parse(it.as_str()?).ok()).collect();
+    Some(NewName::Aliases { of, names, own: own.cloned() })
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ use svc_core::state::people::{ServiceToken, TOKEN_DAYS_MAX, TokenScope};
 use svc_core::value::text::Label;
 use svc_core::value::{Invalid, Timestamp};
 
+use super::named::Names;
 use super::{Fields, integer, parse, text};
 
 /// Ranges of one token.
@@ -25,6 +26,9 @@ pub struct NewToken {
     /// Where it may be shown.
     pub ip_allow: Vec<IpNet>,
 }
+
+/// What a wish for a service token names.
+pub const IDS: &[(&str, Names)] = &[("name", Names::NewToken)];
 
 /// Reads a wish for a service token.
 ///

@@ -247,6 +247,68 @@ async fn faults_of_form_and_of_what_is_routed_by_are_told_at_once() {
     }
 }
 
+/// So are names that something else of the kind has, beside whatever else is wrong; what a thing is called already may be sent again.
+#[tokio::test]
+async fn faults_of_form_and_names_that_are_taken_are_told_at_once() {
+    let mut office = Office::open().await;
+    let provider = |name: &str| json!({ "name": name, "kind": "chat", "baseUrl": "https://models.example.com/v1", "apiKey": "a-key" });
+    let one = text(&office.post("upstreams", provider("one")).await.made()["id"]).to_owned();
+    let two = text(&office.post("upstreams", provider("two")).await.made()["id"]).to_owned();
+    let model = |id: &str, alias: &str| json!({ "id": id, "upstreamId": one, "aliases": [alias] });
+    office.post("models", model("large", "big")).await.made();
+    office.post("models", model("small", "little")).await.made();
+    office.post("task-classes", json!({ "id": "support.reply" })).await.made();
+    office.post("policy-profiles", json!({ "name": "Watch" })).await.made();
+    let other = text(&office.post("policy-profiles", json!({ "name": "Other" })).await.made()["id"]).to_owned();
+    let server = |name: &str| json!({ "name": name, "url": "https://tools.example.com/mcp" });
+    office.post("mcp-servers", server("docs")).await.made();
+    let wiki = text(&office.post("mcp-servers", server("wiki")).await.made()["id"]).to_owned();
+    let mandate = json!({ "actions": ["payment"], "limits": { "perAction": 100 } });
+    office.post("templates", json!({ "name": "small", "mandate": mandate })).await.made();
+    let token = json!({ "name": "ci", "scopes": ["agents:read"] });
+    office.post("service-tokens", token).await.made();
+    let odd = |mut body: Value| {
+        body.as_object_mut().unwrap().insert("more".to_owned(), json!(1));
+        body
+    };
+    let changes = |id: &str, kind: &str| ("PATCH", format!("{kind}/{id}"));
+    let cases = [
+        (("POST", "upstreams".to_owned()), provider("one"), vec!["name"]),
+        (changes(&two, "upstreams"), json!({ "name": "one" }), vec!["name"]),
+        (changes(&two, "upstreams"), json!({ "name": "two" }), vec![]),
+        (("POST", "models".to_owned()), model("large", "little"), vec!["aliases", "id"]),
+        (("PATCH", "models/one/large".to_owned()), json!({ "aliases": ["little"] }), vec!["aliases"]),
+        (("PATCH", "models/one/large".to_owned()), json!({ "aliases": ["big"] }), vec![]),
+        (("POST", "task-classes".to_owned()), json!({ "id": "support.reply" }), vec!["id"]),
+        (("POST", "policy-profiles".to_owned()), json!({ "name": "Watch" }), vec!["name"]),
+        (changes(&other, "policy-profiles"), json!({ "name": "Watch" }), vec!["name"]),
+        (changes(&other, "policy-profiles"), json!({ "name": "Other" }), vec![]),
+        (("POST", "mcp-servers".to_owned()), server("docs"), vec!["name"]),
+        (changes(&wiki, "mcp-servers"), json!({ "name": "docs" }), vec!["name"]),
+        (changes(&wiki, "mcp-servers"), json!({ "name": "wiki" }), vec![]),
+        (("POST", "service-tokens".to_owned()), json!({ "name": "ci", "scopes": ["agents:read"] }), vec!["name"]),
+        // Of those that come with every installation too.
+        (("POST", "templates".to_owned()), json!({ "name": "small", "mandate": mandate }), vec!["name"]),
+        (("POST", "templates".to_owned()), json!({ "name": "coding-agent", "mandate": mandate }), vec!["name"]),
+    ];
+    for ((method, path), body, taken) in cases {
+        let kind = if path.starts_with("upstreams") { "invalid_upstream" } else { "invalid_request" };
+        let kind = |taken: &[&str]| if path == "templates" && taken.is_empty() { "invalid_mandate" } else { kind };
+        if !taken.is_empty() {
+            assert_eq!(told(&office.ask(method, &path, body.clone()).await, kind(&taken)), taken, "{method} {path}");
+        }
+        let mut all = [&taken[..], &["more"]].concat();
+        all.sort_unstable();
+        let told = told(&office.ask(method, &path, odd(body)).await, kind(&taken));
+        assert_eq!(told, all, "{method} {path} with more");
+    }
+    // A member that no scope of a budget has hides nothing that it names.
+    let scope = json!({ "kind": "team", "id": format!("team_{:026}", 1), "more": 1 });
+    let budget = json!({ "scope": scope, "amount": 1, "period": "month" });
+    let refused = office.post("budgets", budget).await;
+    assert_eq!(told(&refused, "invalid_budget"), ["scope.id", "scope.more"]);
+}
+
 /// So are members whom a malformed integration names: those that mail goes to, and those that another system calls by a name. A kind
 /// that is there already is told beside them. Who is linked already may be sent again.
 #[tokio::test]

@@ -10,6 +10,7 @@ use crate::rules::gateway::routing::as_json;
 use crate::rules::gateway::upstreams::SENT_AGAIN;
 use crate::rules::people::by::{By, entitled};
 use crate::rules::people::settings::differing;
+use crate::rules::people::taken;
 use crate::state::edge::{
     MCP_SERVERS_MAX, McpCredential, McpSecret, McpServer, McpServers, McpTools, TOOL_GLOBS_MAX, ToolFilter,
 };
@@ -261,7 +262,7 @@ fn check(all: &McpServers, set: &[Set], own: Option<McpServerId>) -> Vec<FieldEr
     for one in set {
         match one {
             Set::Name(name) if all.servers.iter().any(|it| it.name == *name && Some(it.id) != own) => {
-                faults.push(FieldError::new("name", "is that of another MCP server"));
+                faults.push(FieldError::new("name", taken::SERVER));
             }
             Set::Tools(filter) => {
                 for (globs, field) in [(&filter.allow, "tools.allow"), (&filter.deny, "tools.deny")] {
@@ -379,7 +380,7 @@ impl<'a> Told<'a> {
 }
 
 /// A workspace's MCP servers.
-pub(super) fn servers_of(scope: &mut Scope<'_>, workspace: WorkspaceId) -> Result<McpServers, Halt> {
+pub(in crate::rules) fn servers_of(scope: &mut Scope<'_>, workspace: WorkspaceId) -> Result<McpServers, Halt> {
     let found = scope.get::<McpServers>(workspace)?;
     Ok(found.map_or_else(|| McpServers::new(workspace), |it| McpServers::clone(&it)))
 }

@@ -6,6 +6,7 @@ use super::routing::{Work, stamp};
 use super::told::ToldClass;
 use crate::refusal::{FieldError, Refusal};
 use crate::rules::people::named::{Named, faults as faults_of};
+use crate::rules::people::taken;
 use crate::state::evidence::Subject;
 use crate::state::gateway::{BudgetScope, Capability, Constraints, Objective, TaskClass};
 use crate::turn::Halt;
@@ -97,7 +98,7 @@ impl Limit {
 pub(super) fn create(work: &mut Work<'_, '_>, id: &ClassId, set: &[Set]) -> Result<(), Halt> {
     let mut faults = Vec::new();
     if work.routing.class(id).is_some() {
-        faults.push(FieldError::new("id", "is that of another task class"));
+        faults.push(FieldError::new("id", taken::CLASS));
     }
     if work.routing.classes.len() >= CLASSES_MAX {
         faults.push(FieldError::whole(format!("a workspace has at most {CLASSES_MAX} task classes")));

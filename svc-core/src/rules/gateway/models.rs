@@ -7,6 +7,7 @@ use super::routing::{Work, stamp};
 use super::told::ToldModel;
 use crate::refusal::{FieldError, Refusal};
 use crate::rules::people::named::{Named, fault, faults as faults_of};
+use crate::rules::people::taken;
 use crate::state::evidence::Subject;
 use crate::state::gateway::listing::{ModelListing, find};
 use crate::state::gateway::{Capability, Figures, Model, Prices, Quality, Retention, Upstream};
@@ -208,10 +209,10 @@ fn wrong(work: &mut Work<'_, '_>, model: &Model, own: Option<&Model>) -> Result<
     let beside = beside.filter(|it| own.is_none_or(|own| own.name != it.name));
     for other in beside {
         if other.name == model.name {
-            faults.push(FieldError::new("id", "is that of another model of this upstream"));
+            faults.push(FieldError::new("id", taken::MODEL));
         }
         if model.aliases.contains(&other.name) || model.aliases.iter().any(|it| other.aliases.contains(it)) {
-            faults.push(FieldError::new("aliases", "holds a name of another model of this upstream"));
+            faults.push(FieldError::new("aliases", taken::ALIAS));
         }
     }
     if model.aliases.contains(&model.name) {

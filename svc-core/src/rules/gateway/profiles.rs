@@ -4,6 +4,7 @@ use super::classes::Limit;
 use super::routing::{Work, stamp};
 use super::told::ToldProfile;
 use crate::refusal::{FieldError, Refusal};
+use crate::rules::people::taken;
 use crate::state::evidence::Subject;
 use crate::state::gateway::{Constraints, Mode, Profile};
 use crate::turn::Halt;
@@ -33,7 +34,7 @@ pub(super) fn create(work: &mut Work<'_, '_>, set: &[Set]) -> Result<ProfileId, 
     if work.routing.profiles.len() >= PROFILES_MAX {
         faults.push(FieldError::whole(format!("a workspace has at most {PROFILES_MAX} policy profiles")));
     }
-    faults.extend(taken(work, name, None));
+    faults.extend(name_fault(work, name, None));
     faults.extend(unknown(work, set)?);
     let (Some(name), true) = (name, faults.is_empty()) else {
         return Err(Refusal::invalid_request(faults).into());
@@ -51,7 +52,7 @@ pub(super) fn create(work: &mut Work<'_, '_>, set: &[Set]) -> Result<ProfileId, 
 
 pub(super) fn change(work: &mut Work<'_, '_>, id: ProfileId, set: &[Set]) -> Result<(), Halt> {
     let before = work.routing.profile(id).cloned().ok_or_else(Refusal::not_found)?;
-    let mut faults = Vec::from_iter(taken(work, name_in(set), Some(id)));
+    let mut faults = Vec::from_iter(name_fault(work, name_in(set), Some(id)));
     faults.extend(unknown(work, set)?);
     if !faults.is_empty() {
         return Err(Refusal::invalid_request(faults).into());
@@ -82,9 +83,9 @@ fn name_in(set: &[Set]) -> Option<&Label> {
     set.iter().rev().find_map(|it| if let Set::Name(name) = it { Some(name) } else { None })
 }
 
-fn taken(work: &Work<'_, '_>, name: Option<&Label>, own: Option<ProfileId>) -> Option<FieldError> {
+fn name_fault(work: &Work<'_, '_>, name: Option<&Label>, own: Option<ProfileId>) -> Option<FieldError> {
     let is_taken = |name: &Label| work.routing.profiles.iter().any(|it| it.name == *name && Some(it.id) != own);
-    name.filter(|it| is_taken(it)).map(|_| FieldError::new("name", "is that of another policy profile"))
+    name.filter(|it| is_taken(it)).map(|_| FieldError::new("name", taken::PROFILE))
 }
 
 fn unknown(work: &mut Work<'_, '_>, set: &[Set]) -> Result<Vec<FieldError>, Halt> {

@@ -6,6 +6,7 @@ use super::routing::{Work, stamp};
 use super::told::ToldUpstream;
 use super::{models, named};
 use crate::refusal::{FieldError, Refusal};
+use crate::rules::people::taken;
 use crate::state::evidence::Subject;
 use crate::state::gateway::{Dialect, ModelTimeouts, Upstream, UpstreamKey};
 use crate::turn::Halt;
@@ -86,7 +87,7 @@ pub(super) fn create(work: &mut Work<'_, '_>, set: &[Set]) -> Result<UpstreamId,
     if work.routing.upstreams.len() >= UPSTREAMS_MAX {
         faults.push(FieldError::whole(format!("a workspace has at most {UPSTREAMS_MAX} upstreams")));
     }
-    faults.extend(taken(work, name.as_ref(), None));
+    faults.extend(name_fault(work, name.as_ref(), None));
     faults.extend(name.as_ref().and_then(|it| named::kept_for(&work.routing, it)));
     faults.extend(unsent(&BTreeMap::new(), set, false));
     let (Some(name), Some(dialect), Some(base_url), true) = (name, kind, url, faults.is_empty()) else {
@@ -128,7 +129,7 @@ pub(super) fn change(work: &mut Work<'_, '_>, id: UpstreamId, set: &[Set]) -> Re
     let address = set.iter().rev().find_map(|it| if let Set::BaseUrl(url) = it { Some(url) } else { None });
     let shows_key = set.iter().any(|it| matches!(it, Set::Key(_)));
     let moves = address.is_some_and(|it| it.origin() != before.upstream.base_url.origin());
-    let mut faults: Vec<FieldError> = taken(work, name, Some(id)).into_iter().collect();
+    let mut faults: Vec<FieldError> = name_fault(work, name, Some(id)).into_iter().collect();
     faults.extend(name.and_then(|it| named::kept_for(&work.routing, it)));
     faults.extend(name.and_then(|it| named::taken_over(&work.routing, id, it)));
     if moves && !shows_key {
@@ -193,9 +194,9 @@ fn unsent(stored: &BTreeMap<Box<str>, Box<str>>, set: &[Set], moves: bool) -> Ve
     staying.into_iter().filter_map(fault).collect()
 }
 
-fn taken(work: &Work<'_, '_>, name: Option<&UpstreamName>, own: Option<UpstreamId>) -> Option<FieldError> {
+fn name_fault(work: &Work<'_, '_>, name: Option<&UpstreamName>, own: Option<UpstreamId>) -> Option<FieldError> {
     let is_taken = |name: &UpstreamName| work.routing.upstreams.iter().any(|it| it.name == *name && Some(it.id) != own);
-    name.filter(|it| is_taken(it)).map(|_| FieldError::new("name", "is that of another upstream"))
+    name.filter(|it| is_taken(it)).map(|_| FieldError::new("name", taken::UPSTREAM))
 }
 
 impl SealedHeader {

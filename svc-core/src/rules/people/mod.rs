@@ -24,6 +24,7 @@ pub mod show;
 pub mod sign_in;
 pub mod signing_key;
 pub mod single_sign_on;
+pub mod taken;
 pub mod teams;
 pub mod templates;
 pub mod tokens;

@@ -2,8 +2,9 @@
 //! fault of its field (CONTRACT part 1, "Order of refusals"). The rules ask for it in their own commit, and whoever reads a body that is
 //! malformed anyway asks here, so that its sender hears of everything that is wrong at once.
 //!
-//! Told by the rules alone, once a body could be read, is what is in the way of something that is there or would be: a name that another
-//! bears, a list that is full, a role or a tier that somebody has already. Nor is it looked for here what is refused as a type of its own:
+//! Told by the rules alone, once a body could be read, is what is in the way of something that is there or would be: a list that is full, a
+//! role or a tier that somebody has already; of names that are given once each says [`super::taken`]. Nor is it looked for here what is
+//! refused as a type of its own:
 //! `unknown_template` of agents and mandates, `unknown_task_class` and an unknown model where calls are routed.
 
 use crate::refusal::{FieldError, Kind, Refusal};
@@ -20,6 +21,7 @@ use crate::value::text::{ClassId, Email, Label};
 use super::accounts::principal_with;
 use super::by::Person;
 use super::mandates::{Content, read};
+use super::taken::{self, NewName};
 use super::wished::hidden;
 
 /// What an id, or a name, in a body is to be.
@@ -37,6 +39,8 @@ pub enum Named {
     Model(Box<str>),
     /// Anybody of the workspace who was not removed.
     Principal(PrincipalId),
+    /// What something is to be called, where nothing else of its kind bears the name.
+    New(NewName),
     /// A policy profile.
     Profile(ProfileId),
     /// A provider, by its name.
@@ -79,6 +83,7 @@ pub(in crate::rules) fn fault(
             let found = scope.get::<Principal>(*id)?.filter(|it| it.workspace == workspace && it.signs_in());
             found.is_none().then_some("names no member of this workspace")
         }
+        Named::New(name) => taken::taken(scope, workspace, name)?,
         Named::Principal(id) => principal(scope, workspace, *id)?,
         Named::Sponsor(id) => match principal(scope, workspace, *id)? {
             None => {
@@ -130,6 +135,7 @@ fn rows(workspace: WorkspaceId, named: &Named) -> Vec<Key> {
         Named::Model(_) | Named::Profile(_) | Named::Provider(_) | Named::TaskClass(_) | Named::Upstream(_) => {
             vec![Routing::key(workspace)]
         }
+        Named::New(name) => taken::rows(workspace, name),
         Named::Target(_, Target::Budget(id)) => vec![Budget::key(*id)],
         Named::Target(_, Target::Mandate(id)) => vec![Mandate::key(MandateVersionId { mandate: *id, version: 1 })],
         Named::Team(id) => vec![Team::key(*id)],
@@ -155,6 +161,7 @@ fn unrouted(routing: &Routing, named: &Named) -> Option<&'static str> {
         | Named::Agent(_)
         | Named::Decider(_)
         | Named::Member(_)
+        | Named::New(_)
         | Named::Principal(_)
         | Named::Sponsor(_)
         | Named::Target(..)

@@ -6,15 +6,15 @@ use std::sync::Arc;
 use super::by::{By, entitled};
 use super::mandates::told;
 use super::settings::differing;
+use super::taken::{self, is_template};
 use crate::refusal::{FieldError, Refusal};
 use crate::state::evidence::{Fact, Subject};
-use crate::state::gate::{Template, Terms, WorkspaceTemplate};
+use crate::state::gate::{Terms, WorkspaceTemplate};
 use crate::state::people::{Right, Workspace};
 use crate::turn::{Halt, Scope};
 use crate::value::canonical::Object;
 use crate::value::id::WorkspaceId;
 use crate::value::json::Json;
-use crate::value::likeness::told_by;
 use crate::value::text::{Label, NO_DOTS, is_dots};
 
 /// Adds a template, or changes what one says.
@@ -44,13 +44,18 @@ pub fn keep_template(scope: &mut Scope<'_>, asked: &KeepTemplate) -> Result<Arc<
     if asked.is_there && before.is_none() {
         return Err(Refusal::not_found().into());
     }
-    if !asked.is_there && (before.is_some() || Template::find(&told_by(asked.name.as_str())).is_some()) {
-        return Err(Refusal::invalid_field("name", "is the name of another template").into());
-    }
-    if !asked.is_there && is_dots(asked.name.as_str()) {
-        return Err(Refusal::invalid_field("name", NO_DOTS).into());
-    }
     let terms = asked.terms.clone().in_currency(workspace.settings.currency);
+    let misnamed = match (asked.is_there, is_template(scope, asked.workspace, &asked.name)?) {
+        (true, _) => None,
+        (false, true) => Some(taken::TEMPLATE),
+        (false, false) => is_dots(asked.name.as_str()).then_some(NO_DOTS),
+    };
+    if let Some(clause) = misnamed {
+        let faults = terms.faults(scope.now()).into_iter().map(|it| it.within("mandate"));
+        return Err(
+            Refusal::invalid_request([FieldError::new("name", clause)].into_iter().chain(faults).collect()).into()
+        );
+    }
     // What changes nothing is no fault, though it could not be said anew: its time may be up.
     if let Some(same) = before.as_ref().filter(|it| it.terms == terms) {
         return Ok(Arc::clone(same));

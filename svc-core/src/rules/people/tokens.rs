@@ -5,6 +5,7 @@ use std::sync::Arc;
 use ipnet::IpNet;
 
 use super::by::{By, entitled};
+use super::taken;
 use crate::refusal::{FieldError, Refusal};
 use crate::state::evidence::{Fact, Subject};
 use crate::state::people::{
@@ -50,7 +51,7 @@ pub fn create_token(scope: &mut Scope<'_>, asked: &CreateToken) -> Result<Arc<Se
     let now = scope.now();
     let mut faults = faults(asked);
     if is_taken(scope, asked.workspace, &asked.name, now)? {
-        faults.push(FieldError::new("name", "is the name of another token in force"));
+        faults.push(FieldError::new("name", taken::TOKEN));
     }
     if !faults.is_empty() {
         return Err(Refusal::invalid_request(faults).into());
@@ -92,7 +93,12 @@ pub fn create_token(scope: &mut Scope<'_>, asked: &CreateToken) -> Result<Arc<Se
 }
 
 /// Whether a token in force has this name, or one that looks like it.
-fn is_taken(scope: &mut Scope<'_>, workspace: WorkspaceId, name: &Label, now: Timestamp) -> Result<bool, Halt> {
+pub(super) fn is_taken(
+    scope: &mut Scope<'_>,
+    workspace: WorkspaceId,
+    name: &Label,
+    now: Timestamp,
+) -> Result<bool, Halt> {
     let mut is_taken = false;
     // Each is looked at, as the row of the new token's name must have been.
     for id in TokenName::ids_of(workspace, name) {

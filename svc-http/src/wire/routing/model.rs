@@ -43,7 +43,12 @@ const SETTABLE: [&str; 11] = [
 ];
 
 /// What a wish for a model names.
-pub const IDS: &[(&str, Names)] = &[("upstreamId", Names::Upstream), ("quality.{}", Names::CalledByClass)];
+pub const IDS: &[(&str, Names)] = &[
+    ("upstreamId", Names::Upstream),
+    ("id", Names::NewModel),
+    ("aliases", Names::NewAliases),
+    ("quality.{}", Names::CalledByClass),
+];
 /// What a change of a model names.
 pub const CHANGED_IDS: &[(&str, Names)] = &[("quality.{}", Names::CalledByClass)];
 

@@ -33,8 +33,15 @@ const LIMITS: [&str; 10] = [
     "objective",
 ];
 
-/// What a class or a profile names.
-pub const IDS: &[(&str, Names)] = &[("models.[]", Names::Model), ("providers.[]", Names::Provider)];
+/// What a class that is changed names.
+pub const IDS: &[(&str, Names)] = &[MODELS, PROVIDERS];
+/// What a class that is made names.
+pub const CLASS_IDS: &[(&str, Names)] = &[("id", Names::NewClass), MODELS, PROVIDERS];
+/// What a profile names.
+pub const PROFILE_IDS: &[(&str, Names)] = &[("name", Names::NewProfile), MODELS, PROVIDERS];
+
+const MODELS: (&str, Names) = ("models.[]", Names::Model);
+const PROVIDERS: (&str, Names) = ("providers.[]", Names::Provider);
 
 /// Reads a class that is to be made: its id and what is set.
 ///

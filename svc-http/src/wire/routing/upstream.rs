@@ -13,6 +13,7 @@ use svc_core::value::json::Json;
 use svc_core::value::secret::Secret;
 use svc_core::value::text::{UpstreamName, UrlText};
 
+use super::super::named::Names;
 use super::super::{Fields, parse, parse_or_empty, text, truth};
 use super::{law, put, within};
 use crate::secrets::hint;
@@ -68,6 +69,9 @@ pub enum Credential {
     /// What is shown of the stored one: its last characters.
     Shown(Box<str>),
 }
+
+/// What a provider names.
+pub const IDS: &[(&str, Names)] = &[("name", Names::NewUpstream)];
 
 /// Reads a provider that is to be made (`is_new`) or changed. `judge` is the outbound guard.
 ///

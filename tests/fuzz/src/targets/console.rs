@@ -1,12 +1,15 @@
 //! Bodies of models and their routes, and of what a workspace is set to and connected with.
 
+use svc_core::rules::people::taken::NewName;
 use svc_core::state::edge::IntegrationKind;
 use svc_core::state::edge::outbound::{Outbound, Private};
+use svc_core::value::Id as _;
+use svc_core::value::id::UpstreamId;
 use svc_core::value::json::Json;
 use svc_http::wire::integration::{self, Guards};
-use svc_http::wire::named::named;
+use svc_http::wire::named::{aliases_of, named};
 use svc_http::wire::routing::{self, model, policy, preview, upstream};
-use svc_http::wire::{self, callback, mcp_server, settings};
+use svc_http::wire::{self, callback, mandate, mcp_server, settings};
 
 use super::bodies::{self, Body, leads, told};
 
@@ -177,8 +180,14 @@ pub fn workspace(data: &[u8]) {
     bodies::hold(WORKSPACE, data);
     let Some(body) = data.get(1..) else { return };
     let Ok(json) = Json::parse(body) else { return };
-    for (path, _) in named(&json, integration::new_ids(body)) {
+    let routed = [model::IDS, policy::CLASS_IDS, policy::PROFILE_IDS, upstream::IDS].concat();
+    let others = [mandate::TEMPLATE_IDS, mcp_server::IDS, integration::new_ids(body)].concat();
+    for (path, _) in named(&json, &[routed, others].concat()) {
         assert!(leads(&json, &path), "{path}");
+    }
+    if let Some(NewName::Aliases { names, own, .. }) = aliases_of(&json, UpstreamId::from_bits(1), None) {
+        let sent = json.get("aliases").and_then(Json::as_list).unwrap_or_default();
+        assert!(names.len() <= sent.len() && own.is_none(), "each is one that was sent");
     }
 }
 

@@ -135,7 +135,7 @@ pub fn people(data: &[u8]) {
     bodies::hold(PEOPLE, data);
     let Some(json) = data.get(1..).and_then(|it| Json::parse(it).ok()) else { return };
     let scope = budget::scope_of(&json).map(|_| "scope".to_owned());
-    let ids = [agent::IDS, key::IDS, member::IDS, member::TEAM_IDS, budget::IDS].concat();
+    let ids = [agent::IDS, key::IDS, member::IDS, member::TEAM_IDS, budget::IDS, token::IDS].concat();
     let applied = application::named(data.get(1..).unwrap_or_default(), someone());
     for path in named(&json, &ids).into_iter().chain(applied).map(|(path, _)| path).chain(scope) {
         let top = path.split('.').next().unwrap_or_default();
