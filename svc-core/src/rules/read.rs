@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::refusal::Refusal;
+use crate::rules::gate::asked::as_it_counts;
 use crate::rules::gate::hold::{Held, held_by};
 use crate::rules::gate::{Caller, caller_agent};
 use crate::rules::people::by::{By, entitled, reaches};
@@ -147,7 +148,10 @@ pub(in crate::rules) fn view_of(
     workspace: &Workspace,
 ) -> Result<View, Halt> {
     let approval = match action.approval {
-        Some(id) => Some(scope.get::<Approval>(id)?.ok_or_else(Refusal::internal)?),
+        Some(id) => {
+            let stored = scope.get::<Approval>(id)?.ok_or_else(Refusal::internal)?;
+            Some(as_it_counts(scope, stored)?)
+        }
         None => None,
     };
     let payment = action.payment.as_ref().map(|it| (it.currency, it.amount));

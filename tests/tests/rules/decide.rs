@@ -466,9 +466,19 @@ fn a_yes_of_one_who_left_counts_no_more() {
     let (mut world, _, owner, asked) = two_persons(0);
     let admin = world.person(Role::Admin);
     world.approve(&admin, asked);
+    let given = |world: &mut World| {
+        let (workspace, by, approval) = (world.workspace(), By::Program, world.row::<Action>(asked).approval.unwrap());
+        let question = world.engine().read(|scope| get_approval(scope, &by, workspace, approval)).unwrap();
+        let shown = question.action.unwrap().approval.unwrap();
+        assert_eq!(shown.approvals, question.approval.approvals, "the agent is told of the same");
+        question.approval.approvals.len()
+    };
+    assert_eq!(given(&mut world), 1);
     world.edit::<Principal>(admin.principal, |it| it.member.as_mut().unwrap().role = Role::Auditor);
+    assert_eq!(given(&mut world), 0, "nobody is told of a yes that is none");
     let first = world.approve(&owner, asked);
     assert_eq!((first.stands, first.approval.approvals.len()), (Stands::Waiting, 1));
+    assert_eq!(given(&mut world), 1);
     world.audit();
 }
 

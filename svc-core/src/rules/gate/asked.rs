@@ -354,6 +354,7 @@ impl Who<'_> {
 /// # Errors
 /// `internal` where a row that it names is not there.
 pub fn question_for(scope: &mut Scope<'_>, who: Who<'_>, approval: Arc<Approval>) -> Result<Question, Halt> {
+    let approval = as_it_counts(scope, approval)?;
     let action = match approval.asked_action() {
         Some(asked) => {
             scope.want(&[Action::key(asked.action), Agent::key(asked.agent)])?;
@@ -475,6 +476,23 @@ pub(super) fn decides(role: Role, principal: PrincipalId, agent: &Agent) -> bool
 pub fn may_decide(principal: &Principal, agent: &Agent) -> bool {
     let active = principal.membership().filter(|it| it.state == MemberState::Active);
     active.is_some_and(|it| decides(it.role, principal.id, agent))
+}
+
+/// An approval with those words alone that count, while it waits: a yes whose giver may not decide any more is none, whoever reads it.
+///
+/// # Errors
+/// [`Halt::Load`], or `internal` where a row is not there.
+pub(in crate::rules) fn as_it_counts(scope: &mut Scope<'_>, approval: Arc<Approval>) -> Result<Arc<Approval>, Halt> {
+    if !approval.is_waiting() || approval.approvals.is_empty() {
+        return Ok(approval);
+    }
+    let approvals = match &approval.subject {
+        ApprovalSubject::Action(asked) => standing_consents(scope, &approval, asked)?,
+        ApprovalSubject::HoldLift(_) | ApprovalSubject::Owner(_) => owners_consents(scope, &approval)?,
+        // The first yes decides these.
+        ApprovalSubject::Freeze(_) | ApprovalSubject::Budget(_) => return Ok(approval),
+    };
+    Ok(Arc::new(Approval { approvals, ..Approval::clone(&approval) }))
 }
 
 /// The consents of those who may decide now: who has left the workspace, was shut out where they sign in, or lost the role, agrees to
