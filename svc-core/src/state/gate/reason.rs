@@ -252,13 +252,7 @@ impl Reason {
             Code::ProvenanceUndeclared => "the agent did not say where this came from".into(),
             Code::SessionConflict => "this session belongs to another agent".into(),
             Code::SettledAfterConsumption => "settled as not done although the receipt was used".into(),
-            Code::SplitPayments => format!(
-                "payments to `{}` within 24 hours together reach {}, above {}",
-                about(),
-                // The sum that is judged: this payment is in it.
-                self.amount(self.used),
-                bound()
-            ),
+            Code::SplitPayments => self.split(),
             Code::TierRestricted => "this agent's tier asks a person about everything".into(),
             Code::ToolDenied => format!("`{}` is on a deny list", about()),
             Code::ToolNotAllowed => format!("the mandate does not let `{}` be called", about()),
@@ -280,6 +274,15 @@ impl Reason {
         }
     }
 
+    /// What goes to one payee. Whoever may not read who that is, is told of the sum all the same.
+    fn split(&self) -> String {
+        let payee = self.field.as_deref().map(|it| format!("`{}`", it.replace('`', "'")));
+        // The sum that is judged: this payment is in it.
+        let (sum, bound) = (self.amount(self.used), self.amount(self.limit));
+        let payee = payee.as_deref().unwrap_or("this merchant");
+        format!("payments to {payee} within 24 hours together reach {sum}, above {bound}")
+    }
+
     fn amount(&self, value: Option<i64>) -> String {
         let value = value.unwrap_or(0);
         self.currency.map_or_else(|| value.to_string(), |it| it.amount(value).to_string())
@@ -292,9 +295,11 @@ const fn unnamed(code: Code) -> Option<&'static str> {
         Code::FieldNotAllowed => {
             Some("the mandate lets only fields that it names be shared, and the action names none, or others")
         }
+        Code::MerchantDenied => Some("the merchant is on a deny list"),
         Code::MerchantNotAllowed => {
             Some("the mandate lets only merchants that it names be paid, and the action names none, or another")
         }
+        Code::ToolDenied => Some("the tool is on a deny list"),
         Code::ToolNotAllowed => Some("the mandate lets only tools that it names be called, and the action names none"),
         _ => None,
     }
@@ -323,6 +328,12 @@ mod tests {
         for code in [Code::FieldNotAllowed, Code::MerchantNotAllowed, Code::ToolNotAllowed] {
             let message = Reason::new(code, Effect::Ask).message();
             assert!(message.contains("names none") && !message.contains('`'), "{message}");
+        }
+        for code in [Code::MerchantDenied, Code::ToolDenied, Code::SplitPayments] {
+            let message = Reason::new(code, Effect::Ask).message();
+            assert!(
+                !message.contains('`') && message.contains(" is on a deny list") != message.contains("this merchant")
+            );
         }
     }
 
