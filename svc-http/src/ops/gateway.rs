@@ -238,10 +238,8 @@ fn dry(admitted: &Admitted, mut preview: Value, formless: &[(UpstreamId, ModelNa
 /// Counts a request's tokens where its provider counts, else estimates them and says so; what the provider says is wrong with the
 /// request is passed on.
 async fn count(service: &GateService, key: &CallKey, call: &Call) -> Result<Answer, Refusal> {
-    let read = asked::headers(Dialect::Messages, &call.headers)
-        .and_then(|it| Ok((it, Arc::new(Body::read_count(&call.body)?))));
-    let (asked, body) = match read {
-        Ok(read) => read,
+    let (asked, body) = match asked::read_with(Dialect::Messages, &call.headers, Body::read_count(&call.body)) {
+        Ok((asked, body)) => (asked, Arc::new(body)),
         Err(fault) => return Err(service.fault_of(key, GatewayOp::CountTokens, fault).await),
     };
     let mut setting = service.data_loss.of(key.binding.workspace);

@@ -155,8 +155,9 @@ async fn token(service: &GateService, call: &Call) -> Result<Answer, Refusal> {
     let grant = match form.need("grant_type")? {
         "authorization_code" => {
             // What cannot be a verifier is a wrong one: no challenge follows from it, and the attempt uses the code up.
-            let challenge = oauth::challenge_of(form.need("code_verifier")?).unwrap_or_default().into();
-            let (code, redirect) = (Digest::of(form.need("code")?), form.need("redirect_uri")?.into());
+            let [verifier, code, redirect] = form.need_all(["code_verifier", "code", "redirect_uri"])?;
+            let challenge = oauth::challenge_of(verifier).unwrap_or_default().into();
+            let (code, redirect) = (Digest::of(code), redirect.into());
             service.run(ExchangeCode { client, code, redirect, challenge, new: pair.kept() }).await?
         }
         "refresh_token" => {

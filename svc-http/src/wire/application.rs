@@ -77,12 +77,16 @@ pub fn read(body: &[u8], known: &Known<'_>) -> Result<NewApplication, Refusal> {
         Some(Kind::Role) if fields.raw("target").is_none() => Some(Target::Member(known.asker)),
         Some(Kind::Agent) => fields.optional("target", |it| target(Kind::Agent, text(it)?)),
         Some(kind) => fields.required("target", |it| target(kind, text(it)?)),
-        None => None,
+        // Of no kind it is known what it may be about: an id it is anyway.
+        None => fields.optional("target", |it| text(it).map(drop)).and(None),
     };
     if fields.raw("change").is_none() {
         fields.note(FieldError::missing(fields.path("change")));
     }
-    let change = kind.and_then(|kind| fields.nested("change", |it| change(it, kind, target, known)));
+    let change = match kind {
+        Some(kind) => fields.nested("change", |it| change(it, kind, target, known)),
+        None => fields.nested("change", |_| None),
+    };
     let faults = fields.into_all_faults();
     match (change, reason) {
         (Some(change), Some(reason)) if faults.is_empty() => Ok(NewApplication { change, reason }),

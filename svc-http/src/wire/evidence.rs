@@ -93,7 +93,13 @@ pub fn wanted(mut query: Query, workspace: WorkspaceId, zone: &Zone, now: Timest
     if from.zip(to).is_some_and(|(from, to)| to < from) {
         query.fault("to", "must not be before `from`");
     }
-    let next = query.raw("cursor").map(|it| Wanted::next(workspace, it)).transpose()?;
+    let next = match query.raw("cursor").map(|it| Wanted::next(workspace, it)).transpose() {
+        Ok(next) => next,
+        Err(refusal) => {
+            let faults = refusal.errors().to_vec();
+            return Err(query.finish().map_or_else(|it| it.and(faults), |()| refusal));
+        }
+    };
     if let Some(next) = next {
         // A cursor carries the whole question: what is said beside it must not seem to count. Clients that send their parameters along
         // with every cursor say again where the first bundle began, which is behind them.

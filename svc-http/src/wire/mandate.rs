@@ -170,13 +170,14 @@ fn limits(fields: &mut Fields<'_>) -> LimitsChange {
         per_action: set(fields, "perAction", integer),
         per_period: both(object(fields, "perPeriod", |it| {
             it.only(&["amount", "period"]);
-            let (amount, period) = (it.required("amount", integer), it.required("period", period));
+            let (amount, period) = (it.required("amount", above_zero), it.required("period", period));
             Some(PerPeriod { amount: amount?, period: period? })
         })),
         count: both(object(fields, "count", |it| {
             it.only(&["max", "period"]);
             let max = it.required("max", |it| {
-                u32::try_from(integer(it)?).map_err(|_| Invalid::new("must be between 1 and 4294967295"))
+                let max = u32::try_from(integer(it)?).ok().filter(|it| *it > 0);
+                max.ok_or_else(|| Invalid::new("must be between 1 and 4294967295"))
             });
             let period = it.required("period", period);
             Some(Count { max: max?, period: period? })
@@ -185,6 +186,14 @@ fn limits(fields: &mut Fields<'_>) -> LimitsChange {
         on_limit: or_default(fields, "onLimit", |it| {
             OnLimit::parse(text(it)?).ok_or_else(|| Invalid::new("must be `deny` or `ask`"))
         }),
+    }
+}
+
+/// An amount that is judged by itself: what stands beside it may be at fault as well.
+fn above_zero(value: &Json) -> Result<i64, Invalid> {
+    match integer(value)? {
+        amount @ 1.. => Ok(amount),
+        _ => Err(Invalid::new("must be a whole number of minor units above zero")),
     }
 }
 

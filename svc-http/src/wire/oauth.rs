@@ -9,6 +9,7 @@ use sha2::{Digest as _, Sha256};
 use svc_core::refusal::{Kind, Refusal};
 use svc_core::rules::connect::authenticate::ClientShown;
 use svc_core::state::connect::{ClientAuth, OAuthClient, REDIRECTS_MAX, Redirect};
+use svc_core::value::Invalid;
 use svc_core::value::digest::Digest;
 use svc_core::value::json::Json;
 use svc_core::value::secret::Secret;
@@ -96,7 +97,20 @@ impl Form {
     /// # Errors
     /// `invalid_request`.
     pub fn need(&self, name: &'static str) -> Result<&str, Refusal> {
-        self.get(name).ok_or_else(|| Refusal::oauth(Kind::InvalidRequest, format!("{name} is required")))
+        self.need_all([name]).map(|[it]| it)
+    }
+
+    /// Members that all have to be there.
+    ///
+    /// # Errors
+    /// `invalid_request` with each that is not.
+    pub fn need_all<const N: usize>(&self, names: [&'static str; N]) -> Result<[&str; N], Refusal> {
+        let lacking = names.into_iter().filter(|it| self.get(it).is_none());
+        let lacking: Vec<String> = lacking.map(|it| format!("{it} is required")).collect();
+        if lacking.is_empty() {
+            return Ok(names.map(|it| self.get(it).unwrap_or_default()));
+        }
+        Err(Refusal::oauth(Kind::InvalidRequest, lacking.join("; ")))
     }
 
     /// Who the client is, by `authorization: Basic` or by the form.
@@ -230,13 +244,14 @@ pub fn registration(body: &[u8], named: &[Box<str>]) -> Result<Registration, Ref
     }
     let member = |name: &str| json.get(name).filter(|it| !it.is_null());
     let redirects = redirects(member("redirect_uris"), named)?;
+    let mut faults = Vec::new();
     let auth = match member("token_endpoint_auth_method").map(Json::as_str) {
-        None => ClientAuth::None,
-        Some(word) => ClientAuth::ALL
-            .into_iter()
-            .find(|it| word == Some(it.as_str()))
-            .ok_or_else(|| bad("token_endpoint_auth_method must be none, client_secret_post or client_secret_basic"))?,
+        None => Some(ClientAuth::None),
+        Some(word) => ClientAuth::ALL.into_iter().find(|it| word == Some(it.as_str())),
     };
+    if auth.is_none() {
+        faults.push("token_endpoint_auth_method must be none, client_secret_post or client_secret_basic");
+    }
     let holds = |name: &str, word: &str| match member(name) {
         None => true,
         Some(list) => list.as_list().is_some_and(|it| {
@@ -244,14 +259,17 @@ pub fn registration(body: &[u8], named: &[Box<str>]) -> Result<Registration, Ref
         }),
     };
     if !holds("grant_types", "authorization_code") || !holds("response_types", "code") {
-        return Err(bad("grant_types must be strings with authorization_code, and response_types with code"));
+        faults.push("grant_types must be strings with authorization_code, and response_types with code");
     }
     let host = redirects.first().map(|it| it.host().to_owned()).unwrap_or_default();
     let name = match member("client_name") {
         None => Label::parse(&host),
         Some(name) => Label::parse(name.as_str().unwrap_or_default()),
     };
-    let name = name.map_err(|_| bad("client_name must be 1 to 100 characters without control characters"))?;
+    if name.is_err() {
+        faults.push("client_name must be 1 to 100 characters without control characters");
+    }
+    let (Some(auth), Ok(name), true) = (auth, name, faults.is_empty()) else { return Err(bad(&faults.join("; "))) };
     let text = |name: &str| member(name).and_then(Json::as_str).map(|it| (name.to_owned(), json!(it)));
     let mut echoed: Map<String, Value> = ECHOED.into_iter().filter_map(text).collect();
     // One that is not of its form is not registered, as if it had not been understood: no client is turned away for it.
@@ -284,15 +302,16 @@ fn redirects(sent: Option<&Json>, named: &[Box<str>]) -> Result<Vec<Redirect>, R
     let bad = |why: String| Refusal::oauth(Kind::InvalidRedirectUri, why);
     let list = sent.and_then(Json::as_list).filter(|it| (1..=REDIRECTS_MAX).contains(&it.len()));
     let list = list.ok_or_else(|| bad(format!("redirect_uris must hold 1 to {REDIRECTS_MAX} URIs")))?;
-    let mut read = Vec::with_capacity(list.len());
+    let (mut read, mut faults) = (Vec::with_capacity(list.len()), Vec::new());
     for (place, item) in list.iter().enumerate() {
-        let text = item.as_str().ok_or_else(|| bad(format!("redirect_uris.{place} must be a string")))?;
-        let redirect = Redirect::parse(text, named).map_err(|why| bad(format!("redirect_uris.{place} {why}")))?;
-        if !read.contains(&redirect) {
-            read.push(redirect);
+        let text = item.as_str().ok_or_else(|| Invalid::new("must be a string"));
+        match text.and_then(|it| Redirect::parse(it, named)) {
+            Err(why) => faults.push(format!("redirect_uris.{place} {why}")),
+            Ok(redirect) if read.contains(&redirect) => {}
+            Ok(redirect) => read.push(redirect),
         }
     }
-    Ok(read)
+    if faults.is_empty() { Ok(read) } else { Err(bad(faults.join("; "))) }
 }
 
 /// A client, however it is known.

@@ -294,7 +294,7 @@ async fn a_mandate_names_every_fault() {
     let agent = text(&desk.agent(&json!({})).await["id"]).to_owned();
     let past = desk.site.now().minus(Span::hours(1)).to_string();
     let body = json!({ "name": "\u{1}", "actions": ["payment", "*"], "limits": { "currency": "XXX", "perAction": 10, "askAbove": 20,
-        "perPeriod": { "amount": -1, "period": "fortnight" }, "count": { "max": 0, "period": "day" }, "onLimit": "maybe", "daily": 1 },
+        "perPeriod": { "amount": -1, "period": "fortnight" }, "count": { "max": 0, "period": "decade" }, "onLimit": "maybe", "daily": 1 },
         "merchants": { "allow": ["*.com"], "deny": [] }, "fields": { "allow": [] }, "tools": { "allow": [""], "only": [] },
         "duplicates": "never", "expiresAt": past, "state": "active", "id": "mnd_1" });
     let refused = desk.ask("POST", &format!("agents/{agent}/mandates"), body).await;
@@ -305,8 +305,10 @@ async fn a_mandate_names_every_fault() {
         "actions.1",
         "limits.currency",
         "limits.askAbove",
+        "limits.perPeriod.amount",
         "limits.perPeriod.period",
         "limits.count.max",
+        "limits.count.period",
         "limits.onLimit",
         "limits.daily",
         "merchants.allow.0",

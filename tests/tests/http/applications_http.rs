@@ -206,6 +206,7 @@ async fn faults_of_the_change_are_named_under_its_path() {
             vec!["target", "change.role"],
         ),
         (json!({ "kind": "budget", "change": {}, "reason": "r" }), vec!["kind"]),
+        (json!({ "kind": "budget", "change": 5, "target": 5, "reason": "r" }), vec!["kind", "target", "change"]),
         (
             json!({ "kind": "agent", "target": agent, "change": { "name": "", "more": 1 }, "reason": "r" }),
             vec!["target", "change.more", "change.name", "change.principalEmail"],

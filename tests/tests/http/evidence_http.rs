@@ -165,6 +165,7 @@ async fn what_is_asked_wrongly_is_named() {
         ("cursor=1.-.-.2", vec!["cursor"]),
         ("cursor=1.-.-.0.02", vec!["cursor"]),
         ("cursor=x", vec!["cursor"]),
+        ("cursor=x&from=y&more=1", vec!["cursor", "from", "more"]),
     ] {
         let mut named = ask(&mut client, &format!("/v1/evidence?{query}"), &key).await.fields();
         named.sort();

@@ -423,6 +423,9 @@ async fn every_misuse_of_a_code_is_refused() {
         let got = exchange(&mut scene.client, &scene.id, &code, &[]).await;
         assert_eq!(flat(&got), refused(400, "invalid_grant"), "used up by {id}");
     }
+    let none = exchange(&mut scene.client, &scene.id, "", &[("code_verifier", ""), ("redirect_uri", "")]).await;
+    let told = "code_verifier is required; code is required; redirect_uri is required";
+    assert_eq!(none.json()["error_description"], told);
     let code = scene.code().await;
     for (name, value, status, word) in [
         ("code_verifier", "", 400, "invalid_request"),

@@ -34,6 +34,30 @@ async fn a_scheme_is_admitted_by_the_setting_that_the_refusal_names() {
     site.stop().await;
 }
 
+/// What is wrong with a registration is told at once, as far as one type of error goes.
+#[tokio::test]
+async fn a_registration_is_told_all_that_is_wrong() {
+    let site = Site::start().await;
+    let mut client = site.client().await;
+    let redirects = json!({ "redirect_uris": ["http://app.example/", 5, "https://app.example/#f"] });
+    let rest = json!({
+        "redirect_uris": ["https://app.example/"],
+        "client_name": 5,
+        "grant_types": ["x"],
+        "token_endpoint_auth_method": 5,
+    });
+    for (body, word, named) in [
+        (redirects, "invalid_redirect_uri", ["redirect_uris.0 ", "redirect_uris.1 ", "redirect_uris.2 "]),
+        (rest, "invalid_client_metadata", ["client_name ", "grant_types ", "token_endpoint_auth_method "]),
+    ] {
+        let got = register(&mut client, &body).await;
+        assert_eq!(flat(&got), refused(400, word));
+        let told = got.json()["error_description"].as_str().unwrap().to_owned();
+        assert!(named.iter().all(|it| told.contains(it)), "{told}");
+    }
+    site.stop().await;
+}
+
 /// What a client says of itself is told back where it is of its form (RFC 7591 part 3.2.1); what is not is left out, and turns no
 /// client away.
 #[tokio::test]

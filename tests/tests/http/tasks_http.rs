@@ -239,6 +239,11 @@ async fn tokens_are_counted_or_estimated() {
     let got = desk.send(path, &[], body.to_string().as_bytes()).await;
     assert!(got.ok()["input_tokens"].as_u64().unwrap() > 0 && got.header("x-svc-advisory").is_none(), "{got:?}");
     assert_eq!(desk.mock.heard().last().unwrap().path, "/v1/messages/count_tokens");
+    let wrong = desk.send(path, &[("x-svc-objective", "odd")], br#"{"model":5,"messages":5}"#).await;
+    assert_eq!(
+        (wrong.status, wrong.fields()),
+        (400, ["messages", "model", "x-svc-objective"].map(str::to_owned).to_vec())
+    );
     body["model"] = json!("chat/large-1");
     let before = desk.mock.counts().requests;
     let got = desk.send(path, &[], body.to_string().as_bytes()).await;

@@ -30,7 +30,16 @@ pub(super) struct Asked {
 
 /// Reads headers and body, and tells every fault of both.
 pub(super) fn read(dialect: Dialect, headers: &HeaderMap, body: &[u8]) -> Result<(Asked, Body), Refusal> {
-    match (self::headers(dialect, headers), Body::read(dialect, body)) {
+    read_with(dialect, headers, Body::read(dialect, body))
+}
+
+/// The same beside a body that was read in a way of its own.
+pub(super) fn read_with(
+    dialect: Dialect,
+    headers: &HeaderMap,
+    body: Result<Body, Refusal>,
+) -> Result<(Asked, Body), Refusal> {
+    match (self::headers(dialect, headers), body) {
         (Ok(asked), Ok(body)) => Ok((asked, body)),
         (Err(mine), Err(theirs)) if !theirs.errors().is_empty() => {
             Err(Refusal::invalid_request(mine.errors().iter().chain(theirs.errors()).cloned().collect()))
