@@ -133,10 +133,12 @@ impl Router {
         let head = method == Method::HEAD;
         let wanted = if head { &Method::GET } else { method };
         let Some(route) = found.value.routes.iter().find(|it| it.method == *wanted) else {
-            return Err(Box::new(Unmatched {
-                refusal: Refusal::method_not_allowed(),
-                allow: Some(found.value.allow.clone()),
-            }));
+            // A word that is misspelt may stand where others have an id.
+            let is_word = found.params.iter().any(|(_, value)| !value.contains('_'));
+            let meant = is_word.then(|| nearest(method, path)).flatten();
+            let meant = meant.filter(|it| it.split_once(' ').is_some_and(|it| it.0 == wanted.as_str()));
+            let refusal = meant.map_or_else(Refusal::method_not_allowed, |it| Refusal::method_not_allowed_there(&it));
+            return Err(Box::new(Unmatched { refusal, allow: Some(found.value.allow.clone()) }));
         };
         // A parameter is a part of `path`, so its distance from the start is its place.
         let place = |value: &str| {
@@ -316,6 +318,22 @@ mod tests {
                 (error.refusal.kind(), error.allow.unwrap().to_str().unwrap().to_owned()),
                 (Kind::MethodNotAllowed, allow.to_owned())
             );
+        }
+    }
+
+    /// A word that is misspelt is told as such though an id could stand in its place; where there is an id, or nothing like it with that
+    /// method, the methods alone are.
+    #[test]
+    fn a_misspelt_word_in_the_place_of_an_id_names_the_route() {
+        for (method, path, meant) in [
+            (Method::POST, "/v1/actions/authorise", Some("POST /v1/actions/authorize")),
+            (Method::POST, "/v1/actions/act_01K6FN0001000000000000000A", None),
+            (Method::DELETE, "/v1/actions/authorise", None),
+            (Method::OPTIONS, "/v1/actions/authorize", None),
+        ] {
+            let error = router().find(&method, path).unwrap_err();
+            assert_eq!((error.refusal.kind(), error.refusal.nearest()), (Kind::MethodNotAllowed, meant), "{path}");
+            assert_eq!(error.refusal.fix().unwrap().contains("`didYouMean`"), meant.is_some(), "{path}");
         }
     }
 

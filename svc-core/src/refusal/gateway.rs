@@ -88,6 +88,8 @@ pub struct BudgetOwner {
     pub reserved: u64,
     /// What may be spent in it, in micros.
     pub allocation: u64,
+    /// Whether the question of this period was answered with no: nobody is asked again in it.
+    pub has_declined: bool,
 }
 
 /// What the messages API begins its message with where a prompt is too long for the model; its clients look for it.
@@ -99,10 +101,10 @@ const CODE_TOO_LONG: &str = "context_length_exceeded";
 impl Refusal {
     /// 403: the agent of this key is stopped, or was removed.
     pub fn agent_stopped(agent: impl fmt::Display, hold: Option<impl fmt::Display>) -> Self {
-        Self::plain(Kind::AgentStopped).about_call(|it| it.stopped = Some("agent")).with(|it| {
-            it.agent_id = Some(agent.to_string().into());
-            it.hold = hold.map(|it| it.to_string().into());
-        })
+        Self::plain(Kind::AgentStopped)
+            .about_call(|it| it.stopped = Some("agent"))
+            .with(|it| it.agent_id = Some(agent.to_string().into()))
+            .held(hold)
     }
 
     /// 403: a hold stops every agent, and the key is not bound to one.
@@ -110,7 +112,17 @@ impl Refusal {
         let message = "every agent of this workspace is stopped";
         Self { message: Cow::Borrowed(message), ..Self::plain(Kind::AgentStopped) }
             .about_call(|it| it.stopped = Some("all"))
-            .with(|it| it.hold = hold.map(|it| it.to_string().into()))
+            .held(hold)
+    }
+
+    fn held(self, hold: Option<impl fmt::Display>) -> Self {
+        match hold {
+            Some(hold) => self.with(|it| {
+                it.hold = Some(hold.to_string().into());
+                it.fix = Some(table::FIX_HELD);
+            }),
+            None => self,
+        }
     }
 
     /// 400: the call names no class and nothing else does.

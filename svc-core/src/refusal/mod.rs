@@ -225,6 +225,12 @@ impl Refusal {
         Self::plain(Kind::MethodNotAllowed)
     }
 
+    /// The same of a path that has a word where an id belongs; `nearest` is the route with this method that was probably meant.
+    #[must_use]
+    pub fn method_not_allowed_there(nearest: &str) -> Self {
+        Self::method_not_allowed().maybe_nearest(Some(nearest)).with(|it| it.fix = Some(table::FIX_MISSPELT))
+    }
+
     /// 413: the body is over `limit_bytes`.
     #[must_use]
     pub fn body_too_large(limit_bytes: usize) -> Self {

@@ -70,6 +70,10 @@ pub(super) const FIX_LAST_OWNER: &str = "Make another member an owner first.";
 pub(super) const FIX_TOGETHER: &str = "Change several constraints together: `rejectedBy` of each of the `candidates` of `POST /v1/route/preview` tells which.";
 /// The advice where a prompt is too long for the models that could answer.
 pub(super) const FIX_TOO_LONG: &str = "Send a shorter prompt, such as one in which the conversation is summed up.";
+/// The advice where a hold stops an agent, or every agent: starting the agent is no use while it stands.
+pub(super) const FIX_HELD: &str = "Do not retry; an owner or an admin has to lift the hold that `hold` names.";
+/// The advice where a word stands where an id belongs, and another route with this method has a word like it there.
+pub(super) const FIX_MISSPELT: &str = "Send it to the route that `didYouMean` names, if that is meant; else use one of the methods in the `allow` header.";
 /// The advice where a client speaks the third of the model APIs.
 pub(super) const FIX_RESPONSES: &str = "Switch the client to chat completions (`POST /v1/chat/completions`) or messages (`POST /anthropic/v1/messages`): svc speaks these, and not the Responses API.";
 
@@ -130,9 +134,9 @@ refusals! {
     UnclassifiedRequest = 400 "unclassified_request", "no task class was sent and the key has none", fix "Send `x-svc-task-class`, bind a class to the key, or have `defaultTaskClass` set in the workspace's routing; classes are made under `/api/w/{wid}/task-classes`.";
     UnknownTaskClass = 400 "unknown_task_class", "there is no such task class", fix "Send a task class of this workspace; they are listed and made under `/api/w/{wid}/task-classes`.";
     SensitiveDataBlocked = 400 "sensitive_data_blocked", "the request holds data that this workspace does not let out", fix "Remove the findings that the message counts.";
-    ApprovalRequired = 402 "approval_required", "the budget is at its allocation", fix "Ask the budget's owner, whom the error names, to raise it.";
+    ApprovalRequired = 402 "approval_required", "the budget has reached the step from which more takes a yes", fix "Ask the budget's owner, whom the error names, to raise it.";
     /// Calls that run have brought it there.
-    ApprovalHeld = 402 "approval_required", "the budget is at its allocation with what calls that run hold of it", fix "Send the call again once others have ended; or ask the budget's owner, whom the error names, to raise it.";
+    ApprovalHeld = 402 "approval_required", "with what calls that run hold of it, the budget has reached the step from which more takes a yes", fix "Send the call again once others have ended; or ask the budget's owner, whom the error names, to raise it.";
     SeatLimitReached = 402 "seat_limit_reached", "the plan's people are used this month", fix "Move to a larger plan, or wait for the next month.";
     AgentStopped = 403 "agent_stopped", "the agent is stopped", fix "Do not retry; a person has to start it again, or to register a new one where it was removed.";
     UnknownTask = 404 "unknown_task", "there is no such task", fix "Report the task id that the model call answered.";

@@ -66,12 +66,16 @@ pub fn error_body(refusal: &Refusal, shape: Shape, request_id: &str, docs: &str)
 fn message<'a>(refusal: &'a Refusal, budget: Option<&BudgetDetail>, approval: Option<&AskedLink<'_>>) -> Cow<'a, str> {
     let Some(budget) = budget else { return Cow::Borrowed(refusal.message()) };
     let mut message = format!("{} (`{}`)", refusal.message(), budget.scope);
-    if let Some(BudgetOwner { name, email, .. }) = &budget.owner {
+    if let Some(BudgetOwner { name, email, has_declined, .. }) = &budget.owner {
         let who = name.as_ref().map_or_else(|| email.to_string(), |name| format!("{name} ({email})"));
         message.push_str("; ");
+        // What was answered with no is open to nobody any more: only the budget itself is.
+        if *has_declined {
+            message.push_str("more was asked for in this period and declined; ");
+        }
         message.push_str(&who);
         message.push_str(" can raise it");
-        if let Some(AskedLink { url, .. }) = approval {
+        if let Some(AskedLink { url, .. }) = approval.filter(|_| !has_declined) {
             message.push_str(" at ");
             message.push_str(url);
         }
@@ -372,6 +376,7 @@ mod tests {
             spent: 9,
             reserved: 0,
             allocation: 9,
+            has_declined: false,
         };
         let detail = |owner| BudgetDetail { id: "bud_1".into(), scope: "team:tm_1".into(), owner };
         let message =
@@ -379,10 +384,19 @@ mod tests {
         let asked = Refusal::budget_approval(detail(Some(owner(Some("Ana")))), Lack::Spent, "wsp_1", Some("apv_1"));
         assert_eq!(
             message(&asked),
-            "the budget is at its allocation (`team:tm_1`); Ana (ana@example.com) can raise it at https://gate.example/w/wsp_1/approvals/apv_1"
+            "the budget has reached the step from which more takes a yes (`team:tm_1`); Ana (ana@example.com) can raise it at https://gate.example/w/wsp_1/approvals/apv_1"
+        );
+        let declined = BudgetOwner { has_declined: true, ..owner(Some("Ana")) };
+        let declined = Refusal::budget_approval(detail(Some(declined)), Lack::Spent, "wsp_1", Some("apv_1"));
+        assert_eq!(
+            message(&declined),
+            "the budget has reached the step from which more takes a yes (`team:tm_1`); more was asked for in this period and declined; Ana (ana@example.com) can raise it"
         );
         let dry = Refusal::budget_approval(detail(Some(owner(None))), Lack::Spent, "wsp_1", None::<&str>);
-        assert_eq!(message(&dry), "the budget is at its allocation (`team:tm_1`); ana@example.com can raise it");
+        assert_eq!(
+            message(&dry),
+            "the budget has reached the step from which more takes a yes (`team:tm_1`); ana@example.com can raise it"
+        );
         let over = Refusal::budget_exhausted(detail(None), Lack::Spent, Some(9));
         assert_eq!(message(&over), "the budget is exhausted (`team:tm_1`)");
     }

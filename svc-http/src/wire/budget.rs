@@ -167,7 +167,7 @@ fn ladder(fields: &mut Fields<'_>) -> Option<Ladder> {
     let sound = fields.each("ladder", Step::ALL.len(), |rung| {
         let place = rung.place();
         rung.only(&["at", "step"]);
-        let clause = "must be between 0 and 1000";
+        let clause = "must be a whole number between 0 and 1000";
         let at = rung.required("at", |it| integer(it).map_err(|_| Invalid::new(clause)));
         if at.is_some_and(|it| !(0..=i64::from(Ladder::AT_MAX)).contains(&it)) {
             rung.fault("at", Invalid::new(clause));

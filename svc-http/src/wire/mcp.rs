@@ -403,8 +403,9 @@ pub fn refused(refusal: &Refusal, docs: &str) -> Value {
     if !named.is_empty() {
         text.push_str(&format!("\nerrors: {}", named.join(", ")));
     }
-    if let Some(nearest) = refusal.nearest() {
-        text.push_str(&format!("\ndidYouMean: {nearest}"));
+    let members = [("didYouMean", refusal.nearest()), ("reason", refusal.reason()), ("hold", refusal.hold())];
+    for (name, value) in members.into_iter().filter_map(|(name, value)| Some((name, value?))) {
+        text.push_str(&format!("\n{name}: {value}"));
     }
     if let Some(fix) = refusal.fix() {
         text.push_str(&format!("\nfix: {fix}"));

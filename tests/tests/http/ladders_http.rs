@@ -197,9 +197,21 @@ async fn what_others_hold_of_an_allocation_is_told_from_what_is_spent() {
     let spent = desk.chat("auto").await;
     assert_eq!((spent.status, retries(&spent)), (402, [None, None]), "{spent:?}");
     assert!(
-        spent.json()["error"]["message"].as_str().unwrap().starts_with("the budget is at its allocation (`"),
+        spent.json()["error"]["message"]
+            .as_str()
+            .unwrap()
+            .starts_with("the budget has reached the step from which more takes a yes (`"),
         "{spent:?}"
     );
+    // Where a person has said no, nobody is sent to what they answered.
+    let error = spent.json()["error"].clone();
+    let (approval, url) = (error["approval"]["id"].as_str().unwrap(), error["approval"]["url"].as_str().unwrap());
+    assert!(error["message"].as_str().unwrap().ends_with(url), "{error}");
+    desk.post(&format!("approvals/{approval}/deny"), json!({})).await.ok();
+    let declined = desk.chat("auto").await.json()["error"].clone();
+    let said = declined["message"].as_str().unwrap();
+    assert!(said.contains("was asked for in this period and declined") && !said.contains(url), "{said}");
+    assert_eq!(declined["approval"]["id"], json!(approval));
 }
 
 /// The ceiling is a 429 until the period ends, with the budget's id and a record; one over all time never comes free, so it

@@ -358,6 +358,10 @@ async fn an_agent_uses_the_gate_by_mcp_alone() {
     );
     let large = given(&mut client, &key, "authorize_action", payment(10_000_000)).await;
     assert_ne!(large["decision"], "allow");
+    let early = json!({ "actionId": large["id"], "status": "completed", "amount": 1 });
+    let refused = call(&mut client, &key, "settle_action", early).await;
+    let text = refused["content"][0]["text"].as_str().unwrap();
+    assert!(text.contains("not_allowed") && text.contains("\nreason: "), "a model reads nothing else: {text}");
     let why = given(&mut client, &key, "explain_decision", json!({ "actionId": large["id"] })).await;
     assert!(!why["why"].as_array().unwrap().is_empty() && why["nextStep"].is_string(), "{why}");
     assert_eq!(why["wouldBeAllowed"]["changed"], "payment.amount", "{why}");

@@ -82,6 +82,7 @@ async fn whoever_is_stopped_calls_no_model() {
             let error = refused(&mut desk, &[], 403, "agent_stopped").await;
             let told = (&error["stopped"], &error["agentId"], &error["hold"]);
             assert_eq!(told, (&json!("all"), &Value::Null, &json!(hold)), "{error}");
+            assert!(error["fix"].as_str().unwrap().contains("lift the hold"), "starting agents is no use: {error}");
         }
         let later = desk.site.agent(&[]);
         for agent in [&frozen, &later] {

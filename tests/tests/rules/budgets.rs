@@ -8,7 +8,7 @@ use svc_core::rules::gate::decide::{Choice, DecideApproval};
 use svc_core::rules::gateway::budgets::{
     BudgetView, ChangeBudget, CreateBudget, RaiseBudget, RemoveBudget, list_budgets, read_budget,
 };
-use svc_core::rules::gateway::raising::ask_for_raise;
+use svc_core::rules::gateway::raising::{ask_for_raise, has_declined};
 use svc_core::rules::people::by::By;
 use svc_core::rules::people::by::Person;
 use svc_core::rules::people::members::RemoveMember;
@@ -292,6 +292,8 @@ fn a_refused_raise_is_not_asked_again() {
     world.advance(Span::seconds(1));
     assert_eq!(asked(&mut world, id), approval);
     assert!(matches!(world.row::<Approval>(approval).state, ApprovalState::Denied { .. }));
+    let used = world.row::<BudgetUse>(id);
+    assert!(world.engine().read(|scope| has_declined(scope, &used)).unwrap(), "whoever is refused is told so");
     assert_eq!(world.row::<BudgetUse>(id).raised, None);
 }
 

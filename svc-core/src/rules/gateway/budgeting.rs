@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::budgets::owner_now;
 use super::payer::CallKey;
-use super::raising::ask_for_raise;
+use super::raising::{ask_for_raise, has_declined};
 use crate::refusal::{BudgetDetail, BudgetOwner, Lack, Refusal};
 use crate::state::evidence::{Actor, Fact, Subject};
 use crate::state::gateway::{Admission, Budget, BudgetUse, Call, CallBudget, Mode, Payer, Step, strictest};
@@ -83,6 +83,7 @@ pub(super) fn refusal(
         spent: refusing.spent.get(),
         reserved: refusing.reserved.get(),
         allocation: refusing.allocation.get(),
+        has_declined: has_declined(scope, &on.spending)?,
     };
     let detail = BudgetDetail { owner: Some(owner), ..detail };
     if dry {

@@ -19,6 +19,16 @@ use crate::value::canonical::Object;
 use crate::value::id::{ApprovalId, PrincipalId, WorkspaceId};
 use crate::value::text::Note;
 
+/// Whether the question of this period was answered with no.
+///
+/// # Errors
+/// [`Halt::Load`] alone.
+pub fn has_declined(scope: &mut Scope<'_>, used: &BudgetUse) -> Result<bool, Halt> {
+    let Some(id) = used.asked else { return Ok(false) };
+    let last = scope.get::<Approval>(id)?;
+    Ok(last.is_some_and(|it| matches!(it.state, ApprovalState::Denied { .. })))
+}
+
 /// The question whether more may be spent in this period: the one of this period, as long as it waits or was answered with no;
 /// else a new one, which is noted in `used`. It waits as long as the workspace's approvals do, and never beyond the period.
 ///

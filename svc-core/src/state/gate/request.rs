@@ -129,12 +129,14 @@ impl DataShare {
     /// # Errors
     /// [`Invalid`] for what is neither.
     pub fn recipient_of(text: &str) -> Result<Box<str>, Invalid> {
-        if text.contains('@') {
+        let is_one = if text.contains('@') {
             Email::parse(text).map(drop)?;
+            true
         } else {
-            Domain::parse(text).map(drop)?;
-        }
-        Ok(text.trim().into())
+            Domain::parse(text).is_ok()
+        };
+        let clause = "must be a domain such as `shop.example.com`, or an e-mail address";
+        if is_one { Ok(text.trim().into()) } else { Err(Invalid::new(clause)) }
     }
 
     fn canonical(&self) -> String {
@@ -555,5 +557,25 @@ fn is_read(json: &Json, levels: usize) -> Result<(), Invalid> {
             }
             members.iter().try_for_each(|(_, it)| is_read(it, inner))
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test may panic")]
+    use super::*;
+
+    /// Whoever wrote neither form is told of both; who meant an address is told what is wrong with it.
+    #[test]
+    fn a_recipient_is_a_domain_or_an_address() {
+        for good in ["crm.example.com", "bob@acme.example"] {
+            assert_eq!(&*DataShare::recipient_of(good).unwrap(), good);
+        }
+        for neither in ["", "Acme Corp", "1.2.3.4", "https://example.com"] {
+            let told = DataShare::recipient_of(neither).unwrap_err().to_string();
+            assert!(told.contains("domain") && told.contains("e-mail address"), "{neither}: {told}");
+        }
+        let told = DataShare::recipient_of("a@b@c").unwrap_err().to_string();
+        assert!(!told.contains("domain such as"), "{told}");
     }
 }

@@ -144,7 +144,9 @@ fn name_of(name: &str, kind: Option<IntegrationKind>) -> Result<(), Invalid> {
     let is_slacks =
         name.starts_with(['U', 'W']) && name.bytes().all(|it| it.is_ascii_uppercase() || it.is_ascii_digit());
     if kind == Some(IntegrationKind::Slack) && !(is_slacks && (3..=32).contains(&name.len())) {
-        return Err(Invalid::new("is no id of somebody in Slack: `U` or `W`, capital letters and digits"));
+        return Err(Invalid::new(
+            "is no id of somebody in Slack: `U` or `W` and then capital letters and digits, 3 to 32 characters in all",
+        ));
     }
     let is_one = (1..=LINKED_NAME_MAX).contains(&name.len()) && !name.chars().any(char::is_control);
     if is_one { Ok(()) } else { Err(Invalid::new(format!("must have a name of 1 to {LINKED_NAME_MAX} bytes"))) }
