@@ -361,6 +361,9 @@ def budgets_owner(chromium, dev, cookie):
         told = " ".join(page.locator("#matter").inner_text().split())
         for words in ("USD 5.00", "Budget of the team Night shift", "Period month", "Allotted USD 25.00", "Spent USD 0.00"):
             assert words in told.replace("\u00a0", " "), (words, told)
+        # What others allot meanwhile is seen, though nothing of the question itself has changed.
+        desk.api(dev, f"budgets/{budget['id']}", {"amount": 75_000_000}, "PATCH")
+        page.locator("#matter").get_by_text("75.00").wait_for()
     desk.api(dev, f"approvals/{decision['approval']['id']}/deny", {})
 
 

@@ -162,7 +162,7 @@ def budget_changes(chromium, dev, cookie, budget):
         dialog = opened(page, "Raise this budget?")
         dialog.get_by_label("To, in all (USD)").fill("0.0005")
         dialog.get_by_role("button", name="Raise it").click()
-        field(dialog, "To, in all (USD)").get_by_text("Must be above the present allocation").wait_for()
+        field(dialog, "To, in all (USD)").get_by_text("Must be above what is allotted now, USD").wait_for()
         dialog.get_by_label("To, in all (USD)").fill("5")
         dialog.get_by_role("button", name="Raise it").click()
         page.get_by_text("Raised for this period").wait_for()

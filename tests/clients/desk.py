@@ -99,7 +99,7 @@ def api(dev, path, body=None, method=None):
     url = f"{dev['baseUrl']}/api/w/{dev['workspaceId']}/{path}"
     status, _, text = person.browse(url, data, person.sign_in(dev), headers, method)
     assert 200 <= status < 300, (path, status, text)
-    return json.loads(text)
+    return json.loads(text) if text else None
 
 
 def asker(dev):

@@ -198,7 +198,8 @@ function Workspace({ me, workspace, was, now, address, go, look }) {
     return () => document.documentElement.classList.remove("says");
   }, [said]);
   const [settings, setSettings] = useState(/** @type {any} */ (null));
-  const isKillOwner = useKillOwner(wid, workspace);
+  const lacks = useRef(false);
+  const isKillOwner = useKillOwner(wid, workspace, line);
   const listen = useCallback((/** @type {any} */ hear) => {
     hearers.current.add(hear);
     return () => hearers.current.delete(hear);
@@ -206,6 +207,9 @@ function Workspace({ me, workspace, was, now, address, go, look }) {
   const read = useCallback(async () => {
     const got = await ask("GET", `api/w/${wid}/settings`);
     const isRefused = got.status === 403 || got.status === 404;
+    lacks.current = !isDone(got);
+    // What is open is closed with it; what was typed into it is kept as where a session ends.
+    if (isRefused) session.dispatchEvent(new Event("barred"));
     setSettings((/** @type {any} */ before) => (isDone(got) ? got.said : before && !isRefused ? before : { refused: got }));
   }, [wid]);
   useEffect(() => {
@@ -219,7 +223,7 @@ function Workspace({ me, workspace, was, now, address, go, look }) {
     const line = follow(wid, tell, (standing) => {
       setLine(standing);
       // A line also ends where somebody's role has changed, or what the workspace asks of sessions.
-      if (standing === "barred" || (standing === "on" && !isFirst)) void (read(), look());
+      if (standing === "barred" || (standing === "on" && (!isFirst || lacks.current))) void (read(), look());
       // What happened between the first look and the beginning of the line is looked for once, and what could not be read while
       // the line was away once it is there again.
       if (standing === "on") tell({ type: isWhole ? "on" : "reset" });
@@ -255,16 +259,21 @@ function Workspace({ me, workspace, was, now, address, go, look }) {
   <//>`;
 }
 
-/** Whether somebody whose role reads no agents may freeze some all the same; known once it was asked. @param {string} wid @param {any} workspace */
-function useKillOwner(wid, workspace) {
+/** Whether somebody whose role reads no agents may freeze some all the same; known once it was answered, so it is asked again with the line. @param {string} wid @param {any} workspace @param {string} line */
+function useKillOwner(wid, workspace, line) {
   const [is, set] = useState(/** @type {boolean | undefined} */ (undefined));
+  const told = useRef("");
   const reads = !!(REACH[workspace.role] ?? {}).ReadAgents;
   useEffect(() => {
-    if (reads) return;
+    if (reads || told.current === wid) return;
     let isHere = true;
-    ask("GET", `api/w/${wid}/agents?limit=1`).then((got) => isHere && set(isDone(got)));
+    ask("GET", `api/w/${wid}/agents?limit=1`).then((got) => {
+      if (!isHere) return;
+      if (isDone(got) || got.status === 403 || got.status === 404) told.current = wid;
+      set(isDone(got));
+    });
     return () => void (isHere = false);
-  }, [wid, reads]);
+  }, [wid, reads, line]);
   return reads ? false : is;
 }
 
@@ -273,10 +282,12 @@ function Barred({ got, again }) {
   const { workspace, wid } = usePlace();
   const isSingle = workspace.signIn.requireSso;
   const [isGone] = useState(isShownOnce);
+  const isKept = unsentHere().length > 0;
   if (got.status !== 403) return html`<${Heading} title=${workspace.name} name=${html`<${Quoted} text=${workspace.name} />`} /><${Trouble} got=${got} again=${again} />`;
   return html`<${Heading} title="This workspace does not take your session" />
     <p><${Quoted} text=${workspace.name} /> ${isSingle ? "takes only sessions of its own single sign-on." : "asks for more than you have signed in with."}</p>
     ${isSingle && html`<p><a class="button main" href=${singleAddress(wid)}>Sign in with single sign-on</a></p>`}
+    ${isKept && html`<p>What you had typed and not sent is kept in this tab, but for secrets.</p>`}
     ${isGone && html`<${Gone} />`}<${Trouble} got=${got} again=${again} />`;
 }
 

@@ -3,7 +3,7 @@ import { Badge, Button, Dialog, Empty, Field, Form, Heading, Id, Json, Kept, Pag
 import { useCallback, useEffect, useId, useState } from "./hooks.js";
 import { TIERS } from "./agents.js";
 import { Brief, noAmount } from "./budgets.js";
-import { Who, forget, useApi, useList, useRead, useRemembered, useWhole } from "./list.js";
+import { Who, forget, useApi, useList, useRead, useRemembered, useWatched, useWhole } from "./list.js";
 import { Broadens, Terms, Words, atTerms, bodyOf, isAsked } from "./mandates.js";
 import { isSame } from "./meanwhile.js";
 import { ShownOnce } from "./once.js";
@@ -24,6 +24,7 @@ export function Page({ query }) {
   const { wid, may } = usePlace();
   const state = query.state === "all" ? "all" : "waiting";
   const list = useList("applications", {}, ["approval", "agent"]);
+  useWatched(list.again);
   const [open, setOpen] = useState(/** @type {any} */ (null));
   const [came, setCame] = useState(/** @type {any} */ (null));
   const close = () => setOpen(null);

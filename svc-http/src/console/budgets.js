@@ -5,11 +5,11 @@ import { Ending } from "./ending.js";
 import { createContext } from "./preact.js";
 import { useContext, useState } from "./hooks.js";
 import { Choice } from "./filters.js";
-import { Who, useApi, useList } from "./list.js";
+import { Who, useApi, useList, useWatched } from "./list.js";
 import { Others, isSame, usePinned } from "./meanwhile.js";
 import { Named, useNames } from "./named.js";
 import { Further, toldOf, useSought } from "./seeking.js";
-import { query as asQuery, wrongFields } from "./server.js";
+import { isDone, query as asQuery, wrongFields } from "./server.js";
 import { dollars, micros, typed } from "./text.js";
 
 /** @type {[string, string][]} */
@@ -32,7 +32,7 @@ const PARTS = { amount: "Amount", ladder: "What happens at which part", owner: "
 export const noAmount = (amount) => (amount === 0 ? "Must be above zero." : "An amount of US dollars is a number like 250.00, without commas or spaces.");
 
 /** What the things of each kind are called, read once for the page. */
-const Names = createContext(/** @type {Record<string, { of: Map<string, string> }>} */ ({}));
+const Names = createContext(/** @type {Record<string, { of: Map<string, string>, isRead: boolean }>} */ ({}));
 
 /** @param {any[]} items budgets that are shown */
 function useAllNames(items) {
@@ -46,6 +46,7 @@ export function Page({ query }) {
   const { may, wid, go } = usePlace();
   const [over, isUsed] = [query.over ?? "", query.used === "yes"];
   const list = useList("budgets", {}, ["budget", "approval"]);
+  useWatched(list.again);
   const isMeant = (/** @type {any} */ it) => (!over || it.scope.kind === over) && (!isUsed || partOf(it) >= 80);
   const wanted = over || isUsed ? `${over} ${isUsed}` : "";
   const seeking = useSought("budgets", list, wanted, isMeant);
@@ -75,7 +76,7 @@ export function Page({ query }) {
         : html`<${None} make=${() => setOpen({ act: "new" })} />`}<//>
     ${open && open.act === "new" && html`<${New} close=${close} done=${done} />`}
     ${open && open.act === "change" && html`<${Change} of=${open.of} close=${close} done=${done} />`}
-    ${open && open.act === "raise" && html`<${Raise} of=${open.of} close=${close} done=${done} />`}
+    ${open && open.act === "raise" && html`<${Raise} of=${list.items.find((/** @type {any} */ it) => it.id === open.of.id) ?? open.of} close=${close} done=${done} />`}
     ${open && open.act === "remove" && html`<${Remove} of=${open.of} close=${close} done=${done} />`}
   <//>`;
 }
@@ -109,10 +110,12 @@ function reached(of) {
 
 /** What a budget is over. @param {{ of: any }} props */
 function Over({ of: { scope } }) {
-  const names = useContext(Names)[scope.kind] ?? { of: new Map() };
+  const names = useContext(Names)[scope.kind] ?? { of: new Map(), isRead: false };
   const kind = OVER.find((it) => it[0] === scope.kind)?.[1] ?? scope.kind;
   if (scope.kind === "workspace") return html`The whole workspace`;
-  return html`<small>${kind.replace(/^An? /, "").replace(/^./, (/** @type {string} */ it) => it.toUpperCase())}</small> <${Named} id=${scope.id} names=${names} />`;
+  // A list of names has an end, and what stands behind it is asked for by itself.
+  const isBehind = scope.kind === "agent" && names.isRead && !names.of.has(scope.id);
+  return html`<small>${kind.replace(/^An? /, "").replace(/^./, (/** @type {string} */ it) => it.toUpperCase())}</small> ${isBehind ? html`<${Who} id=${scope.id} />` : html`<${Named} id=${scope.id} names=${names} />`}`;
 }
 
 /** Which budget a dialog is about. @param {any} of */
@@ -219,7 +222,7 @@ function New({ close, done }) {
   return html`<${Dialog} title="New budget" close=${close}>
     <${Form} act=${make} submit="Make the budget" cancel=${close} done=${made}>
       <div class="pair">
-        <div class="field"><label for="over">Over</label><select id="over" data-field="scope.kind" onChange=${(/** @type {any} */ it) => setKind(it.currentTarget.value)}>${OVER.map(([is, named]) => html`<option key=${is} value=${is} selected=${is === kind}>${named}</option>`)}</select></div>
+        <div class="field"><label for="over">Over</label><select id="over" name="over" data-field="scope.kind" onChange=${(/** @type {any} */ it) => setKind(it.currentTarget.value)}>${OVER.map(([is, named]) => html`<option key=${is} value=${is} selected=${is === kind}>${named}</option>`)}</select></div>
         <${Which} key=${kind} kind=${kind} />
       </div>
       <div class="pair">
@@ -267,10 +270,15 @@ function Change({ of, close, done }) {
 function Raise({ of, close, done }) {
   const api = useApi();
   const { say } = usePlace();
-  const raise = (/** @type {Record<string, string>} */ { to, note }) => {
+  const raise = async (/** @type {Record<string, string>} */ { to, note }) => {
     const amountMicros = micros(to);
     if (!amountMicros) return wrongFields({ amountMicros: noAmount(amountMicros) });
-    return api("POST", `budgets/${of.id}/raise`, { amountMicros, ...(note.trim() && { note }) });
+    const got = await api("POST", `budgets/${of.id}/raise`, { amountMicros, ...(note.trim() && { note }) });
+    if (!got.error.errors?.some((/** @type {any} */ it) => it.field === "amountMicros")) return got;
+    // The server says it in millionths; and it may have been raised meanwhile.
+    const now = await api("GET", `budgets/${of.id}`);
+    const isBelow = isDone(now) && amountMicros <= now.said.allocationMicros;
+    return isBelow ? wrongFields({ amountMicros: `Must be above what is allotted now, ${dollars(now.said.allocationMicros)}.` }) : got;
   };
   const raised = () => {
     say("The budget is raised.");

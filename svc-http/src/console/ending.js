@@ -7,12 +7,17 @@ import { useApi } from "./list.js";
 export function Ending({ title, path, submit = "Remove it", said, close, done, children }) {
   const api = useApi();
   const { say } = usePlace();
+  const end = async () => {
+    const got = await api("DELETE", path);
+    // What somebody else has ended meanwhile has ended.
+    return got.status === 404 ? { ...got, status: 204, error: {} } : got;
+  };
   const ended = (/** @type {any} */ got) => {
     if (said) say(said);
     done(got);
   };
   return html`<${Dialog} title=${title} close=${close}>
     ${children}
-    <${Form} act=${() => api("DELETE", path)} submit=${submit} kind="danger" cancel=${close} done=${ended} />
+    <${Form} act=${end} submit=${submit} kind="danger" cancel=${close} done=${ended} />
   <//>`;
 }

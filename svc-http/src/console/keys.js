@@ -3,7 +3,7 @@ import { Badge, Button, Dialog, Empty, Field, Form, Heading, Pager, Quoted, Show
 import { Ending } from "./ending.js";
 import { useState } from "./hooks.js";
 import { Choice } from "./filters.js";
-import { Who, useApi, useList, useRead, useRemembered } from "./list.js";
+import { Who, useApi, useList, useRead, useRemembered, useWatched } from "./list.js";
 import { ShownOnce } from "./once.js";
 import { Checks, named, ticked, useMembers, useTeams } from "./people.js";
 import { ROOT } from "./server.js";
@@ -78,6 +78,7 @@ function Bound({ of, teams, profile }) {
 function Keys({ tabs, isAll }) {
   const { wid, say } = usePlace();
   const list = useList("keys", {}, [], PART);
+  useWatched(list.again);
   const teams = useTeams();
   const profiles = useRead("policy-profiles?limit=500");
   const [open, setOpen] = useState(/** @type {any} */ (null));
@@ -148,7 +149,7 @@ function NewKey({ close, made }) {
   return html`<${Dialog} title="New key" close=${close}>
     <${Form} act=${make} submit="Make a key" cancel=${close} done=${(/** @type {any} */ got) => made(got.said)}>
       <${Field} name="label" label="Label" hint="What it is for, in your words." />
-      <div class="field"><label for="scope">It may</label><select id="scope" onChange=${(/** @type {any} */ it) => setScope(it.currentTarget.value)}>
+      <div class="field"><label for="scope">It may</label><select id="scope" name="scope" onChange=${(/** @type {any} */ it) => setScope(it.currentTarget.value)}>
         <option value="inference" selected=${scope === "inference"}>Call models</option><option value="admin" selected=${scope === "admin"}>Call models and administer: budgets, reports, evidence, keys</option></select>
         ${scope === "admin" && html`<small>It ends, with every key that was made with it, when you lose the right to make keys.</small>`}</div>
       <${Field} key=${others.length} name="principalId" as="choice" label="Counts for" options=${[["", "You"], ...others.map((it) => [it.principalId, `${named(it)} (${it.role})`])]} hint="Their spend, their budgets. The key ends with their membership." />
@@ -170,6 +171,7 @@ function Tokens({ tabs, isAll }) {
   const { wid, may, say, workspace } = usePlace();
   const isMine = !!may("ManageTokens");
   const list = useList(isMine ? "service-tokens" : null, {}, [], PART);
+  useWatched(list.again);
   const [open, setOpen] = useState(/** @type {any} */ (null));
   const close = () => setOpen(null);
   const shown = list.items.filter((/** @type {any} */ it) => isAll || it.state === "active");

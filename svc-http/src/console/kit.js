@@ -251,12 +251,15 @@ export const option = (named) => text.plain(named);
 
 // Asking for more: dialogs and forms.
 
-/** Forms that are there, each with what asks before it is left. @type {Map<any, { isTyped: () => boolean, forget: () => void, ask: (leave: () => void) => void }>} */
+/** Forms that are there, each with what asks before it is left. @type {Map<any, { isTyped: () => boolean, forget: () => void, ask: (leave: () => void) => void, sending: Sending }>} */
 const forms = new Map();
 
 /** What asks before a dialog is left that holds what was not sent: in the form that is seen, for all of them. @param {any} dialog */
 function typedIn(dialog) {
   const inside = [...forms].filter(([form]) => dialog.contains(form));
+  const sending = inside.find((it) => it[1].sending.current);
+  // What comes of it may be shown once, and is known soon.
+  if (sending) return { ask: sending[1].sending.wait };
   if (!inside.some((it) => it[1].isTyped())) return null;
   const seen = inside.find(([form]) => !form.closest("[hidden]")) ?? inside[0];
   return { ask: (/** @type {() => void} */ leave) => seen?.[1].ask(() => (inside.forEach((it) => it[1].forget()), leave())) };
@@ -307,7 +310,11 @@ export function Dialog({ title, of, close, children }) {
     const address = location.href;
     const leaving = staying((event) => {
       const typed = typedIn(dialog);
-      if (!typed) return false;
+      if (!typed) {
+        // What stands behind it may be another page then, or the same.
+        shut.current();
+        return false;
+      }
       typed.ask(() => {
         shut.current();
         history.back();
@@ -369,6 +376,8 @@ export function faultsOf({ type, errors = [] }) {
 /** A fault without the field's own name before it. @param {string} message */
 const unnamed = (message) => text.sentence(message.replace(/^`[^`]*` /, ""));
 
+/** Whether a form's answer is awaited, and what says so to whoever would leave it. @typedef {{ current: boolean, wait: () => void }} Sending */
+
 /**
  * A form. `act` is given what the fields hold and answers what the server did, or a text of what is wrong; what is wrong is said at
  * the field it is about, and else above the button. `part`: which of several in one dialog it is.
@@ -384,7 +393,9 @@ export function Form({ part, act, submit, kind = "main", done, cancel, children 
     set(it);
   };
   const form = useRef(/** @type {any} */ (null));
-  const typed = useTyped(form, kind === "danger", part);
+  const [isHeld, setHeld] = useState(false);
+  const sending = useRef(/** @type {Sending} */ ({ current: false, wait: () => setHeld(true) })).current;
+  const typed = useTyped(form, kind === "danger", sending, part);
   const faults = faultsOf(wrong?.error ?? {});
   const send = async (/** @type {any} */ event) => {
     event.preventDefault();
@@ -392,11 +403,14 @@ export function Form({ part, act, submit, kind = "main", done, cancel, children 
     const errors = unread(form.current);
     if (errors.length) return setWrong({ status: 400, said: {}, error: { errors }, wait: 0 });
     setBusy(true);
+    setHeld(false);
+    sending.current = true;
     const values = Object.fromEntries([...new FormData(form.current)].map(([name, value]) => [name, String(value)]));
     let got = null;
     try {
       got = await act(values, form.current);
     } finally {
+      sending.current = false;
       setBusy(false);
     }
     const isWrong = typeof got === "string" || (got && got.status !== undefined && !isDone(got));
@@ -406,6 +420,7 @@ export function Form({ part, act, submit, kind = "main", done, cancel, children 
     if (done) done(got);
   };
   const leave = () => {
+    if (sending.current) return sending.wait();
     typed.forget();
     cancel?.();
   };
@@ -425,10 +440,11 @@ export function Form({ part, act, submit, kind = "main", done, cancel, children 
   const placed = wrong && form.current ? [...form.current.querySelectorAll("[data-field]:not([hidden] *)")].map((it) => it.dataset.field) : [];
   const beside = Object.entries(faults).filter(([field]) => !placed.some((it) => field === it || field.startsWith(`${it}.`)));
   return html`<form ref=${form} onSubmit=${send} onInput=${typed.touch} novalidate aria-busy=${busy ? "true" : undefined}>
-    ${typed.isBack && html`<p class="note" role="status">What you had typed before your session ended stands here again, but for secrets. It was not sent: look it over first.${typed.isOver && " Somebody has changed this since: what you had not typed is as it stands now."}</p>`}
+    ${typed.isBack && html`<p class="note" role="status">What you had typed before stands here again, but for secrets. It was not sent: look it over first.${typed.isOver && " Somebody has changed this since: what you had not typed is as it stands now."}</p>`}
     <${Faults.Provider} value=${faults}>${children}<//>
     ${typed.leave && html`<${Leaving} leave=${typed.leave} stay=${typed.stay} />`}
     ${wrong && html`<${Wrong} key=${turn.current} wrong=${wrong} beside=${beside} isPlaced=${Object.keys(faults).length > 0} />`}
+    <div role="status">${busy && isHeld && html`<p class="note">It is being sent. What comes of it is known within half a minute.</p>`}</div>
     <p class="acts"><button class=${kind} aria-disabled=${busy ? "true" : undefined}>${busy ? "Sending…" : submit}</button>${cancel && html`<button type="button" onClick=${leave}>Cancel</button>`}</p>
   </form>`;
 }
@@ -438,13 +454,14 @@ export function Form({ part, act, submit, kind = "main", done, cancel, children 
  * are kept, and never what it is confirmed by.
  * @param {{ current: any }} form
  * @param {boolean} isEnding
+ * @param {Sending} sending
  * @param {{ id: string, name: string }} [part]
  */
-function useTyped(form, isEnding, part) {
+function useTyped(form, isEnding, sending, part) {
   const touched = useRef(/** @type {Set<any>} */ (new Set()));
   const [leaving, setLeaving] = useState({ leave: /** @type {(() => void) | null} */ (null) });
   const [isBack, setBack] = useState(false);
-  const led = useRef(/** @type {{ kept: any, done: Set<string> } | null} */ (null));
+  const led = useRef(/** @type {{ kept: any, done: Map<string, any> } | null} */ (null));
   const from = useRef(/** @type {any} */ (null));
   const around = { ...useContext(Box), ...part };
   const box = useRef(around);
@@ -459,27 +476,31 @@ function useTyped(form, isEnding, part) {
       from.current ??= document.activeElement;
       setLeaving({ leave: () => (forget(), leave()) });
     };
-    forms.set(own, { isTyped: () => typedOf(touched.current).length > 0, forget, ask });
+    forms.set(own, { isTyped: () => typedOf(touched.current).length > 0, forget, ask, sending });
     const end = () => keepTyped(box.current, isEnding ? new Set([...touched.current].filter((it) => WORDS.includes(it.name))) : touched.current);
-    session.addEventListener("ended", end);
+    for (const it of ["ended", "barred"]) session.addEventListener(it, end);
     // The browser asks in its own words before the page is loaded again, left or closed.
     const unload = (/** @type {BeforeUnloadEvent} */ event) => typedOf(touched.current).length > 0 && event.preventDefault();
     addEventListener("beforeunload", unload);
     return () => {
       forms.delete(own);
-      session.removeEventListener("ended", end);
+      for (const it of ["ended", "barred"]) session.removeEventListener(it, end);
       removeEventListener("beforeunload", unload);
     };
   }, []);
   // A field may be there only once another holds something.
   useLayoutEffect(() => {
-    led.current ??= { kept: unsentIn(box.current), done: new Set() };
+    led.current ??= { kept: unsentIn(box.current), done: new Map() };
     const { kept, done } = led.current;
     if (!kept) return;
     putBack(form.current, kept, done);
     setBack(done.size > 0);
   });
-  const touch = (/** @type {any} */ event) => void touched.current.add(event.target);
+  const touch = (/** @type {any} */ event) => {
+    touched.current.add(event.target);
+    // What somebody changes themselves is led back no more, though its field were another one.
+    if (event.isTrusted) led.current?.done.set(event.target.name, "changed");
+  };
   const stay = () => {
     setLeaving({ leave: null });
     from.current?.focus();
@@ -520,7 +541,7 @@ export function Field({ name, label, as = "text", value, hint, options = [], fau
   const common = { id, name, autocomplete: "off", "data-field": fault, "aria-describedby": about, "aria-invalid": wrong ? "true" : undefined, "aria-required": needed ? "true" : undefined, ...more };
   const control = () => {
     if (as === "lines") return html`<textarea rows="3" ...${common} defaultValue=${value ?? ""}></textarea>`;
-    if (as === "choice") return html`<select ...${common}>${options.map(([is, named]) => html`<option key=${is} value=${is} selected=${is === (value ?? options[0]?.[0])}>${option(named)}</option>`)}</select>`;
+    if (as === "choice") return html`<select ...${common}>${options.map(([is, named]) => html`<option key=${is} value=${is} selected=${value != null && is === value}>${option(named)}</option>`)}</select>`;
     return html`<input ...${common} type=${as === "check" ? "checkbox" : as} defaultValue=${as === "check" ? "yes" : (value ?? "")} defaultChecked=${as === "check" ? !!value : undefined} />`;
   };
   const named = html`<label for=${id}>${label}</label>`;

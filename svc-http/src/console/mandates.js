@@ -194,7 +194,7 @@ function Grant({ agent, close, done }) {
   const options = [["", "Its own wording"], ...all.map((it) => /** @type {[string, any]} */ ([it.name, it.name]))];
   return html`<${Dialog} title="Grant a mandate" close=${close}>
     <${Asking} act=${grant} submit="Grant it" close=${close} done=${done}>
-      <div class="field"><label for="from">From</label><select id="from" onChange=${(/** @type {any} */ it) => setFrom(it.currentTarget.value)}>${options.map(([is, named]) => html`<option key=${is} value=${is} selected=${is === from}>${plain(named)}</option>`)}</select></div>
+      <div class="field"><label for="from">From</label><select id="from" name="from" onChange=${(/** @type {any} */ it) => setFrom(it.currentTarget.value)}>${options.map(([is, named]) => html`<option key=${is} value=${is} selected=${is === from}>${plain(named)}</option>`)}</select></div>
       ${template && html`<${Words} of=${template.mandate} />`}
       <${Kept} on=${!template}><${Terms} currency=${currency} /><//>
     <//>

@@ -4,7 +4,7 @@ import { Whom } from "./approvals.js";
 import { Ending } from "./ending.js";
 import { useState } from "./hooks.js";
 import { Choice } from "./filters.js";
-import { Who, useApi, useList, useRead, useWhole } from "./list.js";
+import { Who, useApi, useList, useRead, useWatched, useWhole } from "./list.js";
 import { Others, chosenOver, isSame, usePinned } from "./meanwhile.js";
 import { ShownOnce } from "./once.js";
 import { Checks, SecondOwner, named, ticked, useTeams } from "./people.js";
@@ -55,6 +55,7 @@ function useWaiting() {
 function Members({ tabs, query }) {
   const { wid, may, workspace, go, say, again: whole } = usePlace();
   const list = useList("members", {}, ["approval"], PART);
+  useWatched(list.again);
   const teams = useTeams();
   const waiting = useWaiting();
   const [open, setOpen] = useState(/** @type {any} */ (null));
@@ -205,7 +206,7 @@ function said(member, part) {
 const teamsOver = (now, began, values, teams) => chosenOver(now.teamIds, { began: began.teamIds, chosen: ticked(values, "teamIds"), offered: teams.all.map((/** @type {any} */ it) => it.id) });
 
 /** @param {{ role: string, setRole: (role: string) => void, options: string[][], disabled?: boolean }} props */
-const RolePick = ({ role, setRole, options }) => html`<div class="field"><label for="role">Role</label><select id="role" onChange=${(/** @type {any} */ it) => setRole(it.currentTarget.value)}>${options.map(([is, label]) => html`<option key=${is} value=${is} selected=${is === role}>${label}</option>`)}</select></div>`;
+const RolePick = ({ role, setRole, options }) => html`<div class="field"><label for="role">Role</label><select id="role" name="role" onChange=${(/** @type {any} */ it) => setRole(it.currentTarget.value)}>${options.map(([is, label]) => html`<option key=${is} value=${is} selected=${is === role}>${label}</option>`)}</select></div>`;
 
 /** @param {{ of: any, close: () => void }} props */
 function Invited({ of, close }) {

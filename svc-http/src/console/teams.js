@@ -2,7 +2,7 @@
 import { Button, Dialog, Empty, Field, Form, Heading, Pager, Quoted, Shown, Table, Time, html, usePlace } from "./kit.js";
 import { Ending } from "./ending.js";
 import { useState } from "./hooks.js";
-import { Who, useApi, useList } from "./list.js";
+import { Who, useApi, useList, useWatched } from "./list.js";
 import { Others, chosenOver, isSame, usePinned } from "./meanwhile.js";
 import { Checks, named, ticked, useMembers } from "./people.js";
 import { count } from "./text.js";
@@ -11,6 +11,7 @@ import { count } from "./text.js";
 export function Teams({ tabs }) {
   const { may, say } = usePlace();
   const list = useList("teams");
+  useWatched(list.again);
   const members = useMembers();
   const [open, setOpen] = useState(/** @type {any} */ (null));
   const manages = may("ManageMembers");

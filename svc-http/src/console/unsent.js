@@ -80,15 +80,18 @@ export function keepTyped(box, touched) {
 }
 
 /**
- * Puts back what was kept into the fields that are there and were not led back yet; `done` holds the names of those that were.
+ * Puts back what was kept into the fields that are there and were not led back yet; `done` holds those that were, by their names. A choice
+ * waits for what it may hold to be read.
  * @param {any} form
  * @param {Unsent} kept
- * @param {Set<string>} done
+ * @param {Map<string, any>} done
  */
 export function putBack(form, { values }, done) {
   for (const field of form.elements) {
-    if (!(field.name in values) || done.has(field.name) || field.matches(SECRETS)) continue;
-    done.add(field.name);
+    const was = done.get(field.name);
+    if (!(field.name in values) || was === field || was === "changed" || field.matches(SECRETS)) continue;
+    if (field.localName === "select" && ![...field.options].some((it) => it.value === values[field.name])) continue;
+    done.set(field.name, field);
     if (field.type === "checkbox") field.checked = values[field.name];
     else field.value = values[field.name];
     // Whoever follows the field hears of it as if it had been typed.

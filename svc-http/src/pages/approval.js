@@ -123,8 +123,11 @@ async function gather(approval) {
   const called = new Map((approval.people || []).map((it) => [it.id, it.name]));
   const names = new Map(await Promise.all(people.map(async (by) => /** @type {const} */ ([by, await who(by, called)]))));
   const [matter, told] = await Promise.all([about(approval), unseen((action && action.tool) || {})]);
-  return { approval, action, agent, mandate, names, matter, unseen: told, me, key: JSON.stringify([approval, action, agent, mandate, me]) };
+  return { approval, action, agent, mandate, names, matter, unseen: told, me, key: JSON.stringify([approval, action, agent, mandate, me, asRead(matter)]) };
 }
+
+// What is told of what an approval is about, as it would be read: whether it is another than before.
+const asRead = (rows) => rows.map((row) => row.map((it) => (typeof it === "string" ? it : it.textContent)));
 
 // Showing it.
 
@@ -217,7 +220,7 @@ function hide(got) {
   const focused = part("asked").contains(document.activeElement);
   part("asked").hidden = true;
   for (const id of TOLD) put(id);
-  if (got.status === 401) keepNote();
+  if (got.status === 401 || got.status === 403) keepNote();
   forget();
   part("title").textContent = document.title = "Approval";
   shown = null;
