@@ -8,7 +8,8 @@ use std::time::Instant;
 
 use bytes::Bytes;
 use http::header::{
-    ALLOW, CACHE_CONTROL, CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, LOCATION, RETRY_AFTER, WWW_AUTHENTICATE,
+    ALLOW, CACHE_CONTROL, CONNECTION, CONTENT_LANGUAGE, CONTENT_LENGTH, CONTENT_TYPE, LOCATION, RETRY_AFTER,
+    WWW_AUTHENTICATE,
 };
 use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode};
 use http_body_util::combinators::UnsyncBoxBody;
@@ -351,6 +352,10 @@ impl Reply {
             Answer::json(body).with_status(status)
         });
         let headers = response.headers_mut();
+        if self.shape == Shape::SecurityEvent {
+            // What stands in `description` is to say which language it is in (RFC 8935, 2.3).
+            headers.insert(CONTENT_LANGUAGE, HeaderValue::from_static("en"));
+        }
         if let Some(seconds) = refusal.retry_after_s() {
             headers.insert(RETRY_AFTER, HeaderValue::from(seconds));
         }

@@ -11,7 +11,7 @@ use std::net::Ipv4Addr;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, SystemTime};
 
-use lettre::message::header::{ContentType, HeaderName, HeaderValue};
+use lettre::message::header::{ContentType, HeaderName, HeaderValue, MIME_VERSION_1_0};
 use lettre::message::{Mailbox, Message};
 use lettre::transport::smtp::Error;
 use lettre::transport::smtp::authentication::{Credentials, Mechanism};
@@ -168,6 +168,7 @@ impl Mailer {
             .date(SystemTime::UNIX_EPOCH + Duration::from_millis(ms))
             .message_id(Some(format!("<{}@{}>", mail.id, self.domain)))
             .raw_header(automatic)
+            .header(MIME_VERSION_1_0)
             .header(ContentType::TEXT_PLAIN)
             .body(mail.text);
         message.map_err(|_| Trouble::Recipient.into())

@@ -46,7 +46,7 @@ export function Page() {
   };
   return html`<${Heading} title="Bills">${may("ManageBudgets") && html`<${Button} kind="main" act=${() => setOpen({ act: "compare" })}>Compare a bill<//>`}<//>
     <p class="lead">What providers billed for models, against what was metered here. A comparison changes no record: it shows where prices or meters are to be looked at.${!may("ManageBudgets") && " An owner or admin compares bills."}</p>
-    <${Shown} of=${list}>${(/** @type {any[]} */ items) => (items.length ? html`<${Table} caption="Bills" columns=${columns} rows=${items} /><${Pager} of=${list} />` : html`<${Empty} title="No bill was compared yet."><p>A provider's usage export as CSV will do: columns for the model, the day and the cost.</p><//>`)}<//>
+    <${Shown} of=${list}>${(/** @type {any[]} */ items) => (items.length ? html`<${Table} caption="Bills" columns=${columns} rows=${items} /><${Pager} of=${list} />` : html`<${Empty} title="No bill was compared yet."><p>A CSV will do whose first line names columns for the model, the day and the cost.</p><//>`)}<//>
     ${open && open.act === "compare" && html`<${Compare} named=${named} close=${() => setOpen(null)} done=${made} />`}
     ${open && open.of && html`<${Differences} of=${open.of} name=${nameOf(open.of.upstreamId)} close=${() => setOpen(null)} />`}`;
 }

@@ -43,8 +43,7 @@ pub fn read(body: &[u8]) -> Result<StripeEvent, Refusal> {
     let name = fields.required("type", |it| word(text(it)?));
     let api_version = fields.optional("api_version", |it| word(text(it)?));
     fields.demand("data");
-    let created = json.get("created").and_then(Json::as_int).filter(|it| (0..=CREATED_MAX_S).contains(it));
-    let created = created.map(|it| Timestamp::from_millis(it.saturating_mul(1_000)));
+    let created = instant(json.get("created"));
     let object = json.get("data").and_then(|it| it.get("object")).cloned().unwrap_or(Json::Null);
     // Numbers that nobody reads here may be of any size.
     let faults = fields.into_faults();
@@ -56,7 +55,19 @@ pub fn read(body: &[u8]) -> Result<StripeEvent, Refusal> {
     }
 }
 
+/// A time in seconds.
+fn instant(sent: Option<&Json>) -> Option<Timestamp> {
+    let seconds = sent.and_then(Json::as_int).filter(|it| (0..=CREATED_MAX_S).contains(it));
+    seconds.map(|it| Timestamp::from_millis(it.saturating_mul(1_000)))
+}
+
 impl StripeEvent {
+    /// When a subscription was made.
+    #[must_use]
+    pub fn begun(&self) -> Option<Timestamp> {
+        instant(self.object.get("created"))
+    }
+
     /// The workspace that a subscription is of.
     #[must_use]
     pub fn workspace(&self) -> Option<WorkspaceId> {

@@ -151,8 +151,12 @@ async fn faults_are_named() {
     let code = json!({ "repositories": ["acme/desk", "desk"], "branches": "main", "more": 1 });
     let signals = json!({ "jwks": {}, "jwksUrl": "ftp://a.example/keys", "issuer": "a b" });
     let keys = json!({ "keys": [{ "kty": "EC" }] });
-    let bad: [(Value, &[&str]); 13] = [
+    let bad: [(Value, &[&str]); 14] = [
         (json!({ "kind": "github", "config": code }), &["config.branches", "config.more", "config.repositories.1"]),
+        (
+            json!({ "kind": "github", "config": { "branches": ["main", "release/*", "refs/heads/main", "a..b"] } }),
+            &["config.branches.1", "config.branches.2", "config.branches.3"],
+        ),
         (json!({ "kind": "ssf", "config": signals }), &["config.issuer", "config.jwks", "config.jwksUrl"]),
         (json!({ "kind": "ssf", "config": { "jwks": keys, "jwksUrl": "https://a.example" } }), &["config.jwks"]),
         (json!({ "kind": "ssf", "config": { "branches": [] } }), &["config.branches"]),

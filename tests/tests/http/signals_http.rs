@@ -324,7 +324,8 @@ async fn whoever_is_shut_out_has_their_agents_stopped() {
     assert_eq!((&stands["standing"], &frozen["by"]), (&json!("frozen"), &json!("integration")), "{stands}");
     assert!(frozen["byId"].as_str().unwrap().starts_with("int_"), "{stands}");
     let heard = from.heard();
-    assert_eq!((heard.len(), &heard[1]["outcome"]), (2, &json!("agents_frozen")), "{heard:?}");
+    let outcomes = [&heard[0]["outcome"], &heard[1]["outcome"]];
+    assert_eq!((heard.len(), outcomes), (2, [&json!("sessions_ended"), &json!("agents_frozen")]), "{heard:?}");
 }
 
 /// Whoever is shut out keeps no other way in: a further key that they made for somebody else's agent ends, the key that it came with
@@ -377,6 +378,7 @@ async fn what_is_not_believed_is_refused() {
     for (token, err) in &tokens {
         let got = from.push(token).await;
         assert_eq!((got.status, got.json()["err"].as_str()), (400, Some(*err)), "{}", got.text());
+        assert_eq!(got.header("content-language"), Some("en"));
         assert!(got.json()["description"].is_string(), "{}", got.text());
     }
     let good = from.token(&claims, "one");

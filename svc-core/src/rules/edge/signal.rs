@@ -86,8 +86,9 @@ pub(super) fn signal(
     let Some((heard, reason)) = &told.stop else {
         return Ok(Done { principal: Some(id), ..Done::of("sessions_ended", None) });
     };
-    if !heard.agents.is_empty() {
-        freeze_heard(scope, &workspace, heard, by, reason)?.ok_or_else(Refusal::not_ready)?;
+    if heard.agents.is_empty() {
+        return Ok(Done { principal: Some(id), ..Done::of("sessions_ended", None) });
     }
+    freeze_heard(scope, &workspace, heard, by, reason)?.ok_or_else(Refusal::not_ready)?;
     Ok(Done { principal: Some(id), ..Done::of("agents_frozen", None) })
 }

@@ -33,6 +33,8 @@ pub struct ToldOf {
     pub subscription: Box<str>,
     /// When it came about; where the event does not tell, now.
     pub at: Option<Timestamp>,
+    /// When the subscription was made, where the event tells.
+    pub begun: Option<Timestamp>,
     /// The plan that it is for: [`Plan::Free`] where it is not paid.
     pub plan: Plan,
     /// Whether it is told of as made: whatever else is told of it came about after that.
@@ -72,7 +74,8 @@ fn put(scope: &mut Scope<'_>, workspace: WorkspaceId, told: &ToldOf) -> Result<&
     if told.created && before.subscriptions.iter().any(|it| it.id == told.subscription && it.at >= at) {
         return Ok("outdated");
     }
-    let told_now = Subscription { id: told.subscription.clone(), at, plan: told.plan, deleted: told.deleted };
+    let (id, begun, plan, deleted) = (told.subscription.clone(), told.begun, told.plan, told.deleted);
+    let told_now = Subscription { id, at, begun, plan, deleted };
     let mut after = Workspace::clone(&before);
     if !Subscription::hear(&mut after.subscriptions, told_now) {
         return Ok("outdated");

@@ -19,6 +19,9 @@ pub struct Subscription {
     pub id: Box<str>,
     /// When the processor says that this came about.
     pub at: Timestamp,
+    /// When the processor says that the subscription was made; rows of before, and events that do not tell, have none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub begun: Option<Timestamp>,
     /// The plan that it is for: [`Plan::Free`] where it is not paid.
     pub plan: Plan,
     /// Whether it was ended for good.
@@ -39,12 +42,13 @@ impl Subscription {
     }
 
     /// Takes what an event says into a workspace's subscriptions, the longest known first; whether it was news.
-    pub fn hear(known: &mut Vec<Self>, told: Self) -> bool {
+    pub fn hear(known: &mut Vec<Self>, mut told: Self) -> bool {
         if let Some(place) = known.iter().position(|it| it.id == told.id) {
             if known.get(place).is_some_and(|it| it.outdates(&told)) {
                 return false;
             }
-            known.remove(place);
+            let before = known.remove(place);
+            told.begun = told.begun.or(before.begun);
         }
         known.push(told);
         if known.len() > SUBSCRIPTIONS_MAX {
@@ -54,10 +58,11 @@ impl Subscription {
         true
     }
 
-    /// The plan that follows: that of the newest which gives one, of several of one instant the last that was heard of.
+    /// The plan that follows: that of the newest which gives one, of several of one instant the last that was heard of. An older one that is
+    /// renewed, or told to end with its period, is no newer for that.
     #[must_use]
     pub fn plan_of(known: &[Self]) -> Plan {
-        known.iter().filter(|it| it.gives()).max_by_key(|it| it.at).map_or(Plan::Free, |it| it.plan)
+        known.iter().filter(|it| it.gives()).max_by_key(|it| it.begun.unwrap_or(it.at)).map_or(Plan::Free, |it| it.plan)
     }
 }
 
@@ -66,7 +71,25 @@ mod tests {
     use super::*;
 
     fn told(id: &str, at: i64, plan: Plan, deleted: bool) -> Subscription {
-        Subscription { id: id.into(), at: Timestamp::from_millis(at), plan, deleted }
+        Subscription { id: id.into(), at: Timestamp::from_millis(at), begun: None, plan, deleted }
+    }
+
+    /// Whoever moved up stays up while the one before is renewed and runs out, whether or not each event tells when its own was made.
+    #[test]
+    fn an_older_one_that_is_told_of_again_is_no_newer() {
+        let of = |it: Subscription, begun: i64| Subscription { begun: Some(Timestamp::from_millis(begun)), ..it };
+        let mut known = Vec::new();
+        for event in [
+            of(told("old", 1, Plan::Team, false), 1),
+            of(told("new", 2, Plan::Enterprise, false), 2),
+            of(told("old", 3, Plan::Team, false), 1),
+            told("old", 4, Plan::Team, false),
+        ] {
+            Subscription::hear(&mut known, event);
+        }
+        assert_eq!(Subscription::plan_of(&known), Plan::Enterprise);
+        Subscription::hear(&mut known, told("new", 5, Plan::Free, true));
+        assert_eq!(Subscription::plan_of(&known), Plan::Team);
     }
 
     /// In whichever order the same events come, the plan is the same.

@@ -29,7 +29,7 @@ pub(super) fn answers(config: &Config) -> Option<Finding> {
 /// What is wrong, in words of mail.
 const fn why(trouble: Trouble) -> &'static str {
     match trouble {
-        Trouble::Answer => "it refuses the login",
+        Trouble::Answer => "it refuses the login, or this machine",
         Trouble::Tls => "it offers no TLS, or its certificate is not trusted or names another host",
         Trouble::Sender => "it takes no letters beyond ASCII before the `@` of `mail.from`",
         Trouble::Protocol => "what answers is no mail server, or knows no login by password",
@@ -39,7 +39,9 @@ const fn why(trouble: Trouble) -> &'static str {
 
 const fn advice(trouble: Trouble) -> &'static str {
     match trouble {
-        Trouble::Answer => "Correct the user and the password in `mail.url`.",
+        Trouble::Answer => {
+            "Correct the user and the password in `mail.url`; where it wants none, its own log says why it turns this machine away."
+        }
         Trouble::Tls => {
             "Correct `mail.url`, or name the root that the server's certificate comes from in `outbound.caFile`."
         }

@@ -55,7 +55,8 @@ impl Billing {
             );
         }
         let (workspace, plan) = found?;
-        Some((workspace, ToldOf { subscription: sent.subscription(), at: sent.created, plan, created, deleted }))
+        let (subscription, at, begun) = (sent.subscription(), sent.created, sent.begun());
+        Some((workspace, ToldOf { subscription, at, begun, plan, created, deleted }))
     }
 }
 

@@ -38,7 +38,8 @@ fn read(call: &Call) -> Result<Event, Refusal> {
     let is_name = |it: &&str| it.chars().count() <= NAME_MAX && !it.is_empty();
     let name = text(&X_GITHUB_EVENT)?.filter(is_name);
     let name = name.ok_or_else(|| Refusal::invalid_field("x-github-event", "must name the event"))?;
-    let is_form = text(&CONTENT_TYPE)?.is_some_and(|it| it.starts_with("application/x-www-form-urlencoded"));
+    let is_form =
+        text(&CONTENT_TYPE)?.is_some_and(|it| it.to_ascii_lowercase().starts_with("application/x-www-form-urlencoded"));
     let deed = Closed::read(name, &call.body, is_form)?.map_or(Deed::Nothing, |it| {
         let (repository, branch) = (it.repository.into(), it.branch.into());
         let Closed { merged, outsider, ended, tasks, .. } = it;

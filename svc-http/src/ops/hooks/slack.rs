@@ -28,7 +28,7 @@ pub(super) async fn answer(service: &GateService, call: &Call) -> Result<Answer,
     let from = claimed.verified(Some(stamped.secret), &[stamped.stamp.as_bytes(), &call.body], STAMPED_KEPT)?;
     from.count(service)?;
     let content = single(&call.headers, &CONTENT_TYPE)?.and_then(|it| it.to_str().ok());
-    let is_json = content.is_some_and(|it| it.starts_with("application/json"));
+    let is_json = content.is_some_and(|it| it.to_ascii_lowercase().starts_with("application/json"));
     let event = |name, deed| Event { name, id: None, deed };
     match Interaction::read(&call.body, is_json)? {
         Interaction::Pressed(pressed) => press(service, from, pressed).await,

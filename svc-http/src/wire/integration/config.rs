@@ -186,8 +186,17 @@ fn repository(text: &str) -> Result<Box<str>, Invalid> {
 }
 
 fn branch(text: &str) -> Result<Box<str>, Invalid> {
-    let is_one = (1..=250).contains(&text.len()) && !text.chars().any(|it| it.is_control() || it.is_whitespace());
-    if is_one { Ok(text.into()) } else { Err(Invalid::new("must be a branch of 1 to 250 bytes without space")) }
+    let is_sound = (1..=250).contains(&text.len()) && !text.chars().any(|it| it.is_control() || it.is_whitespace());
+    if !is_sound {
+        return Err(Invalid::new("must be a branch of 1 to 250 bytes without space"));
+    }
+    // What no branch can be called (git-check-ref-format) would be met by none, and look as if it were a pattern.
+    if text.contains(['*', '?', '[', '\\', '~', '^', ':']) || text.contains("..") || text.starts_with("refs/heads/") {
+        return Err(Invalid::new(
+            "must be the name of one branch, such as `main`: no pattern, and no `refs/heads/` before it",
+        ));
+    }
+    Ok(text.into())
 }
 
 fn export(config: &mut Fields<'_>, guard: &Outbound) -> ConfigChange {
