@@ -55,6 +55,7 @@ def choices_come_back(chromium, dev):
         ("/budgets", "New budget", {"Over": "team", "Which team": team, "Owner": typist}, "Amount (USD)"),
         ("/keys", "New key", {"It may": "admin", "Team": team, "Counts for": owner}, "Label"),
         ("/team", "Invite somebody", {"Role": "auditor"}, "E-mail"),
+        ("/agents", "New agent", {"Kill owner": owner}, "Name"),
     )
     for path, button, chosen, text in filled:
         with tabs.console(chromium, dev, cookie, path) as page:

@@ -87,6 +87,9 @@ pub fn sentence(heard: &Heard) -> &'static str {
     match (&*heard.outcome, heard.stands.as_deref()) {
         ("approved", _) => "You approved this.",
         ("denied", _) => "This is denied.",
+        (NOT_POSSIBLE, Some("denied")) => {
+            "You said yes, but the rules have changed since this was asked: it is denied."
+        }
         (CHANGED, _) => "What waits is not what this message shows. Look at it again.",
         (DECIDED, Some("approved")) => "This was approved already.",
         (DECIDED, _) => "This was denied already.",
@@ -128,6 +131,6 @@ mod tests {
         assert_eq!(of(NOT_FOUND), of(FORBIDDEN));
         sentences.sort_unstable();
         sentences.dedup();
-        assert_eq!(sentences.len(), REASONS.len() - 2, "{sentences:?}");
+        assert_eq!(sentences.len(), REASONS.len() - 1, "{sentences:?}");
     }
 }

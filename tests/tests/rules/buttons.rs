@@ -2,7 +2,8 @@
 
 use svc_core::refusal::Kind;
 use svc_core::rules::edge::button::{
-    CHANGED, DECIDED, EXPIRED, FORBIDDEN, NOT_FOUND, NOT_LINKED, ON_PAGE, Once, Press, SECOND_FACTOR, USED,
+    CHANGED, DECIDED, EXPIRED, FORBIDDEN, NOT_FOUND, NOT_LINKED, NOT_POSSIBLE, ON_PAGE, Once, Press, SECOND_FACTOR,
+    USED,
 };
 use svc_core::rules::edge::integrations::{
     ChangeIntegration, CreateIntegration, NewSecret, RemoveIntegration, RotateIntegration, TestIntegration, ended_links,
@@ -14,6 +15,7 @@ use svc_core::rules::gate::asked::get_approval;
 use svc_core::rules::gate::decide::{Choice, DecideApproval};
 use svc_core::rules::gate::lift::{Lift, LiftHold};
 use svc_core::rules::people::by::{By, Person, Seat};
+use svc_core::rules::people::mandates::RevokeMandate;
 use svc_core::rules::people::members::{ChangeMember, RemoveMember};
 use svc_core::rules::people::settings::{ChangeSettings, SettingsChange};
 use svc_core::state::edge::{
@@ -153,6 +155,20 @@ fn a_press_is_its_members_word() {
         assert_eq!(chat.press("UOWNER", approval, Choice::Approve), told(DECIDED, "denied"));
         chat.world.audit();
     }
+}
+
+/// A yes that the rules do not let pass any more is told as what it came to, and not as taken.
+#[test]
+fn a_yes_that_came_to_a_no_is_told_so() {
+    let mut chat = Chat::slack();
+    let (action, approval) = chat.asked();
+    let (_, other) = chat.asked();
+    let mandate = chat.world.row::<Action>(action).mandate.unwrap().mandate;
+    let (workspace, agent, by) = (chat.world.workspace(), chat.agent.agent, By::Program);
+    chat.world.run(RevokeMandate { workspace, by, agent, mandate }).unwrap();
+    assert_eq!(chat.press("UOWNER", approval, Choice::Approve), told(NOT_POSSIBLE, "denied"));
+    assert_eq!(chat.press("UOWNER", other, Choice::Deny), told("denied", "denied"));
+    chat.world.audit();
 }
 
 /// Whoever is linked to nobody is told alike, whether there is such an approval or not; so is a member of what is not theirs.

@@ -104,7 +104,11 @@ pub(super) fn press(scope: &mut Scope<'_>, integration: &Integration, press: &Pr
     let said = said(press, person, via(integration)?);
     match scope.attempt(|scope| decide_approval(scope, &said))? {
         Ok(decided) => {
-            let outcome = taken(decided.stands)?;
+            // A yes that came to a no, as what forbids it has changed since it was asked, is not what was said.
+            let outcome = match (press.choice, taken(decided.stands)?) {
+                (Choice::Approve, "denied") => NOT_POSSIBLE,
+                (_, outcome) => outcome,
+            };
             if let Some(once) = press.once {
                 let (id, workspace) = (once.row, person.workspace);
                 scope.put(Received { id, workspace, until: once.until, answer: None });
