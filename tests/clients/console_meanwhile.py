@@ -159,6 +159,7 @@ def stands_as_it_is(chromium, dev):
         desk.api(dev, f"budgets/{budget}", method="DELETE")
         dialog.get_by_role("button", name="Remove").click()
         dialog.wait_for(state="detached")
+        approving.says(page, "status", "It was not there any more, or is not yours to see now.")
         one.wait_for(state="detached")
 
 

@@ -9,10 +9,14 @@ export function Ending({ title, path, submit = "Remove it", said, close, done, c
   const { say } = usePlace();
   const end = async () => {
     const got = await api("DELETE", path);
-    // What somebody else has ended meanwhile has ended.
-    return got.status === 404 ? { ...got, status: 204, error: {} } : got;
+    return got.status === 404 ? { ...got, status: 204, error: {}, isGone: true } : got;
   };
   const ended = (/** @type {any} */ got) => {
+    // Somebody else has ended it meanwhile, or it is not to be seen from here any more: which of the two, nobody is told.
+    if (got.isGone) {
+      say("It was not there any more, or is not yours to see now.");
+      return close();
+    }
     if (said) say(said);
     done(got);
   };
