@@ -365,13 +365,15 @@ pub(super) fn change_members(change: &TermsChange) -> Map<String, Value> {
 }
 
 fn limits_members(change: &LimitsChange) -> Value {
+    // Whoever approves a change reads it from here: none of it is left out.
+    let LimitsChange { currency, per_action, per_period, count, ask_above, on_limit } = change;
     object_of([
-        ("currency", patch(&change.currency, |it| json!(it))),
-        ("perAction", patch(&change.per_action, |it| json!(it))),
-        ("perPeriod", patch(&change.per_period, |it| json!(it))),
-        ("count", patch(&change.count, |it| json!(it))),
-        ("askAbove", patch(&change.ask_above, |it| json!(it))),
-        ("onLimit", change.on_limit.map(|it| json!(it))),
+        ("currency", patch(currency, |it| json!(it))),
+        ("perAction", patch(per_action, |it| json!(it))),
+        ("perPeriod", patch(per_period, |it| json!(it))),
+        ("count", patch(count, |it| json!(it))),
+        ("askAbove", patch(ask_above, |it| json!(it))),
+        ("onLimit", on_limit.map(|it| json!(it))),
     ])
 }
 

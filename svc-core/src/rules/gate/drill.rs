@@ -18,7 +18,7 @@ use crate::rules::people::register_agent::{ActsFor, RegisterAgent, made, record_
 use crate::state::evidence::{Actor, Fact, Subject};
 use crate::state::gate::{
     Action, ActionKind, Agent, Allowed, Count, DRILL_EVERY, DecidedBy, Drill, DrillState, DrillStep, Frozen, FrozenBy,
-    Mandate, OnLimit, Request, State, Status, Terms, Tier, Verb, salt_text,
+    Limits, Mandate, OnLimit, Request, State, Status, Terms, Tier, Verb, salt_text,
 };
 use crate::state::people::{Credential, Plans, Right, Roster, TokenUse, Workspace};
 use crate::store::Row;
@@ -177,14 +177,15 @@ fn cloned(scope: &mut Scope<'_>, target: Option<&Agent>) -> Result<Vec<Meant>, H
 }
 
 fn zeroed(mut terms: Terms) -> Terms {
-    let limits = terms.limits.get_or_insert_default();
-    limits.per_action = limits.currency.map(|_| 0);
-    limits.ask_above = None;
-    if let Some(it) = &mut limits.per_period {
+    // Each of them: one that is left as it is would let a canary do what is only rehearsed.
+    let Limits { currency, per_action, per_period, count, ask_above, on_limit } = terms.limits.get_or_insert_default();
+    *per_action = currency.map(|_| 0);
+    *ask_above = None;
+    if let Some(it) = per_period {
         it.amount = 0;
     }
-    limits.count = Some(Count { max: 0, period: limits.count.as_ref().map_or(Period::Day, |it| it.period) });
-    limits.on_limit = OnLimit::Ask;
+    *count = Some(Count { max: 0, period: count.as_ref().map_or(Period::Day, |it| it.period) });
+    *on_limit = OnLimit::Ask;
     terms
 }
 
