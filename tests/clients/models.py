@@ -122,15 +122,16 @@ def test_what_running_calls_hold_is_asked_for_again_soon():
     """The budget's period ends in weeks, for which `retry-after` would have the SDKs wait; what the running call holds is free once it ends."""
     upstream = next(it for it in desk.api(DEV, "upstreams")["data"] if it["name"] == "demo")
     name = "demo-large--pace-1000"
-    desk.api(DEV, "models", {"id": name, "upstreamId": upstream["id"], "prices": {"input": 1_000_000, "output": 1_000_000}})
+    room = {"contextWindow": 100_000, "maxOutput": 50_000}
+    desk.api(DEV, "models", {"id": name, "upstreamId": upstream["id"], "prices": {"input": 1_000_000, "output": 1_000_000}, **room})
     profile = desk.api(DEV, "policy-profiles", {"name": "Held", "mode": "enforce"})
     desk.api(DEV, "task-classes", {"id": "held.soon", "models": [f"demo/{name}"]})
     wish = {"label": "Held", "scope": "inference", "policyProfileId": profile["id"], "taskClassId": "held.soon"}
     key = desk.api(DEV, "keys", wish)
-    # Each call holds a thousand tokens and a few at a micro each.
+    # Each call holds twenty thousand tokens and a few at a micro each; one that is cut is charged some hundreds for each second.
     scope = {"kind": "key", "id": key["binding"]["id"]}
-    desk.api(DEV, "budgets", {"scope": scope, "amount": 1_500, "period": "month", "ladder": [{"at": 100, "step": "stop"}]})
-    ask = {"model": f"demo/{name}", "messages": ASK, "max_tokens": 1_000}
+    desk.api(DEV, "budgets", {"scope": scope, "amount": 30_000, "period": "month", "ladder": [{"at": 100, "step": "stop"}]})
+    ask = {"model": f"demo/{name}", "messages": ASK, "max_tokens": 20_000}
     slow = CHAT.with_options(api_key=key["key"])
     for sdk, client, base, call in (
         (openai, openai.OpenAI, CHAT.base_url, lambda it: it.chat.completions.create(**ask)),
@@ -147,7 +148,7 @@ def test_what_running_calls_hold_is_asked_for_again_soon():
                 running.close()
 
         watched = sdk.DefaultHttpxClient(event_hooks={"response": [seen]})
-        assert call(client(base_url=base, api_key=key["key"], http_client=watched)), "it was asked again"
+        assert call(client(base_url=base, api_key=key["key"], max_retries=5, http_client=watched)), "it was asked again"
         assert statuses[0] == 429 and statuses[-1] == 200, statuses
 
 
