@@ -8,8 +8,9 @@ use url::form_urlencoded;
 
 use crate::wire::{Fields, integer, parse, text, truth};
 
-/// Tasks that one pull request may name.
-pub const NAMED_MAX: usize = 100;
+/// Tasks that one pull request may name. Their sums may stand in as many rows, which are loaded one after the other: no more of them than
+/// one command's rounds of loading.
+pub const NAMED_MAX: usize = 20;
 /// Ids that one mention may mean.
 pub const MEANT_MAX: usize = 8;
 /// What an id of a task begins with.
@@ -223,7 +224,7 @@ mod tests {
         let of = |text: &str| named([text].into_iter()).iter().map(|it| it[0].as_str().to_owned()).collect::<Vec<_>>();
         assert_eq!(of("tsk_a, `tsk_b` _tsk_c and #tsk_a"), ["tsk_a", "tsk_b", "tsk_c"]);
         assert!(of("xtsk_a tsk_ TSK_a tsk-a étsk_a").is_empty());
-        assert_eq!(of(&(0..199).map(|it| format!("tsk_{it} ")).collect::<String>()).len(), NAMED_MAX);
+        assert_eq!(of(&(0..99).map(|it| format!("tsk_{it} ")).collect::<String>()).len(), NAMED_MAX);
         assert_eq!(meant(&format!("tsk_{}", "a-".repeat(99))).len(), MEANT_MAX);
         assert_eq!(meant(&format!("tsk_{}", "a".repeat(64))).len(), 1);
         assert!(meant(&format!("tsk_{}", "a".repeat(65))).is_empty(), "no part of a longer word is one");
